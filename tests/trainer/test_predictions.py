@@ -1,0 +1,134 @@
+"""predictions.parquet comes back as it was written; what cannot be scored is refused by name."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer import predictions
+from trainer.predictions import Predictions, PredictionsError
+
+
+def some_predictions(**changed):
+    fields = {
+        "keys": ["a.png", "b.png", "c.png"],
+        "labels": [0, 1, 1],
+        "probabilities": [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]],
+        "classes": ["benign", "malignant"],
+    }
+    return Predictions(**(fields | changed))
+
+
+def test_written_predictions_come_back(tmp_path):
+    written = some_predictions()
+    predictions.write(tmp_path / "predictions.parquet", written)
+    read = predictions.read(tmp_path / "predictions.parquet")
+    assert read.keys.tolist() == ["a.png", "b.png", "c.png"]
+    assert read.labels.tolist() == [0, 1, 1]
+    assert np.array_equal(read.probabilities, written.probabilities)
+    assert read.classes == ("benign", "malignant")
+
+
+@given(
+    keys=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, unique=True
+    ),
+    classes=st.integers(2, 20),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_keys_and_number_of_classes_come_back(tmp_path_factory, keys, classes, seed):
+    random = np.random.default_rng(seed)
+    written = Predictions(
+        keys=keys,
+        labels=random.integers(0, classes, len(keys)),
+        probabilities=random.dirichlet(np.ones(classes), len(keys)),
+        classes=[f"classe n° {i}" for i in range(classes)],
+    )
+    path = tmp_path_factory.mktemp("predictions") / "predictions.parquet"
+    predictions.write(path, written)
+    read = predictions.read(path)
+    assert read.keys.tolist() == keys
+    assert np.array_equal(read.labels, written.labels)
+    assert np.array_equal(read.probabilities, written.probabilities)
+    assert read.classes == written.classes
+
+
+def test_the_file_has_the_documented_schema(tmp_path):
+    predictions.write(tmp_path / "predictions.parquet", some_predictions())
+    schema = pq.read_schema(tmp_path / "predictions.parquet")
+    assert schema.field("key").type == pa.string()
+    assert schema.field("label").type == pa.int32()
+    assert schema.field("probabilities").type == pa.list_(pa.float32())
+    assert json.loads(schema.metadata[b"classes"]) == ["benign", "malignant"]
+
+
+def test_keys_in_bytes_are_text():
+    assert some_predictions(keys=[b"a", b"b", "é".encode()]).keys.tolist() == ["a", "b", "é"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"keys": ["a", "b", "b"]}, "key appears more than once: 1 row.*'b'"),
+        ({"labels": [0, 2, 1]}, r"label is not a class index in 0\.\.1: 1 row.*'b.png'"),
+        ({"probabilities": [[0.9, 0.1], [np.nan, 1], [1, 0]]}, "NaN or infinity.*'b.png'"),
+        ({"probabilities": [[0.9, 0.1], [-0.2, 1.2], [1, 0]]}, r"outside \[0, 1\].*'b.png'"),
+        ({"probabilities": [[0.9, 0.1], [0, 0.5], [1, 0]]}, "do not sum to 1.*'b.png'"),
+        ({"probabilities": [[0.9, 0.1]]}, "shapes do not fit"),
+        ({"classes": ["one"], "probabilities": [[1], [1], [1]]}, "at least 2"),
+        ({"keys": [], "labels": [], "probabilities": np.zeros((0, 2))}, "must not be empty"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(changed, message):
+    with pytest.raises(PredictionsError, match=message):
+        some_predictions(**changed)
+
+
+def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
+    table = pa.table(
+        {"key": ["a", "b"], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0]]},
+        metadata={"schema": "1", "classes": '["x", "y"]'},
+    )
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(PredictionsError, match=r"not exactly 2 probabilities.*'b'"):
+        predictions.read(tmp_path / "p.parquet")
+
+
+def test_a_missing_column_is_named(tmp_path):
+    table = pa.table({"key": ["a"]}, metadata={"schema": "1", "classes": '["x", "y"]'})
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(PredictionsError, match="no column 'label'; the file has key"):
+        predictions.read(tmp_path / "p.parquet")
+
+
+def test_a_null_is_refused(tmp_path):
+    table = pa.table(
+        {"key": ["a", None], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0, 0.0]]},
+        metadata={"schema": "1", "classes": '["x", "y"]'},
+    )
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(PredictionsError, match="column 'key' has 1 NULL"):
+        predictions.read(tmp_path / "p.parquet")
+
+
+def test_another_schema_version_is_refused(tmp_path):
+    pq.write_table(pa.table({"key": ["a"]}), tmp_path / "p.parquet")
+    with pytest.raises(PredictionsError, match="schema version 'missing'"):
+        predictions.read(tmp_path / "p.parquet")
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    predictions.write(tmp_path / "p.parquet", some_predictions())
+    whole = (tmp_path / "p.parquet").read_bytes()
+    (tmp_path / "p.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PredictionsError, match="not a readable Parquet file"):
+        predictions.read(tmp_path / "p.parquet")
+
+
+def test_a_missing_file_stays_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        predictions.read(tmp_path / "none.parquet")
