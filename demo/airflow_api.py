@@ -1,0 +1,79 @@
+"""The few calls of Airflow's REST API (v2) that a demo run needs."""
+
+import time
+from typing import Any
+
+import httpx
+
+
+class Airflow:
+    """One login to one Airflow.
+
+    Raises `httpx.HTTPStatusError` with the server's own message in it when a call is refused.
+    """
+
+    def __init__(self, base_url: str, user: str, password: str):
+        self._http = httpx.Client(base_url=base_url, timeout=30, trust_env=False)
+        self._login = {"username": user, "password": password}
+
+    def healthy(self) -> bool:
+        """Whether scheduler, triggerer, dag-processor and database all report healthy."""
+        try:
+            parts = self._http.get("/api/v2/monitor/health").raise_for_status().json()
+        except httpx.HTTPError:
+            return False
+        return all(parts[p] and parts[p]["status"] == "healthy" for p in parts)
+
+    def dag(self, dag_id: str) -> dict | None:
+        """The DAG, or None while the dag-processor has not parsed it."""
+        return self._get(f"/api/v2/dags/{dag_id}", accept=404)
+
+    def import_errors(self) -> list[dict]:
+        return self._get("/api/v2/importErrors")["import_errors"]
+
+    def unpause(self, dag_id: str) -> None:
+        self._call("PATCH", f"/api/v2/dags/{dag_id}", json={"is_paused": False})
+
+    def trigger(self, dag_id: str, run_id: str, params: dict | None = None) -> None:
+        """Start a run by hand. A run of this id that is there already is left as it is."""
+        body = {"dag_run_id": run_id, "logical_date": None, "conf": params or {}}
+        self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body, accept=409)
+
+    def run(self, dag_id: str, run_id: str) -> dict:
+        return self._get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[dict]:
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances?limit=200"
+        return self._get(path)["task_instances"]
+
+    def _get(self, path: str, accept: int | None = None) -> Any:
+        return self._call("GET", path, accept=accept)
+
+    def _call(
+        self, verb: str, path: str, json: dict | None = None, accept: int | None = None
+    ) -> Any:
+        """The answer's JSON, or None for the error status that the caller accepts."""
+        answer = self._send(verb, path, json)
+        if answer.status_code == accept:
+            return None
+        if answer.is_error:
+            raise httpx.HTTPStatusError(
+                f"{verb} {path}: {answer.status_code} {answer.text}",
+                request=answer.request,
+                response=answer,
+            )
+        return answer.json()
+
+    def _send(self, verb: str, path: str, json: dict | None) -> httpx.Response:
+        """Every call here may be repeated, so an api-server that is being restarted is waited for."""
+        for seconds_left in range(60, -1, -1):
+            try:
+                if "Authorization" not in self._http.headers:
+                    token = self._http.post("/auth/token", json=self._login).raise_for_status()
+                    self._http.headers["Authorization"] = f"Bearer {token.json()['access_token']}"
+                return self._http.request(verb, path, json=json)
+            except httpx.TransportError:
+                if not seconds_left:
+                    raise
+                time.sleep(1)
+        raise AssertionError("unreachable")

@@ -1,0 +1,103 @@
+"""The settings of a real Airflow on a small machine.
+
+Everything that differs from Airflow's defaults is here, with its reason. Ports and secrets are made
+once, at the first start, and kept in .local/airflow/settings.json: every later start, and every
+process that was restarted, uses the same ones.
+"""
+
+import json
+import os
+import secrets
+import socket
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from demo.places import AIRFLOW_HOME, LOCAL, ROOT, program
+
+USER = "admin"
+
+
+def settings() -> dict:
+    """Ports, password and keys of this local run; made at the first call, then read."""
+    path = AIRFLOW_HOME / "settings.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    made = {
+        "api_port": _free_port(preferred=8080),
+        "worker_log_port": _free_port(),
+        "trigger_log_port": _free_port(),
+        "password": secrets.token_urlsafe(9),
+        "jwt_secret": secrets.token_urlsafe(32),
+        "fernet_key": urlsafe_b64encode(os.urandom(32)).decode(),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_private(path, json.dumps(made, indent=1))
+    return made
+
+
+def base_url() -> str:
+    """Where the UI and the REST API answer."""
+    return f"http://127.0.0.1:{settings()['api_port']}"
+
+
+def environment(local_gcp: dict[str, str]) -> dict[str, str]:
+    """The variables of every Airflow process, on top of those that lead it to `local_gcp`."""
+    chosen = settings()
+    passwords = AIRFLOW_HOME / "passwords.json"
+    _write_private(passwords, json.dumps({USER: chosen["password"]}))
+    return {
+        **local_gcp,
+        "PATH": f"{Path(program('airflow', 'airflow')).parent}:{os.environ['PATH']}",
+        # airflow_local_settings.py is found here; demo/ itself must not shadow anything.
+        "PYTHONPATH": f"{ROOT / 'demo' / 'airflow_config'}",
+        # Marks every process of this run, so that `make stop` can find the ones that a killed
+        # scheduler left behind.
+        "TRELLIS_LOCAL": str(LOCAL),
+        "AIRFLOW_HOME": str(AIRFLOW_HOME),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        # Two cores: more tasks at once only make each of them late.
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{base_url()}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "AIRFLOW__CORE__FERNET_KEY": chosen["fernet_key"],
+        # The database is one SQLite file; writers wait for each other instead of failing.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{AIRFLOW_HOME / 'airflow.db'}",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(chosen["api_port"]),
+        "AIRFLOW__API__BASE_URL": base_url(),
+        "AIRFLOW__API__SECRET_KEY": chosen["jwt_secret"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": chosen["jwt_secret"],
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(chosen["worker_log_port"]),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(chosen["trigger_log_port"]),
+        # The default of 1 s is paid between any two tasks of a chain.
+        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
+        # How soon work of a process that was killed is taken up again: the defaults are minutes.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "15",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+        "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
+        # Nothing of a local run leaves the machine, usage statistics included.
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "NO_COLOR": "1",
+    }
+
+
+def _free_port(preferred: int = 0) -> int:
+    """`preferred` if nothing listens there, else any free port of the loopback interface."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise OSError("no free port on the loopback interface")
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
