@@ -1,5 +1,6 @@
 """The few calls of Airflow's REST API (v2) that a demo run needs."""
 
+import graphlib
 import time
 from typing import Any
 
@@ -39,6 +40,13 @@ class Airflow:
         body = {"dag_run_id": run_id, "logical_date": None, "conf": params or {}}
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body, accept=409)
 
+    def task_order(self, dag_id: str) -> list[str]:
+        """The DAG's task ids, each after those that it waits for."""
+        tasks = self._get(f"/api/v2/dags/{dag_id}/tasks")["tasks"]
+        followers = {t["task_id"]: t["downstream_task_ids"] or [] for t in tasks}
+        waits_for = {task: {t for t in followers if task in followers[t]} for task in followers}
+        return list(graphlib.TopologicalSorter(waits_for).static_order())
+
     def run(self, dag_id: str, run_id: str) -> dict:
         return self._get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
 
@@ -65,7 +73,7 @@ class Airflow:
         return answer.json()
 
     def _send(self, verb: str, path: str, json: dict | None) -> httpx.Response:
-        """Every call here may be repeated, so an api-server that is being restarted is waited for."""
+        """Every call here may be repeated: an api-server that is being restarted is waited for."""
         for seconds_left in range(60, -1, -1):
             try:
                 if "Authorization" not in self._http.headers:

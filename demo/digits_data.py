@@ -1,4 +1,4 @@
-"""Puts real images into the bucket: scikit-learn's bundled digits, as a research group would have them.
+"""Puts real images into the bucket: scikit-learn's bundled digits, as a lab would have them.
 
 Runs in the trainer environment (scikit-learn and OpenCV live there) with the variables of
 `local_gcp env`, through Google's own Storage client. Writes, below gs://BUCKET/digits/:

@@ -25,6 +25,7 @@ from demo.places import (
 )
 
 AIRFLOW_PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+LOCAL_GCP = (program("local_gcp", "python"), "-m", "local_gcp", "--home", str(LOCAL_GCP_HOME))
 
 
 class ServiceError(Exception):
@@ -53,7 +54,7 @@ def stop() -> None:
         _control("shutdown", expect=("Shut down",), check=False)
         _wait_gone(_supervisor_pid())
     subprocess.run(
-        [program("local_gcp", "python"), "-m", "local_gcp", "--home", LOCAL_GCP_HOME, "down"],
+        [*LOCAL_GCP, "down"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         check=False,
@@ -98,10 +99,7 @@ def _configuration() -> configparser.RawConfigParser:
         "supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"
     }
     conf["supervisorctl"] = {"serverurl": f"unix://{SUPERVISOR_SOCKET}"}
-    local_gcp = shlex.join(
-        [program("local_gcp", "python"), "-m", "local_gcp"]
-        + ["--home", str(LOCAL_GCP_HOME), "up", "--foreground"]
-    )
+    local_gcp = shlex.join([*LOCAL_GCP, "up", "--foreground"])
     conf["program:local_gcp"] = _program(local_gcp, "local_gcp", "TERM")
     for part in AIRFLOW_PARTS:
         command = f". {shlex.quote(str(ENVIRONMENT_FILE))} && exec airflow {part}"
@@ -129,10 +127,9 @@ def _program(command: str, log: str, signal: str) -> dict[str, object]:
 
 def _local_gcp_environment() -> dict[str, str] | None:
     """What `local_gcp env` says, once the server answers."""
-    command = [program("local_gcp", "python"), "-m", "local_gcp", "--home", LOCAL_GCP_HOME]
-    if subprocess.run([*command, "status"], cwd=ROOT, capture_output=True).returncode:
+    if subprocess.run([*LOCAL_GCP, "status"], cwd=ROOT, capture_output=True).returncode:
         return None
-    out = subprocess.run([*command, "env", "--json"], cwd=ROOT, capture_output=True, check=True)
+    out = subprocess.run([*LOCAL_GCP, "env", "--json"], cwd=ROOT, capture_output=True, check=True)
     return json.loads(out.stdout)
 
 

@@ -1,0 +1,145 @@
+"""What the terminal shows while a run goes on.
+
+`Snapshot` joins what Airflow says of the tasks with what local_gcp says of the jobs. On a terminal
+it is drawn anew several times a minute; elsewhere `news` prints a plain line for what changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+FINISHED = {"success", "failed", "skipped", "upstream_failed", "removed"}
+WORDS = {
+    None: "waiting",
+    "scheduled": "waiting",
+    "queued": "starting",
+    "deferred": "running",
+    "up_for_retry": "will be tried again",
+    "upstream_failed": "not reached",
+    "success": "done",
+}
+STYLES = {"done": "green", "running": "cyan", "failed": "bold red", "not reached": "red"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One task of the run; a mapped task has one stage an index."""
+
+    name: str
+    state: str
+
+    @property
+    def active(self) -> bool:
+        return self.state not in ("waiting", "done", "skipped", "not reached")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A trial or a replica at work: what it is, how it stands, and its latest figures."""
+
+    name: str
+    state: str
+    latest: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How a run stands at one moment."""
+
+    state: str
+    stages: list[Stage] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        return self.state in ("success", "failed")
+
+
+def snapshot(run: dict, tasks: list[dict], jobs: list[dict], order: list[str]) -> Snapshot:
+    """Join a DAG run and its task instances (Airflow) with the jobs started since (local_gcp).
+
+    `order` lists the task ids as the DAG chains them.
+    """
+    position = {task_id: n for n, task_id in enumerate(order)}
+    tasks = sorted(tasks, key=lambda t: (position.get(t["task_id"], 99), t["map_index"]))
+    stages = [Stage(_task_name(t), WORDS.get(t["state"], t["state"])) for t in tasks]
+    started = run["start_date"] or ""
+    mine = sorted(
+        (j for j in jobs if _same_clock(j["create_time"]) >= _same_clock(started)), key=_age
+    )
+    return Snapshot(run["state"], stages, [w for job in mine for w in _work(job)])
+
+
+def news(before: Snapshot | None, now: Snapshot) -> Iterator[str]:
+    """A line for everything that changed between two snapshots."""
+    known = {s.name: s.state for s in before.stages} if before else {}
+    for stage in now.stages:
+        if stage.state not in ("waiting", known.get(stage.name)):
+            yield f"{stage.name}: {stage.state}"
+    seen = {w.name: w for w in before.work} if before else {}
+    for work in now.work:
+        if work != seen.get(work.name):
+            yield f"  {work.name}: {work.state} {work.latest}".rstrip()
+
+
+def drawing(now: Snapshot, seconds: float) -> RenderableType:
+    """The same, as one picture for a terminal; finished jobs fold away when their stage is done."""
+    stages = Table.grid(padding=(0, 2))
+    for stage in now.stages:
+        stages.add_row(Text(stage.name), Text(stage.state, STYLES.get(stage.state, "")))
+    work = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("job", "state", "latest"):
+        work.add_column(heading, no_wrap=True)
+    for item in now.work:
+        state = item.state.lower()
+        work.add_row(item.name, Text(state, STYLES.get(state, "")), Text(item.latest, "dim"))
+    clock = Text(f"{seconds // 60:.0f}:{seconds % 60:02.0f}  run is {now.state}", "bold")
+    return Group(clock, stages, Text(), work) if now.work else Group(clock, stages)
+
+
+def _task_name(task: dict) -> str:
+    if task["map_index"] < 0:
+        return task["task_id"]
+    return f"{task['task_id']} [{task.get('rendered_map_index') or task['map_index']}]"
+
+
+def _work(job: dict) -> Iterator[Work]:
+    if job["kind"] == "tuning":
+        for trial in job["trials"]:
+            yield Work(f"trial {trial['id']}", _state(trial), _measured(trial))
+        return
+    for replica in job["replicas"]:
+        name = job["display_name"]
+        if len(job["replicas"]) > 1:
+            name += f" {replica['type']}:{replica['index']}"
+        yield Work(name, _state(replica), replica["last_line"] or "")
+
+
+def _state(item: dict) -> str:
+    return item["state"].lower().removeprefix("job_state_")
+
+
+def _measured(trial: dict) -> str:
+    """`learning_rate=0.01 ...  accuracy 0.912 (epoch 3)`: parameters, then the last measurement."""
+    parameters = " ".join(
+        f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in trial["parameters"].items()
+    )
+    last = [
+        f"{m} {points[-1][1]:.4f} (epoch {points[-1][0]})"
+        for m, points in trial["metrics"].items()
+        if points
+    ]
+    return "  ".join([*last, parameters])
+
+
+def _age(job: dict) -> str:
+    return job["create_time"]
+
+
+def _same_clock(timestamp: str) -> str:
+    """ISO times from two programs, comparable as text to the second."""
+    return timestamp[:19]
