@@ -12,7 +12,7 @@ import socket
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from demo.places import AIRFLOW_HOME, LOCAL, ROOT, program
+from demo.places import AIRFLOW_HOME, ROOT, program
 
 USER = "admin"
 
@@ -24,8 +24,6 @@ def settings() -> dict:
         return json.loads(path.read_text())
     made = {
         "api_port": _free_port(preferred=8080),
-        "worker_log_port": _free_port(),
-        "trigger_log_port": _free_port(),
         "password": secrets.token_urlsafe(9),
         "jwt_secret": secrets.token_urlsafe(32),
         "fernet_key": urlsafe_b64encode(os.urandom(32)).decode(),
@@ -50,9 +48,6 @@ def environment(local_gcp: dict[str, str]) -> dict[str, str]:
         "PATH": f"{Path(program('airflow', 'airflow')).parent}:{os.environ['PATH']}",
         # airflow_local_settings.py is found here; demo/ itself must not shadow anything.
         "PYTHONPATH": f"{ROOT / 'demo' / 'airflow_config'}",
-        # Marks every process of this run, so that `make stop` can find the ones that a killed
-        # scheduler left behind.
-        "TRELLIS_LOCAL": str(LOCAL),
         "AIRFLOW_HOME": str(AIRFLOW_HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
@@ -71,8 +66,6 @@ def environment(local_gcp: dict[str, str]) -> dict[str, str]:
         "AIRFLOW__API__BASE_URL": base_url(),
         "AIRFLOW__API__SECRET_KEY": chosen["jwt_secret"],
         "AIRFLOW__API_AUTH__JWT_SECRET": chosen["jwt_secret"],
-        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(chosen["worker_log_port"]),
-        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(chosen["trigger_log_port"]),
         # The default of 1 s is paid between any two tasks of a chain.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         # How soon work of a process that was killed is taken up again: the defaults are minutes.

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import psutil
 
@@ -15,7 +16,6 @@ from demo import airflow_environment
 from demo.places import (
     AIRFLOW_HOME,
     ENVIRONMENT_FILE,
-    LOCAL,
     LOCAL_GCP_HOME,
     LOGS,
     ROOT,
@@ -24,8 +24,19 @@ from demo.places import (
     program,
 )
 
-AIRFLOW_PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+# The servers for remote log reading would listen on every interface; here the api-server reads the
+# files themselves.
+AIRFLOW_PARTS = {
+    "api-server": "api-server",
+    "scheduler": "scheduler --skip-serve-logs",
+    "dag-processor": "dag-processor",
+    "triggerer": "triggerer --skip-serve-logs",
+}
+SESSION = SUPERVISOR / "session.json"
 LOCAL_GCP = (program("local_gcp", "python"), "-m", "local_gcp", "--home", str(LOCAL_GCP_HOME))
+
+
+T = TypeVar("T")
 
 
 class ServiceError(Exception):
@@ -35,7 +46,7 @@ class ServiceError(Exception):
 def start(say: Callable[[str], None]) -> dict[str, str]:
     """Bring up what is not up yet; returns the environment of the Airflow processes."""
     _start_supervisor()
-    _control("start", "local_gcp", expect=("started", "already started"))
+    _control("start", "local_gcp")
     cloud = _wait("local_gcp", _local_gcp_environment, seconds=60)
     say(f"local_gcp plays Google Cloud at {cloud['LOCAL_GCP_URL']}")
     environment = airflow_environment.environment(cloud)
@@ -43,23 +54,17 @@ def start(say: Callable[[str], None]) -> dict[str, str]:
     if not (AIRFLOW_HOME / "airflow.db").exists():
         say("Airflow: making its database")
         _make_database(environment)
-    for part in AIRFLOW_PARTS:
-        _control("start", f"airflow-{part}", expect=("started", "already started"))
+    _control("start", "airflow:*")
     return environment
 
 
 def stop() -> None:
     """End everything that `start` started, and whatever a killed process of it left behind."""
-    if SUPERVISOR_SOCKET.exists():
-        _control("shutdown", expect=("Shut down",), check=False)
-        _wait_gone(_supervisor_pid())
-    subprocess.run(
-        [*LOCAL_GCP, "down"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        check=False,
-    )
-    left = _processes_of_this_run()
+    supervisor = _supervisor()
+    if supervisor:
+        _control("shutdown")
+        psutil.wait_procs([supervisor], timeout=60)
+    left = _left_behind()
     for process in left:
         process.terminate()
     for process in psutil.wait_procs(left, timeout=10)[1]:
@@ -68,7 +73,7 @@ def stop() -> None:
 
 def running() -> bool:
     """Whether supervisord is up."""
-    return _supervisor_pid() is not None
+    return _supervisor() is not None
 
 
 def _start_supervisor() -> None:
@@ -80,11 +85,9 @@ def _start_supervisor() -> None:
     configuration = SUPERVISOR / "supervisord.conf"
     with configuration.open("w") as file:
         _configuration().write(file)
-    subprocess.run(
-        [program("tools", "supervisord"), "-c", configuration],
-        env={**os.environ, "TRELLIS_LOCAL": str(LOCAL)},
-        check=True,
-    )
+    subprocess.run([program("tools", "supervisord"), "-c", configuration], check=True)
+    supervisor = _wait("supervisord", _supervisor, seconds=10)
+    SESSION.write_text(json.dumps([supervisor.pid, supervisor.create_time()]))
 
 
 def _configuration() -> configparser.RawConfigParser:
@@ -101,11 +104,12 @@ def _configuration() -> configparser.RawConfigParser:
     conf["supervisorctl"] = {"serverurl": f"unix://{SUPERVISOR_SOCKET}"}
     local_gcp = shlex.join([*LOCAL_GCP, "up", "--foreground"])
     conf["program:local_gcp"] = _program(local_gcp, "local_gcp", "TERM")
-    for part in AIRFLOW_PARTS:
-        command = f". {shlex.quote(str(ENVIRONMENT_FILE))} && exec airflow {part}"
-        conf[f"program:airflow-{part}"] = _program(
+    for part, arguments in AIRFLOW_PARTS.items():
+        command = f". {shlex.quote(str(ENVIRONMENT_FILE))} && exec airflow {arguments}"
+        conf[f"program:{part}"] = _program(
             shlex.join(["/bin/sh", "-c", command]), f"airflow-{part}", "INT"
         )
+    conf["group:airflow"] = {"programs": ",".join(AIRFLOW_PARTS)}
     return conf
 
 
@@ -159,19 +163,19 @@ def _write_environment_file(environment: dict[str, str]) -> None:
     )
 
 
-def _control(*words: str, expect: tuple[str, ...], check: bool = True) -> None:
+def _control(*words: str) -> None:
     out = subprocess.run(
         [program("tools", "supervisorctl"), "-c", SUPERVISOR / "supervisord.conf", *words],
         capture_output=True,
         text=True,
     )
-    if check and not any(phrase in out.stdout for phrase in expect):
-        log = LOGS / f"{words[-1]}.log"
-        tail = log.read_text(errors="replace").splitlines()[-15:] if log.exists() else []
-        raise ServiceError("\n".join([f"{words[-1]} did not start: see {log}", out.stdout, *tail]))
+    # supervisorctl's exit code also counts a program that was started already as an error.
+    refused = [x for x in out.stdout.splitlines() if "ERROR" in x and "already started" not in x]
+    if refused:
+        raise ServiceError("\n".join([*refused, f"The logs are in {LOGS}"]))
 
 
-def _wait(name: str, ready: Callable[[], dict | None], seconds: float) -> dict:
+def _wait(name: str, ready: Callable[[], T | None], seconds: float) -> T:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if (answer := ready()) is not None:
@@ -180,28 +184,30 @@ def _wait(name: str, ready: Callable[[], dict | None], seconds: float) -> dict:
     raise ServiceError(f"{name} was not ready after {seconds:.0f} s: see {LOGS / name}.log")
 
 
-def _supervisor_pid() -> int | None:
+def _supervisor() -> psutil.Process | None:
     try:
         process = psutil.Process(int((SUPERVISOR / "supervisord.pid").read_text()))
         ours = any("supervisord" in word for word in process.cmdline())
     except (FileNotFoundError, ValueError, psutil.Error):
         return None
-    return process.pid if ours else None
+    return process if ours else None
 
 
-def _wait_gone(pid: int | None, seconds: float = 60) -> None:
-    if pid is not None:
-        psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=seconds)
+def _left_behind() -> list[psutil.Process]:
+    """What outlived supervisord, as the workers of a killed scheduler do.
 
-
-def _processes_of_this_run() -> list[psutil.Process]:
-    """Processes whose environment names this very .local folder, this one excepted."""
+    They are known by the session that supervisord opened for all its children: while one of them
+    lives, the system gives the session's number to nobody else.
+    """
+    if not SESSION.exists():
+        return []
+    session, began = json.loads(SESSION.read_text())
     found = []
     for process in psutil.process_iter():
         try:
-            marked = process.environ().get("TRELLIS_LOCAL") == str(LOCAL)
-        except psutil.Error:
+            if os.getsid(process.pid) == session:
+                found.append(process)
+        except ProcessLookupError:
             continue
-        if marked and process.pid != os.getpid():
-            found.append(process)
-    return found
+    stranger = any(p.pid == session and p.create_time() != began for p in found)
+    return [] if stranger else found
