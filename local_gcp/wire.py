@@ -1,0 +1,239 @@
+"""gRPC without servicer stubs: any Google service, played by an object with snake_case methods.
+
+Google publishes client libraries, not server stubs. But each generated client transport, when it
+is made, asks its channel for one stub per method and passes the path and the message classes.
+`method_table` hands it a channel that only records, and `Played` serves what was recorded:
+
+    handler = Played("google.cloud.aiplatform_v1.services.job_service", JobService(...))
+    grpc.server(...).add_generic_rpc_handlers([handler])
+
+A method is the client's own name for it: `create_custom_job(request, context)`; it returns the
+response message, or a dict of its fields, or raises `RpcError`. A method that the object does not
+have ends with UNIMPLEMENTED and its full name, so a client never waits for something that nobody
+plays.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import grpc
+import proto
+from google.longrunning import operations_pb2
+from google.protobuf import any_pb2, empty_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+log = logging.getLogger(__name__)
+
+Method = tuple[Any, Any]
+"""(request class, response class), each a proto-plus or a plain protobuf class."""
+
+_OPERATIONS = {
+    "/google.longrunning.Operations/ListOperations": (
+        operations_pb2.ListOperationsRequest,
+        operations_pb2.ListOperationsResponse,
+    ),
+    "/google.longrunning.Operations/GetOperation": (
+        operations_pb2.GetOperationRequest,
+        operations_pb2.Operation,
+    ),
+    "/google.longrunning.Operations/DeleteOperation": (
+        operations_pb2.DeleteOperationRequest,
+        empty_pb2.Empty,
+    ),
+    "/google.longrunning.Operations/CancelOperation": (
+        operations_pb2.CancelOperationRequest,
+        empty_pb2.Empty,
+    ),
+    "/google.longrunning.Operations/WaitOperation": (
+        operations_pb2.WaitOperationRequest,
+        operations_pb2.Operation,
+    ),
+}
+
+
+class RpcError(Exception):
+    """An answer other than OK.
+
+    `field` names the offending request field; Google's clients show it from the BadRequest detail
+    that Vertex AI sends too.
+    """
+
+    def __init__(self, code: grpc.StatusCode, message: str, field: str | None = None):
+        super().__init__(message)
+        self.code, self.message, self.field = code, message, field
+
+    def status(self) -> Any:
+        """The `grpc.Status` with google.rpc details."""
+        status = status_pb2.Status(code=getattr(code_pb2, self.code.name), message=self.message)
+        if self.field:
+            violation = error_details_pb2.BadRequest.FieldViolation(
+                field=self.field, description=self.message
+            )
+            status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
+        return rpc_status.to_status(status)
+
+
+def invalid_argument(field: str, problem: str) -> RpcError:
+    """INVALID_ARGUMENT, with the request field's path as Google writes it (job_spec.scheduling)."""
+    return RpcError(grpc.StatusCode.INVALID_ARGUMENT, f"{field}: {problem}", field)
+
+
+def not_found(name: str) -> RpcError:
+    """NOT_FOUND for a resource name."""
+    return RpcError(grpc.StatusCode.NOT_FOUND, f"{name} is not found.")
+
+
+def already_exists(name: str) -> RpcError:
+    """ALREADY_EXISTS for a resource name that the caller chose."""
+    return RpcError(grpc.StatusCode.ALREADY_EXISTS, f"{name} already exists.")
+
+
+def failed_precondition(message: str) -> RpcError:
+    """FAILED_PRECONDITION: the resource's state does not allow the call."""
+    return RpcError(grpc.StatusCode.FAILED_PRECONDITION, message)
+
+
+def not_played(what: str, instead: str = "") -> RpcError:
+    """UNIMPLEMENTED for what exists at Google and not here; `instead` says what to do."""
+    return RpcError(
+        grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not play {what}. {instead}".strip()
+    )
+
+
+def method_table(services: str) -> dict[str, Method]:
+    """The methods of one generated service package, by path.
+
+    `services` is the package beside the client's types, for example
+    "google.cloud.aiplatform_v1.services.job_service". Result:
+    {"/google.cloud.aiplatform.v1.JobService/GetCustomJob": (GetCustomJobRequest, CustomJob), ...}
+    """
+    module = importlib.import_module(f"{services}.transports.grpc")
+    (transport,) = (value for name, value in vars(module).items() if name.endswith("GrpcTransport"))
+    recorder = _Recorder()
+    # The transport wraps its channel in a logging interceptor, and an intercepted channel asks for
+    # a stub only when it is first called.
+    with mock.patch.object(grpc, "intercept_channel", lambda channel, *_: channel):
+        transport(channel=recorder)
+    return recorder.table
+
+
+class _Recorder(grpc.Channel):
+    """A channel that goes nowhere and remembers which stubs it was asked for."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, Method] = {}
+
+    def _record(
+        self,
+        method: str,
+        request_serializer: Any = None,
+        response_deserializer: Any = None,
+        **_: Any,
+    ) -> Callable[..., None]:
+        request = getattr(request_serializer, "__self__", None)
+        # The mixins (operations, locations, IAM) pass plain protobuf serializers, which do not
+        # know their class; of these only operations are played, from their own table.
+        if isinstance(request, proto.message.MessageMeta):
+            response = getattr(response_deserializer, "__self__", empty_pb2.Empty)
+            self.table[method] = (request, response)
+        return lambda *_args, **_kwargs: None
+
+    unary_unary = unary_stream = stream_unary = stream_stream = _record
+
+    def subscribe(self, callback: Any, try_to_connect: bool | None = False) -> None: ...
+
+    def unsubscribe(self, callback: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> _Recorder:
+        return self
+
+    def __exit__(self, *_: Any) -> None: ...
+
+
+class Played(grpc.GenericRpcHandler):
+    """One service, played by `implementation`. See the module's docstring.
+
+    `services` is a generated package (see `method_table`), or "google.longrunning.operations".
+    """
+
+    def __init__(self, services: str, implementation: object):
+        operations = services == "google.longrunning.operations"
+        self.table = _OPERATIONS if operations else method_table(services)
+        self.implementation = implementation
+
+    def service(self, handler_call_details: Any) -> grpc.RpcMethodHandler | None:
+        path = handler_call_details.method
+        if path not in self.table:
+            return None
+        request_class, response_class = self.table[path]
+        function = getattr(self.implementation, snake_case(path.rpartition("/")[2]), None)
+
+        def call(request: Any, context: grpc.ServicerContext) -> Any:
+            try:
+                if function is None:
+                    raise not_played(path.removeprefix("/"))
+                return function(request, context)
+            except RpcError as error:
+                log.info("%s: %s: %s", path, error.code.name, error.message)
+                context.abort_with_status(error.status())
+            except Exception as error:
+                log.exception("%s failed", path)
+                context.abort(
+                    grpc.StatusCode.INTERNAL,
+                    f"local_gcp failed in {path}: {type(error).__name__}: {error}. "
+                    "This is a bug in local_gcp; server.log has the traceback.",
+                )
+
+        return grpc.unary_unary_rpc_method_handler(
+            call, _deserializer(request_class), _serializer(response_class)
+        )
+
+
+def snake_case(name: str) -> str:
+    """CreateCustomJob -> create_custom_job, as the generated clients name their methods."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _deserializer(message: Any) -> Callable[[bytes], Any]:
+    plus = isinstance(message, proto.message.MessageMeta)
+    return message.deserialize if plus else message.FromString
+
+
+def _serializer(message: Any) -> Callable[[Any], bytes]:
+    def serialize(value: Any) -> bytes:
+        if isinstance(message, proto.message.MessageMeta):
+            return message.serialize(value if isinstance(value, message) else message(value))
+        value = value if isinstance(value, message) else message(**value)
+        return value.SerializeToString()
+
+    return serialize
+
+
+def pack(message: Any) -> any_pb2.Any:
+    """A proto-plus or protobuf message as google.protobuf.Any, as operations carry it."""
+    packed = any_pb2.Any()
+    packed.Pack(type(message).pb(message) if isinstance(message, proto.Message) else message)
+    return packed
+
+
+def serve(handlers: Sequence[grpc.GenericRpcHandler], address: str, threads: int = 32) -> Any:
+    """A started plaintext server on `address` ("127.0.0.1:0", "unix:/path") for these handlers.
+
+    Returns (server, port). Each call holds a thread; WaitOperation may hold one for minutes.
+    """
+    from concurrent import futures
+
+    server = grpc.server(futures.ThreadPoolExecutor(threads))
+    server.add_generic_rpc_handlers(list(handlers))
+    port = server.add_insecure_port(address)
+    server.start()
+    return server, port
