@@ -6,7 +6,7 @@ BIN     = .venv/$(1)/bin
 SYNC    = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip sync --quiet --compile-bytecode $(2)
 
 ENVIRONMENTS = .venv/airflow/.ready .venv/trainer/.ready .venv/local_gcp/.ready
-LOCKS        = requirements trainer/requirements local_gcp/requirements tests/requirements tools
+LOCKS        = requirements trainer/requirements trainer/requirements-gpu local_gcp/requirements tests/requirements tools
 
 .PHONY: help demo stop clean distclean setup test test-slow lint format lock bench
 .DEFAULT_GOAL := help
@@ -34,8 +34,9 @@ test: setup ## Run the tests (without those marked slow)
 test-slow: setup ## Run every test, the slow ones too
 	@sh tests/run.sh
 
-lint: .venv/tools/.ready ## Check style
-	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check .
+lint: .venv/tools/.ready ## Check style, and the Dockerfile
+	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
+	  && $(call BIN,tools)/hadolint docker/Dockerfile
 
 format: .venv/tools/.ready ## Apply the style
 	@$(call BIN,tools)/ruff format . && $(call BIN,tools)/ruff check --fix .
