@@ -1,0 +1,56 @@
+"""local_gcp's own HTTP API on the plain port: health, status, preemption. The rest is Storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from local_gcp.rest import ApiError, on_api_error
+from local_gcp.service import Context, Service
+
+
+def admin_app(context: Context, services: Sequence[Service], storage: ASGIApp) -> Starlette:
+    """/local_gcp/health, /local_gcp/status, /local_gcp/preempt; every other path is `storage`."""
+
+    async def health(_request: Request) -> JSONResponse:
+        return JSONResponse({"healthy": True, "home": str(context.home.root), "pid": os.getpid()})
+
+    def status(_request: Request) -> JSONResponse:  # not async: runs in a thread, jobs() may block
+        return JSONResponse(describe(context, services))
+
+    def preempt(request: Request) -> JSONResponse:
+        job = request.query_params.get("job", "")
+        if not any(service.preempt(job) for service in services):
+            raise ApiError(404, f"No running job {job!r} that can be preempted.", "notFound")
+        return JSONResponse({"preempted": job})
+
+    return Starlette(
+        routes=[
+            Route("/local_gcp/health", health),
+            Route("/local_gcp/status", status),
+            Route("/local_gcp/preempt", preempt, methods=["POST"]),
+            Mount("", storage),
+        ],
+        exception_handlers={ApiError: on_api_error},
+    )
+
+
+def describe(context: Context, services: Sequence[Service]) -> dict[str, Any]:
+    """The status document."""
+    return {
+        "project": context.project,
+        "healthy": True,
+        "home": str(context.home.root),
+        "endpoints": {
+            "proxy": context.endpoints.proxy_url,
+            "http": context.endpoints.http_url,
+        },
+        "jobs": [job for service in services for job in service.jobs()],
+    }

@@ -1,0 +1,186 @@
+"""The server as a background process: start, find, ask, end. What `up`, `down` and `status` do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from local_gcp.home import LOOPBACK, Home, write_atomically
+
+START_SECONDS = 60
+STOP_SECONDS = 60
+"""Jobs get the time that Vertex AI gives them to end, then they are killed."""
+
+
+class DaemonError(Exception):
+    """Something a person must know about the server; the message says what to do."""
+
+
+def running(home: Home) -> psutil.Process | None:
+    """The process that serves `home`, or None.
+
+    A process id alone may have been given to another program since, so its start time counts too.
+    """
+    try:
+        record = json.loads(home.pid_file.read_text())
+        process = psutil.Process(record["pid"])
+        same = abs(process.create_time() - record["started"]) < 1
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except (FileNotFoundError, ValueError, KeyError, psutil.NoSuchProcess):
+        return None
+
+
+def run(home: Home) -> None:
+    """Serve `home` in this process until SIGTERM or SIGINT (`up --foreground`)."""
+    from local_gcp.server import bind, serve  # imports every service: 2 seconds
+
+    home.create()
+    with _lock(home):
+        endpoints = home.choose_endpoints()
+        ports = {"proxy": endpoints.proxy, "http": endpoints.http}
+        try:
+            sockets = {name: bind(port) for name, port in ports.items()}
+        except OSError as error:
+            raise DaemonError(_port_taken(home, ports)) from error
+        me = psutil.Process()
+        write_atomically(home.pid_file, json.dumps({"pid": me.pid, "started": me.create_time()}))
+        try:
+            asyncio.run(serve(home, sockets))
+        finally:
+            home.pid_file.unlink(missing_ok=True)
+
+
+def start(home: Home) -> bool:
+    """Start a background server and wait until it is healthy; False when one runs already."""
+    if running(home):
+        wait_healthy(home, None)
+        return False
+    home.create()
+    with home.log.open("ab") as log:
+        offset = log.tell()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "local_gcp", "--home", str(home.root), "up", "--foreground"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # outlives the terminal
+        )
+    try:
+        wait_healthy(home, child)
+    except DaemonError as error:
+        with home.log.open(errors="replace") as log:
+            log.seek(offset)
+            tail = "".join(log.readlines()[-15:])
+        raise DaemonError(f"{error}\nThe end of {home.log}:\n{tail}") from None
+    return True
+
+
+def wait_healthy(home: Home, child: subprocess.Popen | None) -> None:
+    """Return when the server answers; DaemonError when `child` ended or time is up."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(DaemonError):
+            if ask(home, "health", timeout=2)["home"] == str(home.root):
+                return
+        if child and child.poll() is not None:
+            raise DaemonError(f"local_gcp did not start (exit code {child.returncode}).")
+        time.sleep(0.05)
+    raise DaemonError(f"local_gcp is not healthy after {START_SECONDS} s.")
+
+
+def stop(home: Home) -> bool:
+    """End the server in order, with its jobs; False when none runs."""
+    process = running(home)
+    if not process:
+        home.pid_file.unlink(missing_ok=True)
+        return False
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise DaemonError(
+            f"local_gcp did not stop within {STOP_SECONDS} s and was killed; see {home.log}. "
+            "Jobs that still run are found again at the next `up`."
+        ) from None
+    return True
+
+
+def ask(home: Home, what: str, *, post: bool = False, timeout: float = 30, **query: str) -> Any:
+    """GET (or POST) /local_gcp/`what`, the JSON answer; DaemonError when there is none."""
+    endpoints = home.endpoints()
+    if not endpoints:
+        raise DaemonError(f"{home.root} was never started: run `python -m local_gcp up`.")
+    url = f"{endpoints.http_url}/local_gcp/{what}?{urllib.parse.urlencode(query)}"
+    request = urllib.request.Request(url, method="POST" if post else "GET")
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(request, timeout=timeout) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        raise DaemonError(json.load(error)["error"]["message"]) from None
+    except (OSError, ValueError) as error:
+        raise DaemonError(
+            f"local_gcp of {home.root} does not answer ({error}): run `python -m local_gcp up`."
+        ) from None
+
+
+@contextlib.contextmanager
+def _lock(home: Home) -> Iterator[None]:
+    """One server for each home, also when two start at the same moment; a kill releases it."""
+    with home.lock_file.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            process = running(home)
+            pid = process.pid if process else "unknown"
+            raise DaemonError(f"local_gcp runs already in {home.root} (process {pid}).") from None
+        yield
+
+
+def _port_taken(home: Home, ports: dict[str, int]) -> str:
+    name, port = next((n, p) for n, p in ports.items() if not _free(p))
+    return (
+        f"Port {port} on {LOOPBACK}, recorded in {home.endpoints_file} as this home's {name!r} "
+        f"port, is taken by {_owner(port)}. End that program; or delete {home.endpoints_file}, run "
+        "`up` again, and give clients the new `env`."
+    )
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex((LOOPBACK, port)) != 0
+
+
+def _owner(port: int) -> str:
+    with contextlib.suppress(psutil.Error):
+        for connection in psutil.net_connections("tcp"):
+            if connection.laddr and connection.laddr.port == port and connection.pid:
+                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
+    return "another process"
+
+
+def configure_logging() -> None:
+    """One line for each event, on stderr, which is HOME/server.log in the background."""
+    logging.basicConfig(
+        level=os.environ.get("LOCAL_GCP_LOG_LEVEL", "INFO"),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -1,0 +1,41 @@
+"""The environment variables that lead unchanged Google Cloud clients to a local_gcp.
+
+Which client reads which was found by running them: Google's libraries go through requests,
+httplib2, aiohttp, httpx or gRPC, TensorFlow and other C++ programs through libcurl.
+"""
+
+from __future__ import annotations
+
+import json
+
+from local_gcp.certificates import Pki
+from local_gcp.home import PROJECT, Endpoints, Home
+
+
+def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
+    """Variables for a client of the local_gcp in `home`; all values are absolute."""
+    pki = Pki(home.pki)
+    authority = str(pki.ca)
+    connection = {"conn_type": "google_cloud_platform", "extra": {"project": PROJECT}}
+    return {
+        # gRPC reads the lower-case spelling only.
+        "https_proxy": endpoints.proxy_url,
+        "HTTPS_PROXY": endpoints.proxy_url,
+        "no_proxy": "localhost,127.0.0.1",
+        "NO_PROXY": "localhost,127.0.0.1",
+        "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": authority,
+        "REQUESTS_CA_BUNDLE": authority,
+        "SSL_CERT_FILE": authority,
+        "HTTPLIB2_CA_CERTS": authority,
+        "CURL_CA_BUNDLE": authority,
+        "GOOGLE_APPLICATION_CREDENTIALS": str(pki.service_account),
+        "GOOGLE_CLOUD_PROJECT": PROJECT,
+        "NO_GCE_CHECK": "true",
+        "GOOGLE_API_USE_CLIENT_CERTIFICATE": "false",
+        # aiohttp clients ignore the proxy; Storage is reached in plain HTTP as well.
+        "STORAGE_EMULATOR_HOST": endpoints.http_url,
+        "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": json.dumps(connection),
+        "GCS_ROOT": str(home.buckets),
+        "LOCAL_GCP_URL": endpoints.http_url,
+        "LOCAL_GCP_HOME": str(home.root),
+    }

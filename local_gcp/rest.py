@@ -1,0 +1,100 @@
+"""Shared by all REST services: Google's error format, host dispatch, paths as they were sent."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ALREADY_EXISTS",
+    412: "FAILED_PRECONDITION",
+    416: "OUT_OF_RANGE",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+}
+
+
+class ApiError(Exception):
+    """An answer in the error format of Google's JSON APIs.
+
+    `code` is the HTTP status, `reason` the machine-readable cause that clients look at
+    (https://cloud.google.com/storage/docs/json_api/v1/status-codes).
+    """
+
+    def __init__(self, code: int, message: str, reason: str = "invalid"):
+        super().__init__(message)
+        self.code, self.message, self.reason = code, message, reason
+
+    def response(self) -> Response:
+        error = {"message": self.message, "domain": "global", "reason": self.reason}
+        return JSONResponse(
+            {
+                "error": {
+                    "code": self.code,
+                    "message": self.message,
+                    "status": _STATUS.get(self.code, "UNKNOWN"),
+                    "errors": [error],
+                }
+            },
+            self.code,
+        )
+
+
+def not_played(what: str) -> ApiError:
+    """The answer for what exists at Google and not here: 501, never a silent wrong answer."""
+    message = f"local_gcp does not play {what}."
+    log.warning("501: %s", message)
+    return ApiError(501, message, "notImplemented")
+
+
+async def on_api_error(request: Request, error: Exception) -> Response:
+    """Exception handler for Starlette applications: `exception_handlers={ApiError: ...}`."""
+    assert isinstance(error, ApiError)
+    return error.response()
+
+
+class HostDispatch:
+    """ASGI application that picks a service's application by the request's host (and path).
+
+    `routes`: (pattern, application); a pattern is "host" or "host/path*", fnmatch's rules; the
+    first that matches is taken.
+    """
+
+    def __init__(self, routes: Sequence[tuple[str, ASGIApp]]):
+        self.routes = [(p if "/" in p else f"{p}/*", app) for p, app in routes]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host = Headers(scope=scope).get("host", "").partition(":")[0].lower()
+        address = host + scope["path"]
+        for pattern, app in self.routes:
+            if fnmatch.fnmatchcase(address, pattern):
+                return await app(scope, receive, send)
+        error = not_played(f"{scope['method']} https://{address}")
+        return await error.response()(scope, receive, send)
+
+
+class EncodedPath:
+    """Route on the path as it was sent, so that an encoded slash (%2F) stays inside a name.
+
+    Endpoints below get path parameters percent-encoded and decode them themselves.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if "raw_path" in scope:
+            scope = {**scope, "path": scope["raw_path"].decode("ascii")}
+        await self.app(scope, receive, send)

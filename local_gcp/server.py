@@ -1,0 +1,156 @@
+"""The server process: puts the services together and runs them until it is told to stop.
+
+    clients ──https_proxy──> gateway ──> REST server (uvicorn, one port) ──host──> service.rest
+       │                        └──────> gRPC server (one port) ──method──> service.grpc_handlers
+       └────LOCAL_GCP_URL────────────> REST server ──> Cloud Storage, /local_gcp/...
+
+How to plug in a service: write a class that derives from `service.Service` and takes a
+`service.Context`, and add it to `services()` below. All of its attributes are optional:
+
+- `hosts` and `rest`: an ASGI application (Starlette) for HTTP/1.1 requests to these host patterns.
+  Register `exception_handlers={ApiError: on_api_error}` (module `rest`) and raise
+  `rest.ApiError` or `rest.not_played(...)` for answers in Google's error format.
+- `grpc_handlers`: `grpc.GenericRpcHandler`s, asked in turn; methods run in a pool of threads.
+- `start()`: recover what a killed server left behind, start threads. Health turns true after it.
+- `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT; never after kill -9.
+- `jobs()`: this service's entries of `jobs` in the status, as `python -m local_gcp status --json`
+  shows them; called from a thread at every status request.
+- `preempt(job)`: for `python -m local_gcp preempt JOB`.
+
+Give `context.environment` to every process of a job. Log with `logging.getLogger(__name__)`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import uvicorn
+
+from local_gcp.admin import admin_app
+from local_gcp.certificates import Pki
+from local_gcp.environment import client_environment
+from local_gcp.gateway import Gateway
+from local_gcp.home import LOOPBACK, PROJECT, Home
+from local_gcp.http_protocol import HttpProtocol
+from local_gcp.identity import Identity
+from local_gcp.rest import HostDispatch
+from local_gcp.service import Context, Service
+from local_gcp.storage.service import Storage
+
+log = logging.getLogger(__name__)
+
+GRPC_THREADS = 32
+GRPC_MESSAGE_BYTES = 64 << 20
+KEEP_ALIVE_SECONDS = 600
+"""Long: a pooled connection that the server closes just as the client reuses it fails a request."""
+
+
+def services(context: Context) -> list[Service]:
+    """Everything that is played, in the order in which it starts; stopped in reverse."""
+    return [Identity(context), Storage(context)]
+
+
+async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
+    """Run until SIGTERM or SIGINT. `sockets`: bound ones for "proxy" and "http"."""
+    endpoints = home.choose_endpoints()
+    pki = Pki(home.pki)
+    pki.ensure(PROJECT)
+    context = Context(home, PROJECT, endpoints, client_environment(home, endpoints))
+    played = services(context)
+
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+
+    started: list[Service] = []
+    try:
+        for service in played:
+            started.append(service)
+            await asyncio.to_thread(service.start)
+        grpc_server, grpc_port = _start_grpc(played)
+        web, web_task = _start_rest(context, played, sockets["http"])
+        gateway = Gateway(pki.server, http=endpoints.http, grpc=grpc_port)
+        await gateway.start(sockets["proxy"])
+        log.info("local_gcp serves %s: proxy %s", home.root, endpoints.proxy_url)
+        await _first(stopping.wait(), web_task)
+        log.info("local_gcp stops")
+        await gateway.stop()
+        web.should_exit = True
+        await web_task
+        grpc_server.stop(grace=1).wait()
+    finally:
+        for service in reversed(started):
+            try:
+                await asyncio.to_thread(service.stop)
+            except Exception:
+                log.exception("%s did not stop cleanly", type(service).__name__)
+
+
+def bind(port: int) -> socket.socket:
+    """A listening-ready socket on loopback; OSError when another process has the port."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart meets TIME_WAIT
+    sock.bind((LOOPBACK, port))
+    return sock
+
+
+def _start_grpc(played: list[Service]) -> tuple[grpc.Server, int]:
+    server = grpc.server(
+        ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),
+        options=[("grpc.max_receive_message_length", GRPC_MESSAGE_BYTES)],
+    )
+    handlers = [handler for service in played for handler in service.grpc_handlers]
+    server.add_generic_rpc_handlers((*handlers, _NotPlayed()))
+    port = server.add_insecure_port(f"{LOOPBACK}:0")
+    server.start()
+    return server, port
+
+
+def _start_rest(
+    context: Context, played: list[Service], sock: socket.socket
+) -> tuple[uvicorn.Server, asyncio.Task]:
+    storage = next(service for service in played if isinstance(service, Storage))
+    routes = [(host, s.rest) for s in played if s.rest for host in s.hosts]
+    routes += [(host, admin_app(context, played, storage.rest)) for host in (LOOPBACK, "localhost")]
+    config = uvicorn.Config(
+        HostDispatch(routes),
+        http=HttpProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=3,
+    )
+    web = _RestServer(config)
+    return web, asyncio.create_task(web.serve(sockets=[sock]))
+
+
+async def _first(*awaitables) -> None:
+    await asyncio.wait(map(asyncio.ensure_future, awaitables), return_when=asyncio.FIRST_COMPLETED)
+
+
+class _RestServer(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # signals are serve()'s: the services must stop too
+
+
+class _NotPlayed(grpc.GenericRpcHandler):
+    """Asked last: names the method that nobody plays."""
+
+    def service(self, handler_call_details):
+        method = handler_call_details.method
+
+        def refuse(_requests, context):
+            log.warning("UNIMPLEMENTED: %s", method)
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not play {method}.")
+
+        return grpc.stream_stream_rpc_method_handler(refuse)

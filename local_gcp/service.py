@@ -1,0 +1,52 @@
+"""What a service of local_gcp is: the seam at which Storage, Vertex AI, Dataflow... plug in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import grpc
+from starlette.types import ASGIApp
+
+from local_gcp.home import Endpoints, Home
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What every service is told when it is made."""
+
+    home: Home
+    project: str
+    endpoints: Endpoints
+    environment: Mapping[str, str]
+    """The client environment (`python -m local_gcp env`): give it to every process of a job."""
+
+
+class Service:
+    """Base of all services. Override what applies; every default means "none of that here"."""
+
+    hosts: Sequence[str] = ()
+    """Patterns (fnmatch) of hosts that `rest` answers, e.g. "*-aiplatform.googleapis.com"; with a
+    path where a host is shared, e.g. "www.googleapis.com/oauth2/*". The gateway accepts all of
+    *.googleapis.com; a host in nobody's list is answered 501 with its name."""
+
+    rest: ASGIApp | None = None
+    """Answers HTTP/1.1 requests to `hosts`. Raise `rest.ApiError` for Google's error format."""
+
+    grpc_handlers: Sequence[grpc.GenericRpcHandler] = ()
+    """Added to the one gRPC server; a method that no handler knows ends with UNIMPLEMENTED."""
+
+    def start(self) -> None:
+        """Recover state and start threads. Runs before `up` reports healthy; may raise."""
+
+    def stop(self) -> None:
+        """Orderly stop: end running jobs, close files. Not called when the process is killed."""
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """This service's part of `jobs` in `python -m local_gcp status --json`."""
+        return []
+
+    def preempt(self, job: str) -> bool:
+        """Take the machine away from `job` (resource name or its last part). False: not mine."""
+        return False

@@ -1,0 +1,1 @@
+"""Cloud Storage: the JSON API over plain files."""
