@@ -1,0 +1,97 @@
+"""What the demo shows, for given answers of Airflow and local_gcp."""
+
+import io
+
+from rich.console import Console
+
+from demo.progress import drawing, news, snapshot
+
+RUN = {"state": "running", "start_date": "2026-01-05T10:00:00.5Z"}
+ORDER = ["plan", "tune", "train"]
+
+
+def task(task_id, state, map_index=-1, label=None):
+    return {
+        "task_id": task_id,
+        "state": state,
+        "map_index": map_index,
+        "rendered_map_index": label,
+    }
+
+
+def replica(kind, index, state, last_line):
+    return {"type": kind, "index": index, "state": state, "last_line": last_line}
+
+
+def job(created, **more):
+    return {"create_time": created, "display_name": "digits-train", "kind": "custom", **more}
+
+
+TRIAL = {
+    "id": "1",
+    "state": "ACTIVE",
+    "parameters": {"learning_rate": 0.012345, "units": 32},
+    "metrics": {"accuracy": [[1, 0.5], [2, 0.91]]},
+}
+
+
+def test_stages_are_listed_in_the_order_of_the_dag_with_plain_words():
+    tasks = [task("train", None), task("tune", "deferred"), task("plan", "success")]
+    stages = snapshot(RUN, tasks, [], ORDER).stages
+    assert [(s.name, s.state) for s in stages] == [
+        ("plan", "done"),
+        ("tune", "running"),
+        ("train", "waiting"),
+    ]
+
+
+def test_a_mapped_training_is_named_by_its_label():
+    tasks = [task("train", "running", 0, "rank 1, trial 4"), task("train", "queued", 1)]
+    assert [s.name for s in snapshot(RUN, tasks, [], ORDER).stages] == [
+        "train [rank 1, trial 4]",
+        "train [1]",
+    ]
+
+
+def test_a_trial_shows_its_last_measurement_and_its_parameters():
+    tuning = job("2026-01-05T10:00:09Z", kind="tuning", trials=[TRIAL], replicas=[])
+    (work,) = snapshot(RUN, [], [tuning], ORDER).work
+    assert (work.name, work.state) == ("trial 1", "active")
+    assert work.latest == "accuracy 0.9100 (epoch 2)  learning_rate=0.0123 units=32"
+
+
+def test_each_replica_of_a_training_shows_its_last_line():
+    training = job(
+        "2026-01-05T10:01:00Z",
+        replicas=[
+            replica("chief", 0, "running", "epoch 3/25 loss 0.2"),
+            replica("worker", 0, "running", None),
+        ],
+    )
+    work = snapshot(RUN, [], [training], ORDER).work
+    assert [(w.name, w.latest) for w in work] == [
+        ("digits-train chief:0", "epoch 3/25 loss 0.2"),
+        ("digits-train worker:0", ""),
+    ]
+
+
+def test_jobs_of_earlier_runs_are_not_shown():
+    old = job("2026-01-05T09:59:59Z", replicas=[replica("chief", 0, "succeeded", "bye")])
+    assert snapshot(RUN, [], [old], ORDER).work == []
+
+
+def test_plain_lines_tell_only_what_changed():
+    before = snapshot(RUN, [task("plan", "running")], [], ORDER)
+    now = snapshot(RUN, [task("plan", "success"), task("tune", None)], [], ORDER)
+    assert list(news(before, now)) == ["plan: done"]
+    assert list(news(now, now)) == []
+
+
+def test_the_drawing_names_every_stage_and_trial():
+    tuning = job("2026-01-05T10:00:09Z", kind="tuning", trials=[TRIAL], replicas=[])
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(drawing(snapshot(RUN, [task("tune", "deferred")], [tuning], ORDER), 83))
+    text = console.export_text()
+    assert "1:23" in text
+    assert "tune" in text
+    assert "trial 1" in text
