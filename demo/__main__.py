@@ -32,22 +32,33 @@ def main() -> int:
         description="Run Trellis in full on this machine: a local Google Cloud, a real Airflow, "
         "and the digits experiment. Everything it writes lies below .local/.",
     )
-    parser.add_argument("command", choices=["run", "stop"])
-    command = parser.parse_args().command
-    if command == "stop":
+    commands = parser.add_subparsers(dest="command", required=True)
+    run_parser = commands.add_parser(
+        "run", help="start what is not running, and run the experiment"
+    )
+    run_parser.add_argument(
+        "--conf",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help="the run's Params, e.g. '{\"trials\": 4}'; the trigger form in the UI explains them",
+    )
+    commands.add_parser("stop", help="end everything that was started")
+    arguments = parser.parse_args()
+    if arguments.command == "stop":
         services.stop()
         say(
             "Stopped. `make demo` starts again where this left off; `make clean` removes the state."
         )
         return 0
     try:
-        return run()
-    except services.ServiceError as error:
+        return run(arguments.conf)
+    except (services.ServiceError, httpx.HTTPError) as error:
         console.print(str(error), style="red", markup=False)
         return 1
 
 
-def run() -> int:
+def run(params: dict) -> int:
     """Start, load, trigger, show; returns the exit code: 0 only if the DAG run succeeded."""
     began = time.monotonic()
     environment = services.start(say)
@@ -58,7 +69,7 @@ def run() -> int:
     _wait_for_dag(airflow)
     airflow.unpause(DAG)
     run_id = f"demo__{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
-    airflow.trigger(DAG, run_id)
+    airflow.trigger(DAG, run_id, params)
     say(f"Triggered DAG {DAG}, run {run_id}")
     last = _watch(airflow, run_id, environment["LOCAL_GCP_URL"], began)
     _farewell(last, run_id, platform["bucket"], Path(environment["GCS_ROOT"]))
