@@ -1,0 +1,39 @@
+"""The file in which a trial reports its metric, as cloudml-hypertune writes it.
+
+JSON lines at $CLOUD_ML_HP_METRIC_FILE, one for each report:
+`{"timestamp": 1.7e9, "trial": "1", "accuracy": "0.93", "global_step": "4", "checkpoint_path": ""}`.
+The library rewrites the whole file at each report, so a reader may meet an empty or a half-written
+one; the next look finds it whole.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from local_gcp.vertex.tuning.trials import Measurement
+
+
+def read_measurements(path: Path, metric: str, started: float) -> list[Measurement]:
+    """What the file says now about `metric`; other metrics in it are left alone.
+
+    `started` (seconds since the epoch) is when the trial started. Lines that cannot be read, the
+    half-written one among them, are skipped.
+    """
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    return [m for line in lines if (m := _measurement(line, metric, started))]
+
+
+def _measurement(line: str, metric: str, started: float) -> Measurement | None:
+    try:
+        report = json.loads(line)
+        return Measurement(
+            step=int(report.get("global_step", 0)),
+            elapsed=max(0.0, float(report["timestamp"]) - started),
+            value=float(report[metric]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
