@@ -1,0 +1,199 @@
+"""Run a Dataflow flex template whose result is a folder in Cloud Storage with a commit mark."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.gcs import GCSHook
+from airflow.providers.google.cloud.links.dataflow import DataflowJobLink
+from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexTemplateOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from googleapiclient.errors import HttpError
+
+from dataflow.triggers import FlexTemplateTrigger
+from vertex.identity import job_labels, label_value, task_key
+
+# Words of Dataflow's own errors that a second try may not meet.
+_PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
+_ENDED = {"FAILED", "CANCELLED", "CANCELLING", "DRAINED", "DRAINING", "UPDATED"}
+_LAST_MESSAGES = 10
+
+
+class FlexTemplateJobFailed(AirflowException):
+    """The Dataflow job failed for a reason that may pass: the task's retries start another."""
+
+
+class FlexTemplateJobFailedForGood(AirflowFailException):
+    """The Dataflow job failed by its own program or data, or someone cancelled it: no retry."""
+
+
+class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
+    """Launch a flex template once per task and wait for it, deferred.
+
+    The job's name ends with the task's key. Dataflow refuses a second active job of one name, so a
+    launch whose answer got lost is found again, and a later attempt adopts the job of an earlier
+    one while it runs, or when it is done.
+
+    If the commit mark is there though no job of this task wrote it, the work was done before: the
+    task is skipped, and its outlets get no event.
+
+    :param body: request of flexTemplates.launch (templated); its jobName is made longer.
+    :param commit_mark: gs:// address of the object that the job writes last (templated).
+    :param outlet_extra: what the event of each outlet says (templated), as Asset extra.
+    :param generation: raise it to launch a new job where the task would adopt the one it has.
+    """
+
+    template_fields: Sequence[str] = (
+        *DataflowStartFlexTemplateOperator.template_fields,
+        "commit_mark",
+        "outlet_extra",
+    )
+
+    def __init__(
+        self,
+        *,
+        commit_mark: str,
+        outlet_extra: dict[str, Any] | str | None = None,
+        generation: int = 1,
+        **kwargs: Any,
+    ):
+        super().__init__(deferrable=True, append_job_name=False, **kwargs)
+        self.commit_mark = commit_mark
+        self.outlet_extra = outlet_extra
+        self.generation = generation
+
+    def execute(self, context: Any) -> Any:
+        ti = context["ti"]
+        launch = self.body["launchParameter"]
+        key = task_key(ti.dag_id, ti.run_id, ti.task_id, ti.map_index, self.generation)
+        launch["jobName"] = f"{label_value(launch['jobName']).replace('_', '-')}-{key[:16]}"
+        environment = launch.setdefault("environment", {})
+        environment["additionalUserLabels"] = {
+            **environment.get("additionalUserLabels", {}),
+            **job_labels(ti, self.generation),
+        }
+        self.job = self._find(launch["jobName"])
+        if self.job and self.job["currentState"] == "JOB_STATE_DONE":
+            return self._succeed(context, self.job)
+        if not self.job and self._committed():
+            raise AirflowSkipException(f"{self.commit_mark} is there already: nothing to do.")
+        if not self.job:
+            self.job = self._launch()
+        DataflowJobLink.persist(
+            context=context,
+            project_id=self.project_id,
+            region=self.location,
+            job_id=self.job["id"],
+        )
+        self.defer(
+            trigger=FlexTemplateTrigger(
+                project_id=self.project_id,
+                job_id=self.job["id"],
+                location=self.location,
+                gcp_conn_id=self.gcp_conn_id,
+                poll_sleep=self.poll_sleep,
+                impersonation_chain=self.impersonation_chain,
+                cancel_on_kill=self.cancel_on_kill,
+            ),
+            method_name="execute_complete",
+        )
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
+        job = self.hook.get_job(
+            job_id=event["job_id"], project_id=self.project_id, location=self.location
+        )
+        state = job["currentState"]
+        if state == "JOB_STATE_DONE":
+            return self._succeed(context, job)
+        text = self._describe(job)
+        if state == "JOB_STATE_FAILED" and _PASSING.search(text):
+            raise FlexTemplateJobFailed(f"{text}\nThis may pass: the task is tried again.")
+        raise FlexTemplateJobFailedForGood(
+            f"{text}\nNot tried again by itself, as it would end the same way. "
+            "Clear this task to run a new job once the cause is gone."
+        )
+
+    def _find(self, name: str) -> dict[str, Any] | None:
+        """The job of this name that an attempt adopts: active, or done with its work to be seen."""
+        request = self._jobs.list(
+            projectId=self.project_id, location=self.location, name=name, filter="ALL"
+        )
+        found = []
+        while request is not None:
+            answer = request.execute(num_retries=self.hook.num_retries)
+            found += [job for job in answer.get("jobs", []) if job["name"] == name]
+            request = self._jobs.list_next(request, answer)
+        states = [(job, job["currentState"].removeprefix("JOB_STATE_")) for job in found]
+        for job, state in states:
+            if state not in {*_ENDED, "DONE"}:
+                self.log.info("This task already has Dataflow job %s: adopting it", job["id"])
+                return job
+        for job, state in states:
+            if state == "DONE" and self._committed():
+                return job
+        return None
+
+    def _launch(self) -> dict[str, Any]:
+        try:
+            job = self.hook.launch_job_with_flex_template(
+                body=self.body, location=self.location, project_id=self.project_id
+            )
+        except HttpError as error:
+            if error.status_code != 409:
+                raise
+            # An earlier launch of this attempt went through, only its answer was lost.
+            job = self._find(self.body["launchParameter"]["jobName"])
+            if job is None:
+                raise
+        self.log.info("Launched Dataflow job %s", job["id"])
+        return job
+
+    def _committed(self) -> bool:
+        bucket, _, name = self.commit_mark.removeprefix("gs://").partition("/")
+        hook = GCSHook(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
+        return hook.exists(bucket_name=bucket, object_name=name)
+
+    def _succeed(self, context: Any, job: dict[str, Any]) -> dict[str, Any]:
+        if not self._committed():
+            raise FlexTemplateJobFailedForGood(
+                f"Dataflow job {job['id']} is done but did not write {self.commit_mark}. "
+                "The template's program and this DAG do not fit: was only one of them updated?"
+            )
+        for outlet in self.outlets:
+            context["outlet_events"][outlet].extra = self.outlet_extra or {}
+        return {"name": job["name"], "id": job["id"], "console": self._console(job["id"])}
+
+    def _describe(self, job: dict[str, Any]) -> str:
+        """State, the job's own last error messages, and where to look."""
+        state = job["currentState"].removeprefix("JOB_STATE_").lower()
+        return "\n".join(
+            [
+                f"Dataflow job '{job['name']}' {state}.",
+                *self._errors(job["id"]),
+                f"Console: {self._console(job['id'])}",
+            ]
+        )
+
+    def _errors(self, job_id: str) -> list[str]:
+        request = self._jobs.messages().list(
+            projectId=self.project_id,
+            location=self.location,
+            jobId=job_id,
+            minimumImportance="JOB_MESSAGE_ERROR",
+        )
+        try:
+            answer = request.execute(num_retries=self.hook.num_retries)
+        except HttpError as error:
+            return [f"Its messages could not be read: {error}"]
+        return [m["messageText"] for m in answer.get("jobMessages", [])][-_LAST_MESSAGES:]
+
+    @property
+    def _jobs(self) -> Any:
+        """Dataflow's REST resource projects.locations.jobs."""
+        return self.hook.get_conn().projects().locations().jobs()
+
+    def _console(self, job_id: str) -> str:
+        return (
+            f"https://console.cloud.google.com/dataflow/jobs/{self.location}/{job_id}"
+            f"?project={self.project_id}"
+        )

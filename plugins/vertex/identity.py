@@ -1,0 +1,58 @@
+"""Which job in the cloud belongs to which Airflow task: labels.
+
+A job is created by a call that is not idempotent, and whatever makes the call may die before it has
+written down the answer. So the job itself carries who asked for it, and every attempt of a task
+looks for its job before it creates one.
+"""
+
+import hashlib
+import re
+from typing import Any
+
+# Google's limit for label keys and values: 63 characters of a-z, 0-9, _ and -.
+# https://cloud.google.com/vertex-ai/docs/general/labels
+MAX_LENGTH = 63
+_DIGEST_LENGTH = 8
+
+KEY_LABEL = "airflow-key"
+ROUND_LABEL = "airflow-round"
+
+
+def label_value(text: str) -> str:
+    """`text` as a label value: itself where it is one, else a readable part of it and a digest.
+
+    Two different texts give two different values (up to a collision in 32 bits of SHA-256).
+    """
+    cleaned = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")
+    if cleaned == text and len(text) <= MAX_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"{cleaned[: MAX_LENGTH - _DIGEST_LENGTH - 1]}-{digest}".lstrip("-")
+
+
+def task_key(dag_id: str, run_id: str, task_id: str, map_index: int, generation: int) -> str:
+    """The one label that a job is looked up by: 32 hexadecimal digits, different for every task.
+
+    `generation` is a number that a person raises to ask for a new job where the task would
+    otherwise adopt the one it already has.
+    """
+    identity = "\n".join([dag_id, run_id, task_id, str(map_index), str(generation)])
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+def job_labels(ti: Any, generation: int) -> dict[str, str]:
+    """The labels of the job that belongs to the task instance `ti`.
+
+    All but two are for people and for the billing export. `airflow-key` identifies the task;
+    `airflow-round` counts how often a person cleared it (`max_tries` changes then, and only then),
+    so that an automatic retry can be told from someone who asks again.
+    """
+    return {
+        KEY_LABEL: task_key(ti.dag_id, ti.run_id, ti.task_id, ti.map_index, generation),
+        ROUND_LABEL: str(ti.max_tries),
+        "airflow-dag": label_value(ti.dag_id),
+        "airflow-run": label_value(ti.run_id),
+        "airflow-task": label_value(ti.task_id),
+        "airflow-map-index": str(ti.map_index) if ti.map_index >= 0 else "none",
+        "airflow-generation": str(generation),
+    }

@@ -1,0 +1,101 @@
+"""The calls of Vertex AI's JobService, the same for custom jobs and for tuning jobs.
+
+The two kinds have the same life (states, labels, errors, cancellation) behind differently named
+methods; everything above this module sees one kind of job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob
+from google.protobuf import json_format
+
+# Generous: a create answers in about a second; the client's own default of 5 s turns a slow answer
+# into a job that exists without anyone knowing.
+CALL_TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """One of the two kinds of job.
+
+    title: for people. message: the protobuf class. collection: the part of the resource name.
+    field: the name of the message in a create request, and of its methods.
+    """
+
+    title: str
+    message: type
+    collection: str
+    field: str
+
+
+CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job")
+TUNING = JobKind(
+    "tuning job", HyperparameterTuningJob, "hyperparameterTuningJobs", "hyperparameter_tuning_job"
+)
+KINDS = {kind.field: kind for kind in (CUSTOM, TUNING)}
+
+
+class Jobs:
+    """The jobs of one kind in one project and region. Raises google.api_core.exceptions."""
+
+    def __init__(self, client: Any, kind: JobKind, project_id: str, region: str):
+        self.kind = kind
+        self._client = client
+        self._parent = f"projects/{project_id}/locations/{region}"
+
+    def create(self, message: Any) -> Any:
+        """Submit the job. Not idempotent: see `submission.find_or_create`."""
+        request = {"parent": self._parent, self.kind.field: message}
+        return self._method("create")(request=request, timeout=CALL_TIMEOUT_SECONDS)
+
+    def with_label(self, key: str, value: str) -> list[Any]:
+        """All jobs that carry the label, newest first."""
+        request = {"parent": self._parent, "filter": f"labels.{key}={value}"}
+        found = getattr(self._client, f"list_{self.kind.field}s")(
+            request=request, timeout=CALL_TIMEOUT_SECONDS
+        )
+        return sorted(found, key=lambda job: job.create_time, reverse=True)
+
+    def get(self, name: str) -> Any:
+        return self._method("get")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+
+    def cancel(self, name: str) -> None:
+        """Ask for the job to end. Vertex does so in its own time: see state CANCELLING."""
+        self._method("cancel")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+
+    def _method(self, verb: str) -> Any:
+        return getattr(self._client, f"{verb}_{self.kind.field}")
+
+
+def message_of(kind: JobKind, job: Any, labels: Mapping[str, str]) -> Any:
+    """The job as a message with `labels` added.
+
+    `job` is a message or a dict in protobuf's JSON form, where a number may also be written as
+    text, as a Jinja template leaves it. Raises ValueError for what is no such job, with the field.
+    """
+    if isinstance(job, kind.message):
+        message = kind.message(job)
+    else:
+        message = kind.message()
+        try:
+            json_format.ParseDict(job, kind.message.pb(message))
+        except json_format.ParseError as error:
+            raise ValueError(f"This is no {kind.title}: {error}") from error
+    message.labels.update(labels)
+    return message
+
+
+def job_id(name: str) -> str:
+    """`projects/P/locations/R/customJobs/123` -> `123`."""
+    return name.rsplit("/", 1)[-1]
+
+
+def console_url(name: str) -> str:
+    """Google Cloud console's page of a job (custom or tuning), by its resource name."""
+    _, project, _, region, _, identifier = name.split("/")
+    return (
+        f"https://console.cloud.google.com/vertex-ai/locations/{region}/training/{identifier}/cpu"
+        f"?project={project}"
+    )

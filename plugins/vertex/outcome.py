@@ -1,0 +1,102 @@
+"""What the end of a Vertex AI job means for the Airflow task that waits for it.
+
+=============  ====================================================  ===========================
+job            why                                                   task
+=============  ====================================================  ===========================
+SUCCEEDED                                                            succeeds
+FAILED         its own program (non-zero exit, out of memory,        fails for good: the same
+               bad configuration)                                    program on the same data
+                                                                     fails again, for money
+FAILED         Google's side (internal error, no capacity, quota)    is retried, with a new job
+EXPIRED        never got its machines                                is retried, with a new job
+CANCELLED      someone cancelled it in the console                   fails for good: a retry
+                                                                     would undo what they did
+CANCELLED      an earlier round's job, cancelled because a person    is retried, with a new job
+               cleared this task while it ran
+other          PAUSED, QUEUED, ...                                   goes on waiting
+=============  ====================================================  ===========================
+"""
+
+import enum
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from google.cloud.aiplatform_v1.types import JobState
+from google.rpc import code_pb2
+
+from vertex.identity import ROUND_LABEL
+from vertex.jobs import JobKind, console_url
+
+FINISHED = {
+    JobState.JOB_STATE_SUCCEEDED,
+    JobState.JOB_STATE_FAILED,
+    JobState.JOB_STATE_CANCELLED,
+    JobState.JOB_STATE_EXPIRED,
+    # Only batch predictions end so; for a training it is no success.
+    JobState.JOB_STATE_PARTIALLY_SUCCEEDED,
+}
+
+# google.rpc.Code of errors that a second try may not meet.
+_PASSING = {
+    code_pb2.RESOURCE_EXHAUSTED,
+    code_pb2.ABORTED,
+    code_pb2.INTERNAL,
+    code_pb2.UNAVAILABLE,
+}
+# Vertex words the end of a replica so, whatever code it puts beside it (an out-of-memory kill is
+# RESOURCE_EXHAUSTED).
+_OWN_FAULT = ("exited with a non-zero status", "ran out-of-memory")
+
+
+class VertexJobFailed(AirflowException):
+    """The job did not succeed for a reason that may pass: the task's retries start another."""
+
+
+class VertexJobFailedForGood(AirflowFailException):
+    """The job did not succeed and would not the next time: no retry until a person clears it."""
+
+
+class Verdict(enum.Enum):
+    SUCCESS = "success"
+    WAIT = "wait"
+    RETRY = "retry"
+    GIVE_UP = "give up"
+
+
+def verdict(job: Any, round_: str) -> Verdict:
+    """What the job's state means for an attempt of the given round (`identity.job_labels`)."""
+    if job.state == JobState.JOB_STATE_SUCCEEDED:
+        return Verdict.SUCCESS
+    if job.state not in FINISHED:
+        return Verdict.WAIT
+    if job.state == JobState.JOB_STATE_CANCELLED:
+        same_round = job.labels.get(ROUND_LABEL, round_) == round_
+        return Verdict.GIVE_UP if same_round else Verdict.RETRY
+    if job.state == JobState.JOB_STATE_EXPIRED:
+        return Verdict.RETRY
+    own_fault = any(words in job.error.message for words in _OWN_FAULT)
+    return Verdict.RETRY if job.error.code in _PASSING and not own_fault else Verdict.GIVE_UP
+
+
+def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
+    """Raise VertexJobFailed or VertexJobFailedForGood for a finished job that did not succeed."""
+    ruling = verdict(job, round_)
+    if ruling is Verdict.RETRY:
+        raise VertexJobFailed(f"{describe(job, kind)}\nThis may pass: the task is tried again.")
+    if ruling is Verdict.GIVE_UP:
+        raise VertexJobFailedForGood(
+            f"{describe(job, kind)}\nNot tried again by itself, as it would end the same way. "
+            "Clear this task to run a new job once the cause is gone."
+        )
+
+
+def describe(job: Any, kind: JobKind) -> str:
+    """State, Vertex's own error (it ends with the program's last lines) and where to look."""
+    state = JobState(job.state).name.removeprefix("JOB_STATE_").lower()
+    lines = [f"Vertex AI {kind.title} '{job.display_name}' {state}."]
+    if job.error.message:
+        code = code_pb2.Code.Name(job.error.code) if job.error.code else "no code"
+        lines.append(f"Vertex says ({code}): {job.error.message}")
+    lines.append(f"Job: {job.name}")
+    lines.append(f"Console: {console_url(job.name)}")
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""Find the job that a task already has, or create it: exactly one, whatever dies in between.
+
+Every attempt starts with a look at the jobs that carry the task's label, so a job outlives the
+worker that created it: the next attempt adopts it. Three things bound what a label can promise:
+
+- Two attempts of one task never run at the same time (Airflow's scheduler sees to that).
+- Vertex lists are not documented as consistent to the second. Attempts are apart by the task's
+  retry delay; within one attempt, a create whose answer got lost is looked up after a pause.
+- A refused create (429) created nothing; any other error may have, so it is never simply repeated.
+"""
+
+import time
+from typing import Any
+
+from google.api_core import exceptions, retry
+from google.cloud.aiplatform_v1.types import JobState
+
+from vertex.identity import KEY_LABEL, ROUND_LABEL
+from vertex.jobs import Jobs, job_id
+from vertex.outcome import FINISHED, Verdict, VertexJobFailed, raise_unless_succeeded, verdict
+
+# How long one attempt tries before it leaves the rest to Airflow's own retries. Submissions are
+# limited per minute, so a refusal is worth two minutes of patience.
+PATIENCE_SECONDS = 120.0
+FIRST_PAUSE_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 30.0
+
+_TRY_AGAIN = (
+    exceptions.ResourceExhausted,
+    exceptions.ServiceUnavailable,
+    exceptions.DeadlineExceeded,
+    exceptions.InternalServerError,
+    exceptions.Aborted,
+)
+
+
+def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
+    """The job of the task that labelled `message`: adopted if it is there, else created.
+
+    Adopted is a job that succeeded, runs or waits. One that failed by its own fault in this round
+    (no one has cleared the task since) fails this attempt at once, as it failed the one before.
+    Everything else (cancelled, Google's fault, an earlier round's failure) leads to a new job.
+
+    Raises VertexJobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
+    VertexJobFailedForGood as above; google.api_core.exceptions for what no patience will change
+    (permissions, a malformed job).
+    """
+    patient = retry.Retry(
+        predicate=retry.if_exception_type(*_TRY_AGAIN),
+        initial=FIRST_PAUSE_SECONDS,
+        maximum=LONGEST_PAUSE_SECONDS,
+        timeout=PATIENCE_SECONDS,
+        on_error=lambda error: log.warning("Vertex AI refused, trying again: %s", reason(error)),
+    )
+    try:
+        return patient(_find_or_create_once)(jobs, message, log)
+    except exceptions.RetryError as error:
+        raise VertexJobFailed(
+            f"Vertex AI took no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "
+            f"{reason(error.cause)}"
+        ) from error
+
+
+def find(jobs: Jobs, key: str, round_: str) -> Any | None:
+    """The job that decides what an attempt does: the best of those with the label, or None.
+
+    A job that succeeded comes before one that runs or waits, and that before one whose own fault is
+    this round's result. The newest of equals.
+    """
+    jobs_of_task = jobs.with_label(KEY_LABEL, key)
+    rulings = [(job, verdict(job, round_)) for job in jobs_of_task]
+    for job, ruling in rulings:
+        if ruling is Verdict.SUCCESS:
+            return job
+    for job, ruling in rulings:
+        if ruling is Verdict.WAIT and job.state != JobState.JOB_STATE_CANCELLING:
+            return job
+    for job, ruling in rulings:
+        own_fault = job.state == JobState.JOB_STATE_FAILED and ruling is Verdict.GIVE_UP
+        if own_fault and job.labels.get(ROUND_LABEL) == round_:
+            return job
+    return None
+
+
+def reason(error: Any) -> str:
+    """Google's message, and for a quota its name, which the message does not always have."""
+    text = getattr(error, "message", None) or str(error)
+    names = []
+    for detail in getattr(error, "details", None) or []:
+        for violation in getattr(detail, "violations", []):
+            names.append(getattr(violation, "subject", "") or violation.description)
+        metadata = getattr(detail, "metadata", None) or {}
+        names += [metadata[k] for k in ("quota_metric", "quota_limit") if k in metadata]
+    missing = [name for name in names if name not in text]
+    return f"{text} (quota: {', '.join(missing)})" if missing else text
+
+
+def _find_or_create_once(jobs: Jobs, message: Any, log: Any) -> Any:
+    round_ = message.labels[ROUND_LABEL]
+    found = find(jobs, message.labels[KEY_LABEL], round_)
+    if found is None:
+        created = jobs.create(message)
+        log.info("Created %s %s", jobs.kind.title, created.name)
+        return created
+    if found.state in FINISHED:
+        raise_unless_succeeded(found, jobs.kind, round_)
+    log.info(
+        "This task already has %s %s, created %s: adopting it",
+        jobs.kind.title,
+        job_id(found.name),
+        time.strftime("%H:%M:%S UTC", found.create_time.utctimetuple()),
+    )
+    return found

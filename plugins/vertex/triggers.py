@@ -1,0 +1,102 @@
+"""Wait for a Vertex AI job in the triggerer, where thousands of waits share one process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobAsyncHook
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import JobState
+
+from vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS
+from vertex.outcome import FINISHED
+
+LONGEST_PAUSE_SECONDS = 60.0
+
+
+class VertexJobTrigger(BaseTrigger):
+    """Fires once, when the job has ended: `{"name": ..., "state": "JOB_STATE_..."}`.
+
+    A poll that fails says nothing about the job: it is logged and repeated, with longer and longer
+    pauses, for as long as the task waits. Only a job that is gone ends the wait without a state.
+
+    When a person marks, clears or deletes the waiting task, the job is cancelled. A triggerer that
+    restarts, or hands its work over, leaves the job alone.
+
+    kind: "custom_job" or "hyperparameter_tuning_job". name: the job's resource name.
+    poll_interval: seconds between two looks.
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: str,
+        name: str,
+        region: str,
+        poll_interval: float,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+    ):
+        super().__init__()
+        self.kind = kind
+        self.name = name
+        self.region = region
+        self.poll_interval = poll_interval
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return (
+            "vertex.triggers.VertexJobTrigger",
+            {
+                "kind": self.kind,
+                "name": self.name,
+                "region": self.region,
+                "poll_interval": self.poll_interval,
+                "gcp_conn_id": self.gcp_conn_id,
+                "impersonation_chain": self.impersonation_chain,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        client = None
+        failures = 0
+        last_state = None
+        while True:
+            try:
+                client = client or await self._client()
+                job = await getattr(client, f"get_{self.kind}")(
+                    request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+                )
+            except exceptions.NotFound:
+                yield TriggerEvent({"name": self.name, "state": None})
+                return
+            except Exception as error:
+                failures += 1
+                self.log.warning("Could not look at %s, trying again: %s", self.name, error)
+                pause = min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS)
+                await asyncio.sleep(max(pause, self.poll_interval))
+                continue
+            failures = 0
+            if job.state in FINISHED:
+                yield TriggerEvent({"name": self.name, "state": JobState(job.state).name})
+                return
+            if job.state != last_state:
+                last_state = job.state
+                self.log.info("%s is %s", self.name, JobState(job.state).name)
+            await asyncio.sleep(self.poll_interval)
+
+    async def on_kill(self) -> None:
+        title = KINDS[self.kind].title
+        self.log.info("The task was killed: cancelling its %s %s", title, self.name)
+        client = await self._client()
+        await getattr(client, f"cancel_{self.kind}")(
+            request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+        )
+
+    async def _client(self) -> Any:
+        hook = CustomJobAsyncHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return await hook.get_job_service_client(region=self.region)
