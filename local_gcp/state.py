@@ -40,7 +40,8 @@ class State:
     """The file. One per process."""
 
     def __init__(self, path: Path | str):
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held during every call and transaction."""
         self._depth = 0
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # WAL: one fsync a commit, and `sqlite3 state.db` can look while the server runs.
@@ -55,7 +56,7 @@ class State:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Make the writes inside one atomic write. May be nested: the outermost one commits."""
-        with self._lock:
+        with self.lock:
             if self._depth == 0:
                 self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
@@ -72,12 +73,12 @@ class State:
 
     def execute(self, sql: str, *values: Any) -> list[tuple]:
         """Run one statement and return all rows; `Table` is the way for everything else."""
-        with self._lock:
+        with self.lock:
             return self._connection.execute(sql, values).fetchall()
 
     def close(self) -> None:
         """Close the file. Every acknowledged write is already in it."""
-        with self._lock:
+        with self.lock:
             self._connection.close()
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -223,17 +223,3 @@ def pack(message: Any) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(type(message).pb(message) if isinstance(message, proto.Message) else message)
     return packed
-
-
-def serve(handlers: Sequence[grpc.GenericRpcHandler], address: str, threads: int = 32) -> Any:
-    """A started plaintext server on `address` ("127.0.0.1:0", "unix:/path") for these handlers.
-
-    Returns (server, port). Each call holds a thread; WaitOperation may hold one for minutes.
-    """
-    from concurrent import futures
-
-    server = grpc.server(futures.ThreadPoolExecutor(threads))
-    server.add_generic_rpc_handlers(list(handlers))
-    port = server.add_insecure_port(address)
-    server.start()
-    return server, port

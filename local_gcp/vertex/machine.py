@@ -1,0 +1,66 @@
+"""The machine's cores: who may start, how many threads a replica should use, which ports are free.
+
+One replica takes one core slot from its start to the end of its run, also across restarts. Runs
+start in the order in which they were submitted, each as soon as all its replicas fit; one that is
+larger than the machine runs alone. So processes wait instead of slowing one another down.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Collection, Sequence
+
+from local_gcp.home import LOOPBACK
+
+
+def capacity() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str]:
+    """Which of the waiting (id, cores) may start now, when `used` of `total` cores are taken.
+
+    Strictly first come, first served: a small run does not pass a large one that waits, which
+    would otherwise wait forever.
+    """
+    admitted = []
+    for name, cores in waiting:
+        if used and used + cores > total:
+            break
+        admitted.append(name)
+        used += cores
+    return admitted
+
+
+def thread_environment() -> dict[str, str]:
+    """One thread for computing in each library, since a replica has one core.
+
+    TensorFlow's collectives can wait for one another inside its inter-op pool, so that needs two.
+    """
+    return {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "TF_NUM_INTRAOP_THREADS": "1",
+        "TF_NUM_INTEROP_THREADS": "2",
+    }
+
+
+def free_addresses(count: int, taken: Collection[str]) -> list[str]:
+    """`count` host:port on loopback where nothing listens, other than `taken`.
+
+    Below the range of outgoing connections (from 32768 on Linux), so that no client of another
+    program sits on the port when the replica gets to listen, seconds later.
+    """
+    addresses: list[str] = []
+    for port in random.sample(range(10000, 20000), k=10000):
+        if len(addresses) == count:
+            break
+        address = f"{LOOPBACK}:{port}"
+        with socket.socket() as probe:
+            if address not in taken and probe.connect_ex((LOOPBACK, port)) != 0:
+                addresses.append(address)
+    return addresses

@@ -1,0 +1,237 @@
+"""What the runner does with each run: starts its processes, looks at them, ends them.
+
+A supervisor keeps nothing between two calls but what is in the `Run`, and stores that (`save`)
+before it acts on it, so the next server goes on where a killed one stopped. What follows when a
+process ends is decided in recovery.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from google.rpc import code_pb2
+
+from local_gcp.home import Home
+from local_gcp.vertex import recovery
+from local_gcp.vertex.attempts import Attempt
+from local_gcp.vertex.cluster import cluster_environment
+from local_gcp.vertex.logs import append_line, failure_message
+from local_gcp.vertex.machine import free_addresses, thread_environment
+from local_gcp.vertex.run import Ending, Replica, Run
+
+log = logging.getLogger(__name__)
+
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL when a replica is stopped."""
+METRICS_FILE = "hypertune.metrics"
+
+
+class Supervisor:
+    """See the module.
+
+    `active` are all unfinished runs; `save(run)` makes a run's record durable; the rest is
+    explained in `runner.Runner`.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        environment: Mapping[str, str],
+        active: Mapping[str, Run],
+        save: Callable[[Run], None],
+        preemption_rate: float,
+        seed: int,
+    ):
+        self.home, self.environment = home, dict(environment)
+        self.active, self.save = active, save
+        self.preemption_rate, self.seed = preemption_rate, seed
+
+    def folder(self, run: Run, replica: Replica) -> Path:
+        """Where the replica's log, metrics and attempts are."""
+        return self.home.jobs / run.id / replica.name
+
+    def begin(self, run: Run) -> None:
+        """(Re)start the whole job: new addresses, new attempts; the next `step` launches them."""
+        if not run.replicas:
+            run.state = "pending"
+            run.replicas = [Replica(pool, index) for pool, index in run.spec.seats()]
+        taken = {address for other in self.active.values() for address in other.addresses}
+        run.addresses = free_addresses(len(run.replicas), taken)
+        run.ending = run.incident = run.suspect = None
+        for replica in run.replicas:
+            self._next_attempt(run, replica)
+        self.save(run)
+
+    def step(self, run: Run) -> None:
+        """Look at the processes of a run that has begun and do what follows from what is seen."""
+        now = time.time()
+        exits = 0
+        for replica in run.replicas:
+            if replica.running:
+                self._launch(run, replica)
+                replica.exit = self._attempt(run, replica).poll()
+                exits += replica.exit is not None
+        if exits:
+            self.save(run)
+        if run.ending:
+            self._continue_ending(run, now)
+            return
+        if run.state == "pending":
+            run.state, run.started = "running", run.started or now
+            self.save(run)
+        if run.spec.timeout and now - run.started > run.spec.timeout:
+            why = f"ran longer than its timeout of {run.spec.timeout:g} s"
+            run.error = {"code": code_pb2.DEADLINE_EXCEEDED, "message": f"The job {why}."}
+            self.end(run, "cancelled", why)
+        elif verdict := recovery.judge(run, now):
+            self._carry_out(run, verdict)
+        elif exits:
+            self.save(run)
+        elif victim := self._unlucky(run, now):
+            self.preempt(run, victim)
+
+    def end(self, run: Run, then: str, why: str) -> None:
+        """Stop all processes of the run; later `step`s wait for them, and then comes `then`."""
+        if run.ending and run.ending.then in ("succeeded", "failed", "cancelled"):
+            return
+        log.info("run %s: %s: %s", run.id, then, why)
+        run.ending = Ending(then, time.time(), why)
+        if then == "cancelled":
+            run.state = "cancelling"
+        self.save(run)
+        for replica in run.replicas:
+            if replica.running:
+                self._attempt(run, replica).stop()
+
+    def preempt(self, run: Run, replica: Replica) -> None:
+        """Take the machine of `replica` away: all of the job goes, and starts again elsewhere."""
+        verdict = recovery.judge_preemption(run, replica)
+        run.preemptions += 1
+        if isinstance(verdict, recovery.RestartJob):
+            self.end(run, "restarted", verdict.why)
+            return
+        message = f"STOCKOUT: resources are insufficient: {replica.name} was preempted"
+        message = f"{message} {verdict.why}."
+        run.error = {"code": code_pb2.RESOURCE_EXHAUSTED, "message": message}
+        self.end(run, "failed", message)
+
+    def abandon(self, run: Run, error: Exception) -> None:
+        """End a run with which local_gcp itself cannot cope."""
+        for replica in run.replicas:
+            if replica.running:
+                self._attempt(run, replica).kill()
+        message = f"local_gcp failed to run this job: {error!r}; server.log has the traceback."
+        run.error = {"code": code_pb2.INTERNAL, "message": message}
+        self.finish(run, "failed")
+
+    def finish(self, run: Run, state: str) -> None:
+        """Make the run final; none of its processes is left."""
+        run.state, run.ended, run.ending = state, time.time(), None
+        if state == "succeeded":
+            run.error = None
+        self.save(run)
+        log.info("run %s has %s", run.id, state)
+
+    def _carry_out(self, run: Run, verdict: recovery.Verdict) -> None:
+        match verdict:
+            case recovery.Succeed():
+                self.end(run, "succeeded", "the primary is done")
+            case recovery.Fail():
+                message = failure_message(run, verdict, self.home.jobs / run.id)
+                run.error = {"code": code_pb2.INVALID_ARGUMENT, "message": message}
+                self.end(run, "failed", f"{verdict.replica.name} {verdict.replica.exit}")
+            case recovery.RestartJob():
+                if verdict.retry:
+                    run.job_restarts += 1
+                    for replica in run.replicas:
+                        replica.restarts = 0
+                self.end(run, "restarted", verdict.why)
+            case recovery.RestartReplicas():
+                for replica in verdict.replicas:
+                    self._next_attempt(run, replica)
+                self.save(run)
+                for replica in verdict.replicas:
+                    self._launch(run, replica)
+
+    def _next_attempt(self, run: Run, replica: Replica) -> None:
+        folder = self.folder(run, replica)
+        folder.mkdir(parents=True, exist_ok=True)
+        before = replica.exit
+        replica.attempt += 1
+        # After the server was stopped, a run begins again without knowledge of its attempts.
+        while (folder / f"attempt-{replica.attempt}").exists():
+            replica.attempt += 1
+        if replica.attempt > 1:
+            how = f"the one before {before}" if before else "local_gcp was stopped meanwhile"
+            append_line(folder / "log", f"attempt {replica.attempt}; {how}")
+        else:
+            for note in run.spec.notes:
+                append_line(folder / "log", note)
+        replica.exit, replica.started = None, time.time()
+        path = folder / "log"
+        replica.log_start = path.stat().st_size if path.exists() else 0
+
+    def _launch(self, run: Run, replica: Replica) -> None:
+        """Start the latest attempt, unless it was started before."""
+        attempt = self._attempt(run, replica)
+        if attempt.was_started:
+            return
+        folder = self.folder(run, replica)
+        program = run.spec.pools[replica.pool].program
+        environment = {
+            **thread_environment(),
+            **self.environment,
+            "CLOUD_ML_HP_METRIC_FILE": str(folder / METRICS_FILE),
+        }
+        if run.spec.cluster:
+            addresses = dict(zip(run.spec.seats(), run.addresses, strict=True))
+            environment |= cluster_environment(
+                addresses, replica.pool, replica.index, run.spec.trial
+            )
+        attempt.start(
+            program.argv,
+            {**environment, **program.env},
+            program.cwd,
+            folder / "log",
+            GRACE,
+            self.home.buckets,
+        )
+        log.info("run %s: %s attempt %d", run.id, replica.name, replica.attempt)
+
+    def _attempt(self, run: Run, replica: Replica) -> Attempt:
+        return Attempt(self.folder(run, replica) / f"attempt-{replica.attempt}")
+
+    def _continue_ending(self, run: Run, now: float) -> None:
+        alive = [replica for replica in run.replicas if replica.running]
+        for replica in alive:
+            if now - run.ending.since > GRACE + 5:
+                self._attempt(run, replica).kill()
+            else:  # again: the server may have been killed between its decision and the signal
+                self._attempt(run, replica).stop()
+        if alive:
+            return
+        primary = run.replicas[0].exit if run.replicas else None
+        if primary and primary.code == 0 and primary.ended < run.ending.since:
+            self.finish(run, "succeeded")  # it was done before it was asked to end
+        elif run.ending.then == "restarted":
+            self.begin(run)
+        elif run.ending.then == "requeued":
+            run.state, run.ending, run.replicas, run.addresses = "queued", None, [], []
+            self.save(run)
+        else:
+            self.finish(run, run.ending.then)
+
+    def _unlucky(self, run: Run, now: float) -> Replica | None:
+        """The replica that a preemption rate takes away now."""
+        if not run.spec.spot or not self.preemption_rate:
+            return None
+        for replica in run.replicas:
+            dice = random.Random(f"{self.seed}/{run.number}/{replica.name}/{replica.attempt}")
+            age = dice.expovariate(self.preemption_rate / 60)
+            if replica.running and now - replica.started > age:
+                return replica
+        return None
