@@ -1,10 +1,12 @@
-"""dataset.json: what a dataset on disk holds. trainer.export writes it, training and compare read it.
+"""dataset.json: what a dataset on disk holds. trainer.export writes it, training and compare read
+it.
 
 A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
 
-    train-00000-of-00004.tfrecord ...   validation-..., test-...   uncompressed TFRecords
-    rejected.jsonl                      one line per manifest line that became no example
-    dataset.json                        this description. Written last: without it there is no dataset
+    train-00000-of-00004.tfrecord ...   validation-..., test-...: uncompressed TFRecords
+    rejected.jsonl    {"line": 12, "uri": "gs://...", "label": "3", "reason": "..."} for each line
+                      of the manifest that became no example
+    dataset.json      this description; written last, without it there is no dataset
 
 Each record is a tf.train.Example with the features
 
@@ -17,15 +19,15 @@ dataset.json, schema 1 (the values are examples):
     {"schema": 1,
      "fingerprint": "3f2a...",
      "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},
-     "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",          or "column ML_USE", then no ranges
-                  "train": [0, 80], "validation": [80, 90], "test": [90, 100]},   half-open
+     "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges
+                  "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
                    "shape": [8, 8, 1]}],                             height, width, channels
      "label":    {"name": "label", "dtype": "int64"},
      "classes":  ["0", "1", ...],                                    class i is the i-th name
-     "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ..., "test": ...},
-     "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359, "bytes": 60312},
-                            ...], ...},
+     "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
+     "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
+                             "bytes": 60312}, ...], "validation": ...},
      "bytes":    301200,                                             all TFRecord files together
      "rejected": 2,                                                  lines of rejected.jsonl
      "warnings": ["class '7' has no example in the test split, ..."]}
@@ -58,8 +60,8 @@ class DatasetError(ValueError):
 class Split:
     """How an example's split follows from its source.
 
-    rule: HASH_RULE or COLUMN_RULE. ranges: with HASH_RULE, half-open ranges of the key's bucket 0..99 by
-    split name; with COLUMN_RULE empty.
+    rule: HASH_RULE or COLUMN_RULE. ranges: with HASH_RULE, half-open ranges of the key's bucket
+    0..99 by split name; with COLUMN_RULE empty.
     """
 
     rule: str
@@ -203,7 +205,8 @@ def shard_name(split: str, index: int, count: int) -> str:
 
 
 def load(directory: str) -> DatasetDescription:
-    """Read the description of the dataset in `directory` (gs:// address or path), through the mount.
+    """Read the description of the dataset in `directory` (gs:// address or path), through the
+    mount.
 
     Raises DatasetError if there is no committed dataset.
     """

@@ -1,11 +1,11 @@
 """gs:// addresses as files: how training and compare reach Cloud Storage.
 
-Vertex AI mounts every bucket that the job may read at /gcs/BUCKET (Cloud Storage FUSE). So a program that
-trains needs no storage client: gs://BUCKET/OBJECT is the file $GCS_ROOT/BUCKET/OBJECT, where GCS_ROOT is
-/gcs unless the environment says otherwise. The mount is not POSIX: a file appears when it is closed, a
-directory cannot be renamed, there are no locks.
+Vertex AI mounts every bucket that the job may read at /gcs/BUCKET (Cloud Storage FUSE). So a
+program that trains needs no storage client: gs://BUCKET/OBJECT is the file $GCS_ROOT/BUCKET/OBJECT,
+where GCS_ROOT is /gcs unless the environment says otherwise. The mount is not POSIX: a file appears
+when it is closed, a directory cannot be renamed, there are no locks.
 
-Dataflow workers have no such mount: trainer.export reads and writes gs:// through Beam's FileSystems.
+Dataflow workers have no such mount: trainer.export reads and writes gs:// with Beam's client.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 DEFAULT_ROOT = "/gcs"
 
-# https://cloud.google.com/storage/docs/buckets#naming, without the rules that no typing error breaks.
+# https://cloud.google.com/storage/docs/buckets#naming, but for rules that no slip breaks.
 _GS_URI = re.compile(
     r"gs://(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(?P<name>.*))?", re.DOTALL
 )
@@ -26,7 +26,7 @@ class StorageError(ValueError):
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """gs://BUCKET/OBJECT as (bucket, object name); the object name may be empty. StorageError otherwise."""
+    """gs://BUCKET/OBJECT as (bucket, object name, which may be empty). Raises StorageError."""
     match = _GS_URI.fullmatch(uri)
     if not match:
         raise StorageError(f"{uri!r} is not a Cloud Storage address: expected gs://BUCKET/OBJECT")
@@ -34,10 +34,10 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def local_path(uri: str | os.PathLike) -> Path:
-    """The file or folder that stands for a gs:// address on this machine; a plain path stays itself.
+    """The file or folder that a gs:// address stands for; a plain path stays itself.
 
-    Raises StorageError for another scheme (s3://, https://), a malformed bucket name, and object names
-    with a ".." segment, which would leave the bucket's folder.
+    Raises StorageError for another scheme (s3://, https://), a malformed bucket name, and object
+    names with a ".." segment, which would leave the bucket's folder.
     """
     text = os.fspath(uri)
     if "://" not in text:
@@ -51,15 +51,21 @@ def local_path(uri: str | os.PathLike) -> Path:
 
 
 def join(directory: str, *names: str) -> str:
-    """The address of an object below a directory address, with exactly one slash between the parts."""
+    """The address of an object below a folder's address, with one slash between the parts."""
     return "/".join([directory.rstrip("/"), *(name.strip("/") for name in names)])
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
+    """write_bytes of the text in UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | os.PathLike, data: bytes) -> None:
     """Write a file (a gs:// address or a path) so that no reader ever sees a part of it.
 
-    Makes missing folders. The bucket mount already behaves like this; a plain folder needs the detour
-    over a temporary file, without which a kill at the wrong moment leaves half a JSON document.
+    Makes missing folders. The bucket mount already behaves like this; a plain folder needs the
+    detour over a temporary file, without which a kill at the wrong moment leaves half a JSON
+    document.
     """
     target = local_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -67,8 +73,8 @@ def write_text(path: str | os.PathLike, text: str) -> None:
         prefix=f".{target.name}.", suffix=".partial", dir=target.parent
     )
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
         os.chmod(partial, 0o644)  # mkstemp's 0600 would hide the file from the user who looks at it
         os.replace(partial, target)
     except BaseException:

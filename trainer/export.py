@@ -1,0 +1,131 @@
+"""Export a dataset: a manifest of labelled images -> TFRecord files and dataset.json.
+
+Every image of the manifest is decoded, turned upright, resized and stored, with its key and class
+index, in a TFRecord file of its split. The split is a pure function of the image's key, unless the
+manifest names it, so it is the same today and in every later export. Files:
+
+  OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, image, label
+  OUTPUT/rejected.jsonl         manifest lines that became no example, with the reason
+  OUTPUT/dataset.json           what is in the files; written last, without it there is no dataset
+
+The manifest is Vertex AI's image import CSV, one image a line, without a header:
+
+  gs://bucket/flowers/0001.jpg,daisy
+  training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
+
+Examples:
+  python -m trainer.export --source gs://b/flowers/manifest.csv \\
+      --output gs://b/flowers/datasets/3f2a/ --fingerprint 3f2a --image_size 128
+  ... --image_size 8 --channels 1 --encoding png --shards 4        small grey drawings, lossless
+  ... --runner DataflowRunner --project P --region R --temp_location gs://b/tmp/     on Dataflow
+
+Other flags are Beam's pipeline options
+(https://cloud.google.com/dataflow/docs/reference/pipeline-options). Without --runner the export
+runs in this process. When OUTPUT already holds the dataset with this fingerprint, nothing is done.
+Exit codes: 0 committed (on Dataflow: submitted), 1 refused, 2 wrong flags.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from trainer import storage
+from trainer.dataset_description import FILE_NAME, SPLITS, DatasetDescription, DatasetError
+from trainer.exporting import ExportError
+from trainer.exporting.flags import parse_flags
+from trainer.exporting.settings import ExportSettings
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    settings, beam_flags = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
+    try:
+        export(settings, beam_flags)
+    except ExportError as error:
+        print(f"export refused: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
+    """Export one dataset.
+
+    Raises ExportError if that cannot be done as asked; dataset.json is not written then.
+    """
+    # Beam takes seconds to import: --help and a wrong flag must not wait for it.
+    from trainer.exporting import pipeline
+    from trainer.exporting.objects import Objects
+
+    if unknown := pipeline.unknown_flags(beam_flags):
+        raise ExportError(f"neither this program nor Beam knows --{', --'.join(unknown)}")
+    objects = Objects(beam_flags)
+    if _find_dataset(settings, objects):
+        print(f"dataset {settings.fingerprint} is already in {settings.output}: nothing to do")
+        return
+    start = time.monotonic()
+    sha256 = _check_source(settings, objects)
+    if not pipeline.run(settings, beam_flags, sha256):
+        print("submitted; the job goes on without this program")
+        return
+    _print_summary(settings, _find_dataset(settings, objects), time.monotonic() - start)
+
+
+def _find_dataset(settings: ExportSettings, objects) -> DatasetDescription | None:
+    """The dataset in the output folder, if it is committed. ExportError if it is another one."""
+    address = storage.join(settings.output, FILE_NAME)
+    try:
+        dataset = DatasetDescription.from_json(objects.read(address).decode(), address)
+    except FileNotFoundError:
+        return None
+    except (DatasetError, UnicodeDecodeError) as error:
+        raise ExportError(f"{error}; remove {address} to export anew") from error
+    if dataset.fingerprint != settings.fingerprint:
+        raise ExportError(
+            f"{address} describes dataset {dataset.fingerprint}, not {settings.fingerprint}; "
+            "give each fingerprint an --output folder of its own"
+        )
+    return dataset
+
+
+def _check_source(settings: ExportSettings, objects) -> str:
+    """Check all that can be known before an image is read; the manifest's SHA-256.
+
+    Raises ExportError.
+    """
+    from trainer.exporting.commit import check_rejected_share
+    from trainer.exporting.manifest import parse
+    from trainer.exporting.plan import make_plan
+
+    for address in (settings.source, settings.output):
+        objects.require_bucket(address)
+    try:
+        content = objects.read(settings.source)
+    except FileNotFoundError as error:
+        raise ExportError(f"there is no manifest at {settings.source}") from error
+    manifest = parse(content, settings.source)
+    check_rejected_share(manifest.rejected, manifest.lines, settings)
+    plan = make_plan(manifest, settings)
+    for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):
+        objects.require_bucket(f"gs://{bucket}/")
+    sizes = ", ".join(f"{plan.examples(split)} {split}" for split in SPLITS)
+    print(
+        f"{settings.source}: {manifest.lines} lines, {len(manifest.rejected)} rejected, "
+        f"{len(plan.classes)} classes; by {plan.split.rule} {sizes}; {len(plan.work)} shards",
+        flush=True,
+    )
+    return manifest.sha256
+
+
+def _print_summary(settings: ExportSettings, dataset: DatasetDescription, seconds: float) -> None:
+    for warning in dataset.warnings:
+        print(f"warning: {warning}")
+    sizes = ", ".join(f"{dataset.examples(split)} {split}" for split in SPLITS)
+    print(
+        f"committed {storage.join(settings.output, FILE_NAME)}: {sizes}, "
+        f"{len(dataset.classes)} classes, {dataset.bytes / 1e6:.1f} MB, "
+        f"{dataset.rejected} rejected, {seconds:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+"""The parts of trainer.export: manifest -> plan -> shards -> commit, and the pipeline over them.
+
+Only `pipeline` and `objects` know Beam and Google's clients; the rest are functions of plain
+values. TensorFlow is imported nowhere here: workers would spend nine seconds on it for nothing.
+"""
+
+
+class ExportError(Exception):
+    """An export that cannot be done as asked; the message says why and what to do."""

@@ -1,0 +1,115 @@
+"""The end of an export: judge what the shards report, then write dataset.json, or refuse to.
+
+rejected.jsonl is written in either case: a researcher whose export was refused needs it most.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from trainer.dataset_description import (
+    FILE_NAME,
+    REJECTED_FILE_NAME,
+    SPLITS,
+    Counts,
+    DatasetDescription,
+)
+from trainer.exporting import ExportError
+from trainer.exporting.manifest import Manifest, Rejection
+from trainer.exporting.plan import Plan
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.shards import ShardResult
+
+_REASONS_SHOWN = 5
+
+
+def commit(
+    settings: ExportSettings,
+    manifest: Manifest,
+    plan: Plan,
+    results: Iterable[ShardResult],
+    write: Callable[[str, bytes], None],
+) -> DatasetDescription:
+    """Write rejected.jsonl and dataset.json through write(name, data), dataset.json last.
+
+    Raises ExportError, and leaves dataset.json unwritten, if too many lines were rejected, if a
+    class has no example left to train on, or if a split has none at all.
+    """
+    results = sorted(results, key=lambda result: result.shard.name)
+    rejected = sorted([*manifest.rejected, *(r for result in results for r in result.rejected)])
+    write(REJECTED_FILE_NAME, "".join(f"{r.to_json()}\n" for r in rejected).encode())
+    check_rejected_share(rejected, manifest.lines, settings)
+    counts = {split: _counts(results, split, plan.classes) for split in SPLITS}
+    _check_counts(counts, rejected)
+    description = DatasetDescription(
+        fingerprint=settings.fingerprint,
+        source={
+            "manifest": settings.source,
+            "sha256": manifest.sha256,
+            "lines": manifest.lines,
+        },
+        split=plan.split,
+        features=(settings.image,),
+        classes=plan.classes,
+        counts=counts,
+        files={
+            split: tuple(result.shard for result in results if result.split == split)
+            for split in SPLITS
+        },
+        rejected=len(rejected),
+        warnings=tuple(_warnings(counts)),
+    )
+    write(FILE_NAME, description.to_json().encode())
+    return description
+
+
+def check_rejected_share(rejected: list[Rejection], lines: int, settings: ExportSettings) -> None:
+    """Raise ExportError, with the first reasons, if too large a share of the lines is rejected."""
+    if len(rejected) <= settings.max_rejected * lines:
+        return
+    shown = "".join(f"\n  line {r.line} {r.uri}: {r.reason}" for r in rejected[:_REASONS_SHOWN])
+    more = len(rejected) - _REASONS_SHOWN
+    raise ExportError(
+        f"{len(rejected)} of {lines} manifest lines are rejected "
+        f"({len(rejected) / lines:.1%}, allowed are {settings.max_rejected:.1%}):{shown}"
+        + (f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else "")
+        + "\nCorrect the manifest or the images, or raise the allowed share (--max_rejected)"
+    )
+
+
+def _counts(results: list[ShardResult], split: str, classes: tuple[str, ...]) -> Counts:
+    by_class = Counter()
+    for result in results:
+        if result.split == split:
+            by_class.update(result.class_counts)
+    return Counts(
+        examples=by_class.total(),
+        classes={name: by_class[index] for index, name in enumerate(classes)},
+    )
+
+
+def _check_counts(counts: dict[str, Counts], rejected: list[Rejection]) -> None:
+    for split in SPLITS:
+        if not counts[split].examples:
+            raise ExportError(f"every image of the {split} split was rejected; {_first(rejected)}")
+    absent = [name for name, count in counts["train"].classes.items() if not count]
+    if absent:
+        raise ExportError(
+            f"every train image was rejected of {len(absent)} classes "
+            f"({', '.join(map(repr, absent[:10]))}); {_first(rejected, set(absent))}"
+        )
+
+
+def _first(rejected: list[Rejection], labels: set[str] | None = None) -> str:
+    first = next(r for r in rejected if labels is None or r.label in labels)
+    return f"the first is line {first.line} {first.uri}: {first.reason}"
+
+
+def _warnings(counts: dict[str, Counts]) -> Iterable[str]:
+    for split in ("validation", "test"):
+        absent = [name for name, count in counts[split].classes.items() if not count]
+        if absent:
+            yield (
+                f"{len(absent)} of {len(counts[split].classes)} classes have no example in the "
+                f"{split} split ({', '.join(map(repr, absent[:10]))}): its metrics say nothing "
+                "about them"
+            )

@@ -1,0 +1,181 @@
+"""The command line of trainer.export; docker/export_template.json offers it on Dataflow."""
+
+import argparse
+import difflib
+import re
+from collections.abc import Sequence
+
+from trainer import storage
+from trainer.dataset_description import Feature
+from trainer.exporting.settings import CHANNELS, ENCODINGS, MAX_SIDE, ExportSettings
+
+_MAX_SHARDS = 99_999  # five digits in the file names
+
+
+def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, list[str]]:
+    """The settings, and the flags that are left for Beam. Exits with code 2 on a wrong flag."""
+    parser = _parser(description)
+    flags, others = parser.parse_known_args(argv)
+    _refuse_misspelt(parser, [f"--{name}" for name in vars(flags)], others)
+    height, width = flags.image_size
+    settings = ExportSettings(
+        source=flags.source,
+        output=flags.output,
+        fingerprint=flags.fingerprint,
+        image=Feature("image", "image", "uint8", flags.encoding, (height, width, flags.channels)),
+        shards=flags.shards,
+        max_rejected=flags.max_rejected,
+        fractions=flags.split_fractions,
+    )
+    return settings, others
+
+
+def _parser(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.export",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # An abbreviation of ours may be the full name of one of Beam's.
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "--source",
+        required=True,
+        type=_object_address,
+        metavar="ADDRESS",
+        help="manifest of images, gs://BUCKET/OBJECT (or a path, for a run by hand)",
+    )
+    add(
+        "--output",
+        required=True,
+        type=_address,
+        metavar="ADDRESS",
+        help="folder of the dataset, one for each fingerprint",
+    )
+    add(
+        "--fingerprint",
+        required=True,
+        type=_fingerprint,
+        metavar="TEXT",
+        help="name of this dataset's content: letters, digits, - and _. The caller derives it "
+        "from the manifest and the flags, so that equal fingerprints mean equal datasets",
+    )
+    add(
+        "--image_size",
+        required=True,
+        type=_image_size,
+        metavar="N|HxW",
+        help=f"height and width of the stored images in pixels, 1 to {MAX_SIDE}; "
+        "images are stretched",
+    )
+    add(
+        "--channels",
+        type=int,
+        choices=CHANNELS,
+        default=3,
+        help="3: RGB, 1: grey (default: %(default)s)",
+    )
+    add(
+        "--encoding",
+        choices=ENCODINGS,
+        default="jpeg",
+        help="png: without loss; jpeg: quality 95, a fifth of the size for photographs "
+        "(default: %(default)s)",
+    )
+    add(
+        "--shards",
+        type=_shards,
+        default=8,
+        metavar="N",
+        help="number of train files; the other splits get fewer, in proportion. At least as many "
+        "as workers will train; about 100 MB each is good for large datasets "
+        "(default: %(default)s)",
+    )
+    add(
+        "--max_rejected",
+        type=_share,
+        default=0.05,
+        metavar="SHARE",
+        help="share of manifest lines, 0 to 1, that may be rejected (missing or corrupt image, no "
+        "label) before the export fails (default: %(default)s)",
+    )
+    add(
+        "--split_fractions",
+        type=_fractions,
+        default=(80, 10, 10),
+        metavar="A,B,C",
+        help="percent of train, validation and test; not used when the manifest names the splits "
+        "(default: 80,10,10)",
+    )
+    return parser
+
+
+def _refuse_misspelt(parser: argparse.ArgumentParser, ours: list[str], others: list[str]) -> None:
+    """What is left is Beam's (which is asked later), unless it nearly is one of ours."""
+    for argument in others:
+        name = argument.partition("=")[0]
+        if name.startswith("--") and (near := difflib.get_close_matches(name, ours, 1, cutoff=0.8)):
+            parser.error(f"unknown flag {name}; did you mean {near[0]}?")
+
+
+def _address(text: str) -> str:
+    if "://" in text:
+        try:
+            storage.split_uri(text)
+        except storage.StorageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    elif not text:
+        raise argparse.ArgumentTypeError("the address is empty")
+    return text
+
+
+def _object_address(text: str) -> str:
+    if "://" in _address(text) and not storage.split_uri(text)[1].strip("/"):
+        raise argparse.ArgumentTypeError(f"{text!r} names a bucket, not an object in it")
+    return text
+
+
+def _fingerprint(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not 1 to 128 of A-Z, a-z, 0-9, _ and -")
+    return text
+
+
+def _image_size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,5})(?:[xX](\d{1,5}))?", text)
+    height, width = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no image size: N or HEIGHTxWIDTH, each 1 to {MAX_SIDE} pixels"
+        )
+    return height, width
+
+
+def _shards(text: str) -> int:
+    if not re.fullmatch(r"\d{1,5}", text) or not 1 <= int(text) <= _MAX_SHARDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MAX_SHARDS}")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1 (5 percent: 0.05)")
+    return share
+
+
+def _fractions(text: str) -> tuple[int, int, int]:
+    parts = text.split(",")
+    if len(parts) != 3 or not all(re.fullmatch(r"\d{1,3}", part.strip()) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not three whole percentages, like 80,10,10")
+    fractions = tuple(int(part) for part in parts)
+    if sum(fractions) != 100 or min(fractions) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must add up to 100 (it adds up to {sum(fractions)}) with at least 1 "
+            "for each of train, validation and test"
+        )
+    return fractions

@@ -1,0 +1,128 @@
+"""One image file -> the encoded image that a dataset stores: decode, turn upright, resize, encode.
+
+OpenCV does the work, several times faster than Pillow; Pillow reads the header first (format, size,
+pixel type: nothing is decoded for it) and takes over the one case where OpenCV gives no right
+answer, transparency. Decisions that a model can see:
+
+- rotation: the EXIF orientation is applied, the image is stored upright without metadata
+- size: stretched to the asked height and width, without cropping; INTER_AREA where an axis shrinks
+  (each stored pixel is the mean of those it covers: no aliasing), bilinear where it grows
+- channels: 3 is RGB (grey images are repeated), 1 is luma (0.299 R + 0.587 G + 0.114 B)
+- transparency: composed over white, as on a page; merely dropping it would show whatever colour the
+  drawing program left under transparent pixels, most often black on black
+- 16 bits per channel: the upper 8 are kept. CMYK is converted. Of an animation the first frame is
+  taken.
+"""
+
+import io
+
+import cv2
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from trainer.dataset_description import Feature
+
+# What both libraries read; Vertex AI imports JPEG, PNG, GIF, BMP (and ICO, which OpenCV cannot).
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
+
+# Pillow's names of pixel types with 8 or 16 bits per channel. Not here: 32-bit integers, floats,
+# Lab.
+_PIXEL_TYPES = {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"}
+_PIXEL_TYPES |= {"I;16", "I;16L", "I;16B"}
+
+_JPEG_QUALITY = 95
+
+# libjpeg decodes at 1/2, 1/4 or 1/8 of the size for a fraction of the work.
+_REDUCED = {
+    (1, 1): cv2.IMREAD_GRAYSCALE,
+    (1, 2): cv2.IMREAD_REDUCED_GRAYSCALE_2,
+    (1, 4): cv2.IMREAD_REDUCED_GRAYSCALE_4,
+    (1, 8): cv2.IMREAD_REDUCED_GRAYSCALE_8,
+    (3, 1): cv2.IMREAD_COLOR_BGR,
+    (3, 2): cv2.IMREAD_REDUCED_COLOR_2,
+    (3, 4): cv2.IMREAD_REDUCED_COLOR_4,
+    (3, 8): cv2.IMREAD_REDUCED_COLOR_8,
+}
+
+
+class ImageError(ValueError):
+    """Bytes that do not become an example; the message is the reason in rejected.jsonl."""
+
+
+def convert(data: bytes, feature: Feature) -> bytes:
+    """The image in `data`, encoded and shaped as `feature` says. Raises ImageError."""
+    height, width, channels = feature.shape
+    pixels = resize(decode(data, height, width, channels), height, width)
+    if feature.encoding == "jpeg":
+        encoded, buffer = cv2.imencode(".jpg", pixels, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
+    else:
+        encoded, buffer = cv2.imencode(".png", pixels)
+    if not encoded:
+        raise ImageError(f"OpenCV cannot encode {pixels.shape} pixels as {feature.encoding}")
+    return buffer.tobytes()
+
+
+def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
+    """Upright uint8 pixels of an image file: (h, w) for 1 channel, (h, w, 3) in BGR order for 3.
+
+    A large JPEG may come at reduced size, never below height or width. Raises ImageError.
+    """
+    header = _read_header(data)
+    if header.has_transparency_data:
+        return _decode_transparent(header, channels)
+    reduction = 1
+    if header.format in ("JPEG", "MPO"):
+        # The header's size is that before rotation: compare the short side with the long one, so
+        # that either orientation leaves enough pixels.
+        reduction = _reduction(min(header.size), max(height, width))
+    try:
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _REDUCED[channels, reduction])
+    except cv2.error as error:
+        raise ImageError(f"corrupt {header.format} image: {error.err}") from error
+    if pixels is None:
+        raise ImageError(f"corrupt or truncated {header.format} image")
+    return pixels
+
+
+def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Stretch pixels to (height, width): area means where it shrinks, bilinear where it grows."""
+    smaller = min(pixels.shape[0], height), min(pixels.shape[1], width)
+    for (h, w), interpolation in (
+        (smaller, cv2.INTER_AREA),
+        ((height, width), cv2.INTER_LINEAR),
+    ):
+        if pixels.shape[:2] != (h, w):
+            pixels = cv2.resize(pixels, (w, h), interpolation=interpolation)
+    return pixels
+
+
+def _read_header(data: bytes) -> Image.Image:
+    if not data:
+        raise ImageError("the file is empty")
+    try:
+        header = Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError as error:
+        raise ImageError(f"not an image in one of {', '.join(FORMATS)}") from error
+    except Image.DecompressionBombError as error:
+        raise ImageError(f"too large: {error}") from error
+    except Exception as error:  # Pillow's readers let struct.error, SyntaxError and others through
+        raise ImageError(f"unreadable image header: {error}") from error
+    if header.mode not in _PIXEL_TYPES:
+        raise ImageError(
+            f"{header.format} with pixels of type {header.mode}; 8 or 16 bits per channel are read"
+        )
+    return header
+
+
+def _reduction(short_side: int, needed: int) -> int:
+    return next((factor for factor in (8, 4, 2) if short_side // factor >= needed), 1)
+
+
+def _decode_transparent(header: Image.Image, channels: int) -> np.ndarray:
+    try:
+        upright = ImageOps.exif_transpose(header).convert("RGBA")
+    except Exception as error:  # as above: any of Pillow's readers' own exceptions
+        raise ImageError(f"corrupt or truncated {header.format} image") from error
+    composed = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
+    conversion = cv2.COLOR_RGBA2GRAY if channels == 1 else cv2.COLOR_RGBA2BGR
+    return cv2.cvtColor(np.asarray(composed), conversion)

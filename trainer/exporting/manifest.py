@@ -1,0 +1,235 @@
+"""The manifest of images: Vertex AI's image import CSV, checked without opening an image.
+
+    [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
+
+ML_USE is training, validation or test in any case, and names the example's split. It stands on
+every line or on none: with it on some, Vertex AI would split the rest at random, differently each
+time. An image's key is its object name (the address without gs://BUCKET/).
+
+What concerns the file as a whole raises ExportError: nothing sensible can be made of it. What
+concerns a line becomes a Rejection: no label, several labels, the same image again.
+
+A manifest on the local disk (a run by hand) may name images by paths relative to its own folder;
+such a path is the key.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import posixpath
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from trainer.exporting import ExportError
+
+_ML_USES = {"training": "train", "validation": "validation", "test": "test"}
+
+_GS_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
+_RELATIVE_IMAGE = re.compile(r"(?!/)(?!.*://).*\.\w{2,5}", re.DOTALL)
+
+
+class Row(NamedTuple):
+    """One line that may become an example. split is None unless the manifest names it."""
+
+    line: int
+    uri: str
+    key: str
+    label: str
+    split: str | None
+
+
+class Rejection(NamedTuple):
+    """One line that became no example: a line of rejected.jsonl. label may be ""."""
+
+    line: int
+    uri: str
+    label: str
+    reason: str
+
+    def to_json(self) -> str:
+        """One line of JSON, without the line break."""
+        return json.dumps(self._asdict(), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest that makes sense as a whole.
+
+    rows: one for each distinct key, in the order of the lines. rejected: the other lines. lines:
+    all lines that are not blank. names_splits: every line has ML_USE. sha256: of the file's bytes.
+    """
+
+    rows: tuple[Row, ...]
+    rejected: tuple[Rejection, ...]
+    lines: int
+    names_splits: bool
+    sha256: str
+
+
+def parse(content: bytes, address: str) -> Manifest:
+    """Read the manifest found at `address`. Raises ExportError if it makes no sense as a whole."""
+    try:
+        lines = _split_fields(content)
+        _refuse_lines_without_image(lines, _resolver(address))
+        names_splits = _check_ml_use(lines)
+        _refuse_missing_labels(lines)
+    except ExportError as error:
+        raise ExportError(f"{address}: {error}") from error
+    rows, rejected = _reject_unusable_labels(lines, names_splits)
+    rows, repeated = _reject_repeated_keys(rows)
+    return Manifest(
+        rows=tuple(rows),
+        rejected=tuple(sorted(rejected + repeated)),
+        lines=len(lines),
+        names_splits=names_splits,
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+@dataclass
+class _Line:
+    """A line taken apart: its fields, and the image once it is found among them."""
+
+    number: int
+    fields: list[str]
+    ml_use: str = ""
+    uri: str = ""
+    key: str = ""
+    labels: tuple[str, ...] = ()
+
+
+def _split_fields(content: bytes) -> list[_Line]:
+    """The lines that are not blank. Raises ExportError if there are none, or the text is no CSV."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ExportError(f"not UTF-8 at byte {error.start}; save the file as UTF-8") from error
+    if text.startswith("{"):
+        raise ExportError(
+            "this looks like JSON Lines; the manifest is CSV: gs://BUCKET/OBJECT,label"
+        )
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    lines, number = [], 1
+    try:
+        for record in reader:
+            fields = [field.strip() for field in record]
+            if any(fields):
+                lines.append(_Line(number, fields))
+            number = reader.line_num + 1  # a quoted field may hold line breaks
+    except csv.Error as error:
+        raise ExportError(f"line {number} is not CSV: {error}") from error
+    if not lines:
+        raise ExportError("the manifest is empty; expected lines of gs://BUCKET/OBJECT,label")
+    return lines
+
+
+def _resolver(address: str) -> Callable[[str], tuple[str, str] | None]:
+    """A function from an image's field to its (address, key), or None if it names no image."""
+    folder = None if "://" in address else posixpath.dirname(address)
+
+    def resolve(field: str) -> tuple[str, str] | None:
+        if match := _GS_IMAGE.fullmatch(field):
+            return field, match["key"]
+        if folder is not None and _RELATIVE_IMAGE.fullmatch(field) and ".." not in field.split("/"):
+            return posixpath.join(folder, field), field
+        return None
+
+    return resolve
+
+
+def _refuse_lines_without_image(
+    lines: list[_Line], resolve: Callable[[str], tuple[str, str] | None]
+) -> None:
+    """Find each line's image, in its first field or, after ML_USE, in its second."""
+    without = []
+    for line in lines:
+        for position, field in enumerate(line.fields[:2]):
+            if found := resolve(field):
+                line.uri, line.key = found
+                line.ml_use = line.fields[0] if position else ""
+                line.labels = tuple(filter(None, line.fields[position + 1 :]))
+                break
+        else:
+            without.append(line)
+    if not without:
+        return
+    if without == lines[:1] and len(lines) > 1:
+        raise ExportError(
+            f"line {lines[0].number} looks like a header ({','.join(lines[0].fields)!r}); "
+            "the format has none: remove that line"
+        )
+    raise ExportError(
+        f"{len(without)} of {len(lines)} lines name no image as gs://BUCKET/OBJECT: "
+        f"{_quote(without)}"
+    )
+
+
+def _check_ml_use(lines: list[_Line]) -> bool:
+    """Whether the lines name splits. ExportError for an unknown name, and if only some do."""
+    unknown = [line for line in lines if line.ml_use and line.ml_use.lower() not in _ML_USES]
+    if unknown:
+        raise ExportError(
+            f"unknown ML_USE on {len(unknown)} lines: {_quote(unknown)}; "
+            f"it is one of {', '.join(_ML_USES)}"
+        )
+    naming = [line for line in lines if line.ml_use]
+    silent = [line for line in lines if not line.ml_use]
+    if naming and silent:
+        raise ExportError(
+            f"ML_USE stands on {len(naming)} of {len(lines)} lines (on line {naming[0].number}, "
+            f"not on line {silent[0].number}); name the split on every line or on none"
+        )
+    return bool(naming)
+
+
+def _refuse_missing_labels(lines: list[_Line]) -> None:
+    if not any(line.labels for line in lines):
+        raise ExportError(
+            f"the label column is missing: none of {len(lines)} lines has a field after the image; "
+            "expected gs://BUCKET/OBJECT,label"
+        )
+
+
+def _quote(lines: list[_Line]) -> str:
+    """The first lines of a complaint, e.g. line 3 'a.png,cat', line 7 ..."""
+    shown = ", ".join(f"line {line.number} {','.join(line.fields)[:120]!r}" for line in lines[:3])
+    return shown + (", ..." if len(lines) > 3 else "")
+
+
+def _reject_unusable_labels(
+    lines: list[_Line], names_splits: bool
+) -> tuple[list[Row], list[Rejection]]:
+    rows, rejected = [], []
+    for line in lines:
+        if len(line.labels) == 1:
+            split = _ML_USES[line.ml_use.lower()] if names_splits else None
+            rows.append(Row(line.number, line.uri, line.key, line.labels[0], split))
+        else:
+            reason = "several labels; one image has one class here" if line.labels else "no label"
+            rejected.append(Rejection(line.number, line.uri, ",".join(line.labels), reason))
+    return rows, rejected
+
+
+def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
+    """Keep the first line of each key; none at all if its lines disagree on the label."""
+    by_key: dict[str, list[Row]] = {}
+    for row in rows:
+        by_key.setdefault(row.key, []).append(row)
+    kept, rejected = [], []
+    for group in by_key.values():
+        first = group[0]
+        other = next((row for row in group if row.label != first.label), None)
+        if other:
+            reason = (
+                f"contradictory labels for one key: {first.label!r} on line {first.line}, "
+                f"{other.label!r} on line {other.line}"
+            )
+            rejected += [Rejection(row.line, row.uri, row.label, reason) for row in group]
+            continue
+        kept.append(first)
+        reason = f"same key as line {first.line}"
+        rejected += [Rejection(row.line, row.uri, row.label, reason) for row in group[1:]]
+    return kept, rejected

@@ -1,0 +1,173 @@
+"""The Beam pipeline of trainer.export.
+
+    manifest ── Plan ──> one element per shard ── Spread ── WriteShard ──> results ── Commit
+                  └───────────────────────── classes, rejected lines ──────────────────┘
+
+The manifest is read and planned in the pipeline, not handed over by the launcher: a job request on
+Dataflow may hold 10 MB, a manifest of a million lines does not fit. The launcher has read it too,
+to refuse a bad one before a job exists; its checksum makes sure that both saw the same file.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import apache_beam as beam
+import cv2
+from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+from trainer import storage
+from trainer.exporting import ExportError
+from trainer.exporting.commit import commit
+from trainer.exporting.manifest import Manifest, parse
+from trainer.exporting.objects import Objects
+from trainer.exporting.plan import Plan, Work, make_plan
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.shards import ShardResult, write_shard
+
+# Reads in flight per element: Cloud Storage answers after some 50 ms, an image costs about 2 ms of
+# CPU.
+_READERS = 16
+
+# In this process, and named: what "DirectRunner" stands for first tries to download Beam's Prism.
+_LOCAL_RUNNER = "FnApiRunner"
+_RUNNERS_TO_REPLACE = (None, "DirectRunner", "SwitchingDirectRunner")
+
+_HEADER = "header"
+
+
+class PlanShards(beam.DoFn):
+    """Any one element -> Work, one per shard; as header: (Manifest, Plan) without their rows."""
+
+    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str], sha256: str):
+        self._settings = settings
+        self._beam_flags = beam_flags
+        self._sha256 = sha256
+
+    def process(self, _) -> Iterator[Work]:
+        """Read the manifest again, exactly as it was when it was checked."""
+        source = self._settings.source
+        manifest = parse(Objects(self._beam_flags).read(source), source)
+        if manifest.sha256 != self._sha256:
+            raise ExportError(f"{source} changed while the export began; start it again")
+        plan = make_plan(manifest, self._settings)
+        header = dataclasses.replace(manifest, rows=()), dataclasses.replace(plan, work=())
+        yield beam.pvalue.TaggedOutput(_HEADER, header)
+        yield from plan.work
+
+
+class WriteShard(beam.DoFn):
+    """Work -> ShardResult, having written the shard."""
+
+    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+        self._settings = settings
+        self._beam_flags = beam_flags
+
+    def setup(self):
+        """Make what cannot be pickled, once per worker thread."""
+        cv2.setNumThreads(1)  # the pool below is the parallelism
+        self._objects = Objects(self._beam_flags)
+        self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="images")
+
+    def teardown(self):
+        """End the pool's threads."""
+        self._pool.shutdown()
+
+    def process(self, work: Work) -> Iterator[ShardResult]:
+        """The whole shard at once."""
+        write = _writer(self._objects, self._settings.output)
+        result = write_shard(work, self._settings.image, self._objects.read, write, self._pool)
+        # Shown in Dataflow's console while the job runs.
+        Metrics.counter("export", "shards").inc()
+        Metrics.counter("export", "examples").inc(result.shard.examples)
+        Metrics.counter("export", "rejected").inc(len(result.rejected))
+        yield result
+
+
+class Commit(beam.DoFn):
+    """Any one element, with all results and the header as side inputs -> nothing."""
+
+    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+        self._settings = settings
+        self._beam_flags = beam_flags
+
+    def process(
+        self, _, results: Iterable[ShardResult], header: tuple[Manifest, Plan]
+    ) -> Iterator[None]:
+        """Write dataset.json, or raise ExportError."""
+        write = _writer(Objects(self._beam_flags), self._settings.output)
+        commit(self._settings, *header, results, write)
+        yield from ()
+
+
+def build(
+    pipeline: beam.Pipeline, settings: ExportSettings, beam_flags: Sequence[str], sha256: str
+) -> None:
+    """Add the export's steps to a pipeline. sha256: of the manifest that was checked."""
+    planned = (
+        pipeline
+        | "Start" >> beam.Impulse()
+        | "Plan"
+        >> beam.ParDo(PlanShards(settings, beam_flags, sha256)).with_outputs(_HEADER, main="work")
+    )
+    results = (
+        planned.work
+        | "Spread" >> beam.Reshuffle()
+        | "WriteShard" >> beam.ParDo(WriteShard(settings, beam_flags))
+    )
+    _ = (
+        pipeline
+        | "End" >> beam.Impulse()
+        | "Commit"
+        >> beam.ParDo(
+            Commit(settings, beam_flags),
+            results=beam.pvalue.AsList(results),
+            header=beam.pvalue.AsSingleton(planned[_HEADER]),
+        )
+    )
+
+
+def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> bool:
+    """Run the export. True when the dataset is committed, False when a service works on it from now
+    on.
+
+    Without --runner (or with DirectRunner) it runs in this process. Raises ExportError for what the
+    pipeline found wrong with the input.
+    """
+    options = PipelineOptions(list(beam_flags))
+    standard = options.view_as(StandardOptions)
+    if standard.runner in _RUNNERS_TO_REPLACE:
+        standard.runner = _LOCAL_RUNNER
+    pipeline = beam.Pipeline(options=options)
+    build(pipeline, settings, beam_flags, sha256)
+    try:
+        result = pipeline.run()
+        if standard.runner == "DataflowRunner":
+            # A flex template's launcher must not wait: who started the template watches the job.
+            return False
+        result.wait_until_finish()
+    except Exception as error:
+        # Runners report a worker's exception as the text of its traceback.
+        if message := _export_error_in(str(error)):
+            raise ExportError(message) from error
+        raise
+    return True
+
+
+def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
+    """Names of the flags that Beam does not know either (it would only log a warning)."""
+    options = PipelineOptions(list(beam_flags))
+    known = options.get_all_options()
+    return sorted(set(options.get_all_options(retain_unknown_options=True)) - set(known))
+
+
+def _export_error_in(text: str) -> str | None:
+    name = re.escape(f"{ExportError.__module__}.{ExportError.__qualname__}: ")
+    found = re.search(name + r"(.*?)(?: \[while running |\Z)", text, re.DOTALL)
+    return found[1].strip() if found else None
+
+
+def _writer(objects: Objects, folder: str):
+    return lambda name, data: objects.write(storage.join(folder, name), data)

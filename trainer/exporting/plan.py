@@ -1,0 +1,145 @@
+"""From the manifest to the work: classes, splits and shards, decided before any image is read.
+
+A shard's content follows from the set of accepted lines alone, not from their order in the file:
+rows are sorted by fingerprint, which also mixes the classes over the shards, then cut into
+near-equal pieces. Class indices come from the manifest's labels, never from which images turn out
+to be readable, so that a corrupt image cannot shift the meaning of a label.
+"""
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from trainer.dataset_description import COLUMN_RULE, HASH_RULE, SPLITS, Split, shard_name
+from trainer.exporting import ExportError
+from trainer.exporting.manifest import Manifest, Row
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.splits import assign, fingerprints, ranges
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Work:
+    """One Beam element: the images of one shard. labels[i] is the class index of rows[i]."""
+
+    name: str
+    split: str
+    position: str  # "3 of 6", for the progress lines
+    rows: tuple[Row, ...]
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """classes: names in the order of their indices. work: one entry per shard, train first."""
+
+    classes: tuple[str, ...]
+    split: Split
+    work: tuple[Work, ...]
+
+    def examples(self, split: str) -> int:
+        """Number of images planned for a split; rejected images will be missing from it."""
+        return sum(len(work.rows) for work in self.work if work.split == split)
+
+
+def make_plan(manifest: Manifest, settings: ExportSettings) -> Plan:
+    """Decide classes, splits and shards. Raises ExportError if no usable dataset can come of it."""
+    classes = _classes(manifest)
+    if manifest.names_splits:
+        split = Split(COLUMN_RULE)
+        rows = {name: [row for row in manifest.rows if row.split == name] for name in SPLITS}
+    else:
+        split = Split(HASH_RULE, ranges(settings.fractions))
+        splits = assign((row.key for row in manifest.rows), split.ranges)
+        rows = {name: [] for name in SPLITS}
+        for row, index in zip(manifest.rows, splits.tolist(), strict=True):
+            rows[SPLITS[index]].append(row)
+    _check_splits(rows, classes, split)
+    return Plan(classes, split, tuple(_cut(rows, classes, settings.shards)))
+
+
+def natural_order(name: str) -> tuple:
+    """Sort key that compares runs of digits as numbers: "9" before "10", "a2" before "a10"."""
+    parts = _DIGITS.split(name)
+    # Text and numbers alternate in `parts`, so positions never compare a string with a number.
+    numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    return (numbers, name)  # the name itself decides between "1" and "01"
+
+
+def shard_counts(examples: dict[str, int], train_shards: int) -> dict[str, int]:
+    """Shards per split: as asked for train; the others in proportion, at least one."""
+    return {
+        split: train_shards
+        if split == "train"
+        else max(1, round(train_shards * count / examples["train"]))
+        for split, count in examples.items()
+    }
+
+
+def _classes(manifest: Manifest) -> tuple[str, ...]:
+    if not manifest.rows:
+        raise ExportError(
+            f"no usable line among {manifest.lines}; the first is "
+            f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
+        )
+    classes = tuple(sorted({row.label for row in manifest.rows}, key=natural_order))
+    if len(classes) < 2:
+        raise ExportError(
+            f"only one class, {classes[0]!r}, on all {len(manifest.rows)} usable lines; "
+            "a classifier needs at least two"
+        )
+    return classes
+
+
+def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: Split) -> None:
+    sizes = {name: len(rows[name]) for name in SPLITS}
+    for name in SPLITS:
+        if not rows[name]:
+            remedy = (
+                f"mark some lines as {'training' if name == 'train' else name}"
+                if split.rule == COLUMN_RULE
+                else "the manifest is too small for this share: add images, raise the share in "
+                "--split_fractions, or name the splits with ML_USE"
+            )
+            raise ExportError(f"the {name} split has no example ({sizes}); {remedy}")
+    in_train = Counter(row.label for row in rows["train"])
+    if absent := [name for name in classes if not in_train[name]]:
+        raise ExportError(
+            f"no example in the train split for {len(absent)} of {len(classes)} classes: "
+            f"{', '.join(map(repr, absent[:10]))}; add images of them or remove their lines"
+        )
+
+
+def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int) -> list[Work]:
+    sizes = {name: len(rows[name]) for name in SPLITS}
+    if train_shards > sizes["train"]:
+        raise ExportError(
+            f"--shards {train_shards} is more than the {sizes['train']} examples of the train split"
+        )
+    counts = shard_counts(sizes, train_shards)
+    total = sum(counts.values())
+    class_index = {name: index for index, name in enumerate(classes)}
+    work = []
+    for split, count in counts.items():
+        mixed = _mix(rows[split])
+        edges = [len(mixed) * index // count for index in range(count + 1)]
+        for index, (start, end) in enumerate(itertools.pairwise(edges)):
+            piece = tuple(mixed[start:end])
+            work.append(
+                Work(
+                    name=shard_name(split, index, count),
+                    split=split,
+                    position=f"{len(work) + 1} of {total}",
+                    rows=piece,
+                    labels=tuple(class_index[row.label] for row in piece),
+                )
+            )
+    return work
+
+
+def _mix(rows: list[Row]) -> list[Row]:
+    """Rows in the order of their fingerprints; keys, which are unique, decide between equals."""
+    keys = [row.key for row in rows]
+    return [row for *_, row in sorted(zip(fingerprints(keys).tolist(), keys, rows, strict=True))]

@@ -1,0 +1,111 @@
+"""One shard: read its images, convert them, write one TFRecord file. The whole shard in one call.
+
+Reading waits for the network and conversion leaves Python (OpenCV releases the interpreter lock),
+so a bounded pool of threads does both; the encoded images, small next to the originals, stay in
+memory until the file is written in one go. An object in Cloud Storage appears when its upload ends,
+and a shard's bytes follow from its work alone: running a piece of work again, or twice at once,
+writes the same file again.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.dataset_description import Feature, Shard
+from trainer.exporting.images import ImageError, convert
+from trainer.exporting.manifest import Rejection, Row
+from trainer.exporting.plan import Work
+from trainer.exporting.tfrecord import frame, serialize_examples
+
+_PROGRESS_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What became of one piece of work. class_counts: examples by class index, where there are."""
+
+    split: str
+    shard: Shard
+    class_counts: dict[int, int]
+    rejected: tuple[Rejection, ...]
+
+
+def write_shard(
+    work: Work,
+    feature: Feature,
+    read: Callable[[str], bytes],
+    write: Callable[[str, bytes], None],
+    pool: Executor,
+) -> ShardResult:
+    """Make the file of one piece of work.
+
+    read(uri) gives an object's bytes or raises FileNotFoundError; write(name, data) stores the
+    shard. Any other exception of theirs ends the call: a network that fails must not look like a
+    missing image.
+    """
+    progress = _Progress(work)
+    keys, images, labels, rejected = [], [], [], []
+    converted = pool.map(lambda row: _convert(row, feature, read), work.rows)
+    for row, label, outcome in zip(work.rows, work.labels, converted, strict=True):
+        if isinstance(outcome, Rejection):
+            rejected.append(outcome)
+        else:
+            keys.append(row.key.encode())
+            images.append(outcome)
+            labels.append(label)
+        progress.step()
+    label_column = np.array(labels, dtype=np.int64)
+    data = frame(serialize_examples({"key": keys, feature.name: images, "label": label_column}))
+    write(work.name, data)
+    progress.finish(len(keys), len(rejected))
+    classes, counts = np.unique(label_column, return_counts=True)
+    return ShardResult(
+        split=work.split,
+        shard=Shard(name=work.name, examples=len(keys), bytes=len(data)),
+        class_counts=dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        rejected=tuple(rejected),
+    )
+
+
+def _convert(row: Row, feature: Feature, read: Callable[[str], bytes]) -> bytes | Rejection:
+    try:
+        return convert(read(row.uri), feature)
+    except FileNotFoundError:
+        reason = "there is no such object"
+    except ImageError as error:
+        reason = str(error)
+    return Rejection(row.line, row.uri, row.label, reason)
+
+
+class _Progress:
+    """Lines on stdout: one when the shard is written, and in a long shard one every ten seconds."""
+
+    def __init__(self, work: Work):
+        self._work = work
+        self._done = 0
+        self._start = self._last = time.monotonic()
+
+    def step(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._last >= _PROGRESS_SECONDS:
+            self._last = now
+            print(
+                f"shard {self._work.position}: {self._done} of {len(self._work.rows)} images, "
+                f"{self._rate(now):.0f} images/s",
+                flush=True,
+            )
+
+    def finish(self, examples: int, rejected: int) -> None:
+        now = time.monotonic()
+        print(
+            f"shard {self._work.position}: wrote {self._work.name}, {examples} examples, "
+            f"{rejected} rejected, {now - self._start:.1f} s, {self._rate(now):.0f} images/s",
+            flush=True,
+        )
+
+    def _rate(self, now: float) -> float:
+        return self._done / max(now - self._start, 1e-9)
