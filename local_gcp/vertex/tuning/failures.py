@@ -20,7 +20,7 @@ def too_many_failures(trials: Sequence[Trial], max_failed: int) -> str | None:
     later when failures have "grown too high", in number or ratio. That last rule is not published;
     here: three or more, and more than have succeeded.
     """
-    failed = [trial for trial in trials if trial.state is State.INFEASIBLE]
+    failed = [t for t in trials if t.state is State.INFEASIBLE and not t.stopped_early]
     succeeded = sum(trial.state is State.SUCCEEDED for trial in trials)
     if not failed:
         return None

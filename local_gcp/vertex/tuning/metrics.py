@@ -8,10 +8,13 @@ one; the next look finds it whole.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 from local_gcp.vertex.tuning.trials import Measurement
+
+_OTHER_FIELDS = {"timestamp", "trial", "global_step", "checkpoint_path"}
 
 
 def read_measurements(path: Path, metric: str, started: float) -> list[Measurement]:
@@ -25,6 +28,22 @@ def read_measurements(path: Path, metric: str, started: float) -> list[Measureme
     except FileNotFoundError:
         return []
     return [m for line in lines if (m := _measurement(line, metric, started))]
+
+
+def missing_metric(path: Path, metric: str) -> str:
+    """Why a trial that ended well has no measurement of `metric`: the reason in its record."""
+    found: set[str] = set()
+    if path.exists():
+        for line in path.read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                found |= set(json.loads(line)) - _OTHER_FIELDS
+    if metric in found:
+        return f"The trial reported no finite value of the metric {metric!r}."
+    others = f"; it reported {', '.join(sorted(found))}" if found else ""
+    return (
+        f"The trial ended without reporting the metric {metric!r}{others}. The program has to "
+        "report it with cloudml-hypertune, under this name."
+    )
 
 
 def _measurement(line: str, metric: str, started: float) -> Measurement | None:

@@ -50,6 +50,8 @@ class Trial:
     """None while the trial waits for a machine."""
     end: float | None = None
     infeasible_reason: str = ""
+    stopped_early: bool = False
+    """By a stopping rule: whatever becomes of it, it is no failure."""
 
     @property
     def done(self) -> bool:

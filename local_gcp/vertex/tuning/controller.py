@@ -1,0 +1,244 @@
+"""Runs tuning jobs: proposes trials, watches their metrics, stops and ends them.
+
+A thread looks at every unfinished job again and again. What it does follows from what is stored
+alone (the job, its trials, their runs), and each decision is stored before it is carried out. A
+trial and its run are created in one transaction, under an id that follows from the trial's. So
+after a kill at any moment the next server goes on where this one was: no trial is lost, none runs
+twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from google.cloud import aiplatform_v1 as api
+from google.rpc import code_pb2
+
+from local_gcp.state import State as Database
+from local_gcp.vertex.run import Run, Spec
+from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tuning import lifecycle
+from local_gcp.vertex.tuning.lifecycle import Progress
+from local_gcp.vertex.tuning.metrics import missing_metric, read_measurements
+from local_gcp.vertex.tuning.problems import Problems
+from local_gcp.vertex.tuning.spec import Study, read_study
+from local_gcp.vertex.tuning.store import Store, timestamp
+from local_gcp.vertex.tuning.suggest import suggest
+from local_gcp.vertex.tuning.trials import State, Trial
+
+log = logging.getLogger(__name__)
+
+TICK = 0.2
+"""Seconds between two looks at the metric files of running trials."""
+
+_FINAL = {
+    api.JobState.JOB_STATE_SUCCEEDED,
+    api.JobState.JOB_STATE_FAILED,
+    api.JobState.JOB_STATE_CANCELLED,
+}
+
+MakeSpec = Callable[[api.HyperparameterTuningJob, Trial], Spec]
+
+
+class Controller:
+    """See the module. `make_spec(job, trial)`: what the runner shall run for a trial."""
+
+    def __init__(self, database: Database, runner: Runner, make_spec: MakeSpec):
+        self.store = Store(database)
+        self._database, self._runner, self._make_spec = database, runner, make_spec
+        self._studies: dict[str, Study] = {}
+        """Unfinished jobs by name."""
+        self._wake = threading.Event()
+        self._lock = threading.RLock()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._loop, name="tuning", daemon=True)
+
+    def start(self) -> None:
+        """Go on with all unfinished jobs, and with those that come. The runner has to run."""
+        for job in self.store.list():
+            if job.state not in _FINAL:
+                self._studies[job.name] = _study(job)
+        self._runner.listen(lambda _run_id: self._wake.set())
+        self._wake.set()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Propose nothing any more. Runs are the runner's to stop."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def submit(self, job: api.HyperparameterTuningJob) -> None:
+        """Take on a new job, which `read_study` has found to be in order. Durable on return."""
+        with self._lock:
+            self.store.put(job)
+            self._studies[job.name] = _study(job)
+        self._wake.set()
+
+    def cancel(self, name: str) -> None:
+        """Begin to end a job; nothing happens to one that is finished."""
+        with self._lock, self._database.transaction():
+            job = self.store.get(name)
+            if job is None or job.state in _FINAL:
+                return
+            progress = dataclasses.replace(self.store.progress(name), cancelled=True)
+            self.store.put_progress(name, progress)
+            self._set_state(job, api.JobState.JOB_STATE_CANCELLING)
+        self._wake.set()
+
+    def delete(self, name: str) -> None:
+        """Forget a finished job; its folder with the logs stays."""
+        with self._lock, self._database.transaction():
+            for trial_id in self.store.delete(name):
+                self._runner.forget(run_id(name, trial_id))
+
+    def preempt(self, name: str) -> bool:
+        """Preempt the first running spot trial of a job. False: there is none."""
+        running = (trial for trial in self.store.trials(name) if not trial.done)
+        return any(self._runner.preempt(run_id(name, trial.id)) for trial in running)
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            for name in list(self._studies):
+                with self._lock:
+                    try:
+                        self._advance(name, time.time())
+                    except Exception as error:
+                        log.exception("tuning job %s", name)
+                        self._fail(name, error)
+            self._wake.wait(TICK if self._studies else None)
+
+    def _fail(self, name: str, error: Exception) -> None:
+        progress = self.store.progress(name)
+        if not progress.failure:
+            progress.failure = f"local_gcp failed: {error!r}; server.log has the traceback."
+            progress.failure_code = code_pb2.INTERNAL
+            self.store.put_progress(name, progress)
+
+    def _advance(self, name: str, now: float) -> None:
+        job, study = self.store.get(name), self._studies[name]
+        if job is None:
+            raise KeyError(name)
+        trials = [self._observe(study, trial) for trial in self.store.trials(name)]
+        known = self.store.progress(name)
+        progress = lifecycle.decide(
+            study,
+            trials,
+            known,
+            max_failed=job.max_failed_trial_count,
+            created=job.create_time.timestamp(),
+            now=now,
+        )
+        trials = self._stop_early(study, trials, progress)
+        if progress.ending:
+            self._cancel_runs(study, [t for t in trials if not t.done], "the tuning job ends")
+        progress = self._propose(job, study, trials, progress)
+        if progress != known:
+            log.info("tuning job %s: %s", name, progress)
+            self.store.put_progress(name, progress)
+        self._follow(job, study, trials, progress)
+
+    def _observe(self, study: Study, trial: Trial) -> Trial:
+        if trial.done:
+            return trial
+        # In this order: once the run is final, nothing is written to the file any more.
+        run = self._run(study, trial)
+        path = self._runner.metrics_file(run.id)
+        reported = read_measurements(path, study.metric, run.started) if run.started else []
+        reason = missing_metric(path, study.metric) if run.final else ""
+        seen = lifecycle.observe(study, trial, run, reported, reason)
+        if seen != trial:
+            self.store.put_trial(study.name, seen)
+        return seen
+
+    def _run(self, study: Study, trial: Trial) -> Run:
+        run = self._runner.get(run_id(study.name, trial.id))
+        if run is None:
+            raise KeyError(f"trial {trial.id} of {study.name} has no run")
+        return run
+
+    def _stop_early(self, study: Study, trials: list[Trial], progress: Progress) -> list[Trial]:
+        to_stop = {trial.id for trial in lifecycle.to_stop(study, trials, progress)}
+        stopped = []
+        for trial in trials:
+            if trial.id in to_stop:
+                trial = dataclasses.replace(trial, state=State.STOPPING, stopped_early=True)
+                self.store.put_trial(study.name, trial)
+            stopped.append(trial)
+        stopping = [trial for trial in stopped if trial.state is State.STOPPING]
+        self._cancel_runs(study, stopping, "the trial is stopped early")
+        return stopped
+
+    def _cancel_runs(self, study: Study, trials: Sequence[Trial], why: str) -> None:
+        for trial in trials:
+            run = self._run(study, trial)
+            if not run.final and not (run.ending and run.ending.then == "cancelled"):
+                self._runner.cancel(run.id, why)
+
+    def _propose(
+        self,
+        job: api.HyperparameterTuningJob,
+        study: Study,
+        trials: list[Trial],
+        progress: Progress,
+    ) -> Progress:
+        """Start as many trials as there is room for; appends them to `trials`."""
+        for _ in range(lifecycle.vacancies(study, trials, progress, job.parallel_trial_count)):
+            values = suggest(study, trials)
+            if values is None:
+                return dataclasses.replace(progress, closed="the grid has been searched")
+            trial = Trial(str(len(trials) + 1), values)
+            with self._database.transaction():
+                self.store.put_trial(study.name, trial)
+                self._runner.submit(run_id(study.name, trial.id), self._make_spec(job, trial))
+            log.info("tuning job %s: trial %s: %s", study.name, trial.id, values)
+            trials.append(trial)
+        return progress
+
+    def _follow(
+        self,
+        job: api.HyperparameterTuningJob,
+        study: Study,
+        trials: Sequence[Trial],
+        progress: Progress,
+    ) -> None:
+        """Bring the job's state up to its trials'."""
+        starts = [trial.start for trial in trials if trial.start is not None]
+        if starts and not job.start_time:
+            job.start_time = timestamp(min(starts))
+            if job.state == api.JobState.JOB_STATE_QUEUED:
+                self._set_state(job, api.JobState.JOB_STATE_RUNNING)
+        if not lifecycle.finished(study, trials, progress):
+            return
+        if progress.failure:
+            job.error = {"code": progress.failure_code, "message": progress.failure}
+            self._set_state(job, api.JobState.JOB_STATE_FAILED)
+        elif progress.cancelled:
+            job.error = {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+            self._set_state(job, api.JobState.JOB_STATE_CANCELLED)
+        else:
+            self._set_state(job, api.JobState.JOB_STATE_SUCCEEDED)
+        del self._studies[study.name]
+
+    def _set_state(self, job: api.HyperparameterTuningJob, state: api.JobState) -> None:
+        job.state = state
+        job.update_time = timestamp(time.time())
+        if state in _FINAL:
+            job.end_time = job.update_time
+        self.store.put(job)
+        log.info("tuning job %s: %s", job.name, state.name)
+
+
+def run_id(name: str, trial_id: str) -> str:
+    """The runner's id of a trial: HOME/jobs/JOB/TRIAL is its folder."""
+    return f"{name.rpartition('/')[2]}/{trial_id}"
+
+
+def _study(job: api.HyperparameterTuningJob) -> Study:
+    return read_study(job.name, job, Problems())

@@ -1,0 +1,136 @@
+"""What is stored of tuning jobs, and the API's message put together from it.
+
+Three tables: the job as it was asked for (with state, times, error), what was decided about it
+(`Progress`), and one record for each trial, so that a new measurement rewrites that trial alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import duration_pb2, timestamp_pb2
+
+from local_gcp.state import State as Database
+from local_gcp.vertex.tuning.lifecycle import Progress
+from local_gcp.vertex.tuning.space import Value
+from local_gcp.vertex.tuning.trials import Measurement, State, Trial
+
+
+class Store:
+    """Tuning jobs by resource name. Every method may be called from any thread."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._jobs = database.table("hyperparameterTuningJobs", api.HyperparameterTuningJob)
+        self._progress = database.table("tuningProgress", dict)
+        self._trials = database.table("tuningTrials", dict)
+
+    def put(self, job: api.HyperparameterTuningJob) -> None:
+        """Create or replace the job itself; `job.trials` is not stored."""
+        self._jobs.put(job.name, job)
+
+    def get(self, name: str) -> api.HyperparameterTuningJob | None:
+        """The job without its trials."""
+        return self._jobs.get(name)
+
+    def get_with_trials(self, name: str) -> api.HyperparameterTuningJob | None:
+        """The job as the API shows it."""
+        job = self._jobs.get(name)
+        return job and self._complete(job)
+
+    def list(self, newest_first: bool = False) -> list[api.HyperparameterTuningJob]:
+        """All jobs without their trials, in order of creation."""
+        return [job for _, job in self._jobs.list(newest_first=newest_first)]
+
+    def delete(self, name: str) -> list[str]:
+        """Forget the job and all that belongs to it; returns the ids of its trials."""
+        with self._database.transaction():
+            ids = [trial.id for trial in self.trials(name)]
+            for trial_id in ids:
+                self._trials.delete(f"{name}/{trial_id}")
+            self._progress.delete(name)
+            self._jobs.delete(name)
+            return ids
+
+    def trials(self, name: str) -> list[Trial]:
+        """In the order in which they were suggested."""
+        return [_from_record(record) for _, record in self._trials.list(prefix=f"{name}/")]
+
+    def put_trial(self, name: str, trial: Trial) -> None:
+        self._trials.put(f"{name}/{trial.id}", _to_record(trial))
+
+    def progress(self, name: str) -> Progress:
+        return Progress(**(self._progress.get(name) or {}))
+
+    def put_progress(self, name: str, progress: Progress) -> None:
+        self._progress.put(name, dataclasses.asdict(progress))
+
+    def _complete(self, job: api.HyperparameterTuningJob) -> api.HyperparameterTuningJob:
+        metric = job.study_spec.metrics[0].metric_id
+        # As Vertex: in no order that a client could rely on, yet the same at each request.
+        trials = sorted(self.trials(job.name), key=lambda t: _shuffled(f"{job.name}/{t.id}"))
+        job.trials = [trial_message(trial, metric) for trial in trials]
+        return job
+
+
+def trial_message(trial: Trial, metric: str) -> api.Trial:
+    """The API's form of a trial. Numbers are doubles there, integers too."""
+    message = api.Trial(
+        id=trial.id,
+        state=int(trial.state),
+        measurements=[_measurement(m, metric) for m in trial.measurements],
+        final_measurement=trial.final and _measurement(trial.final, metric),
+        start_time=timestamp(trial.start),
+        end_time=timestamp(trial.end),
+        infeasible_reason=trial.infeasible_reason,
+    )
+    for name, value in trial.parameters.items():
+        parameter = api.Trial.pb(message).parameters.add(parameter_id=name)
+        if isinstance(value, str):
+            parameter.value.string_value = value
+        else:
+            parameter.value.number_value = value
+    return message
+
+
+def timestamp(seconds: float | None) -> timestamp_pb2.Timestamp | None:
+    """Seconds since the epoch as a protobuf message, to the microsecond."""
+    if seconds is None:
+        return None
+    message = timestamp_pb2.Timestamp()
+    message.FromMicroseconds(round(seconds * 1e6))
+    return message
+
+
+def _measurement(measurement: Measurement, metric: str) -> api.Measurement:
+    elapsed = duration_pb2.Duration()
+    elapsed.FromMicroseconds(round(measurement.elapsed * 1e6))
+    return api.Measurement(
+        elapsed_duration=elapsed,
+        step_count=measurement.step,
+        metrics=[{"metric_id": metric, "value": measurement.value}],
+    )
+
+
+def _shuffled(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _to_record(trial: Trial) -> dict[str, Any]:
+    return dataclasses.asdict(trial)
+
+
+def _from_record(record: dict[str, Any]) -> Trial:
+    parameters: dict[str, Value] = record["parameters"]
+    return Trial(
+        **{
+            **record,
+            "parameters": parameters,
+            "state": State(record["state"]),
+            "measurements": tuple(Measurement(**m) for m in record["measurements"]),
+            "final": record["final"] and Measurement(**record["final"]),
+        }
+    )
