@@ -1,0 +1,72 @@
+"""Whole runs through the user's door: `python -m demo run`, with real processes only.
+
+Every session gets a `.local` folder of its own, so a demo that is running beside the tests is left
+alone.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A local run's folder, and the commands that `make` would give."""
+
+    local: Path
+
+    def command(self, *arguments: str) -> subprocess.Popen:
+        """Start `python -m demo ...`; its plain lines come through stdout."""
+        return subprocess.Popen(
+            [ROOT / ".venv/airflow/bin/python", "-m", "demo", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "TRELLIS_LOCAL": str(self.local)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, params: dict, timeout: float = 900) -> subprocess.CompletedProcess:
+        """One run of the digits experiment, to its end."""
+        process = self.command("run", "--conf", json.dumps(params))
+        out, _ = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(process.args, process.returncode, out)
+
+    def jobs(self, kind: str | None = None) -> list[dict]:
+        """The jobs that this run's local_gcp knows, all or of one kind."""
+        local_gcp = [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp"]
+        out = subprocess.run(
+            [*local_gcp, "--home", self.local / "gcp", "status", "--json"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        )
+        jobs = json.loads(out.stdout)["jobs"]
+        return [job for job in jobs if kind in (None, job["kind"])]
+
+    @property
+    def runs(self) -> list[Path]:
+        """The folders of all runs, oldest first, as the bucket holds them."""
+        return sorted(
+            self.local.glob("gcp/buckets/*/digits/runs/*"), key=lambda p: p.stat().st_ctime
+        )
+
+
+@pytest.fixture(scope="session")
+def demo() -> Iterator[Demo]:
+    # Not pytest's tmp_path: Airflow's log paths are long, and a failed run's logs shall be found.
+    local = Path(tempfile.mkdtemp(prefix="trellis-"))
+    demo = Demo(local)
+    yield demo
+    demo.command("stop").communicate(timeout=120)
+    if not os.environ.get("TRELLIS_KEEP"):
+        shutil.rmtree(local, ignore_errors=True)
