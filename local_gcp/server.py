@@ -12,7 +12,8 @@ How to plug in a service: write a class that derives from `service.Service` and 
   `rest.ApiError` or `rest.not_played(...)` for answers in Google's error format.
 - `grpc_handlers`: `grpc.GenericRpcHandler`s, asked in turn; methods run in a pool of threads.
 - `start()`: recover what a killed server left behind, start threads. Health turns true after it.
-- `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT; never after kill -9.
+- `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT, while the servers answer still;
+  never after kill -9.
 - `jobs()`: this service's entries of `jobs` in the status, as `python -m local_gcp status --json`
   shows them; called from a thread at every status request.
 - `preempt(job)`: for `python -m local_gcp preempt JOB`.
@@ -69,28 +70,30 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
 
+    grpc_server, grpc_port = _grpc_server(played)
+    web = _rest_server(context, played)
+    gateway = Gateway(pki.server, http=endpoints.http, grpc=grpc_port)
     started: list[Service] = []
     try:
         for service in played:
             started.append(service)
             await asyncio.to_thread(service.start)
-        grpc_server, grpc_port = _start_grpc(played)
-        web, web_task = _start_rest(context, played, sockets["http"])
-        gateway = Gateway(pki.server, http=endpoints.http, grpc=grpc_port)
+        grpc_server.start()
+        web_task = asyncio.create_task(web.serve(sockets=[sockets["http"]]))
         await gateway.start(sockets["proxy"])
         log.info("local_gcp serves %s: proxy %s", home.root, endpoints.proxy_url)
         await _first(stopping.wait(), web_task)
-        log.info("local_gcp stops")
-        await gateway.stop()
-        web.should_exit = True
-        await web_task
-        grpc_server.stop(grace=1).wait()
     finally:
-        for service in reversed(started):
+        log.info("local_gcp stops")
+        for service in reversed(started):  # the servers answer still: ending jobs save their work
             try:
                 await asyncio.to_thread(service.stop)
             except Exception:
                 log.exception("%s did not stop cleanly", type(service).__name__)
+        await gateway.stop()
+        web.should_exit = True
+        grpc_server.stop(grace=1).wait()
+    await web_task
 
 
 def bind(port: int) -> socket.socket:
@@ -101,7 +104,7 @@ def bind(port: int) -> socket.socket:
     return sock
 
 
-def _start_grpc(played: list[Service]) -> tuple[grpc.Server, int]:
+def _grpc_server(played: list[Service]) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),
         options=[("grpc.max_receive_message_length", GRPC_MESSAGE_BYTES)],
@@ -109,13 +112,10 @@ def _start_grpc(played: list[Service]) -> tuple[grpc.Server, int]:
     handlers = [handler for service in played for handler in service.grpc_handlers]
     server.add_generic_rpc_handlers((*handlers, _NotPlayed()))
     port = server.add_insecure_port(f"{LOOPBACK}:0")
-    server.start()
     return server, port
 
 
-def _start_rest(
-    context: Context, played: list[Service], sock: socket.socket
-) -> tuple[uvicorn.Server, asyncio.Task]:
+def _rest_server(context: Context, played: list[Service]) -> uvicorn.Server:
     storage = next(service for service in played if isinstance(service, Storage))
     routes = [(host, s.rest) for s in played if s.rest for host in s.hosts]
     routes += [(host, admin_app(context, played, storage.rest)) for host in (LOOPBACK, "localhost")]
@@ -129,8 +129,7 @@ def _start_rest(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=3,
     )
-    web = _RestServer(config)
-    return web, asyncio.create_task(web.serve(sockets=[sock]))
+    return _RestServer(config)
 
 
 async def _first(*awaitables) -> None:

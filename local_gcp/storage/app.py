@@ -1,0 +1,92 @@
+"""Which URL is answered by what: the JSON API's routes, and reads through the XML API's URLs.
+
+What is not in this table is answered 501 with its name: access control lists, IAM policies (nobody
+is refused anything here), notifications, HMAC keys, soft delete, holds, folders, XML writes.
+"""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from local_gcp.rest import ApiError, EncodedPath, not_played, on_api_error
+from local_gcp.storage.batch import Batch
+from local_gcp.storage.bucket_api import BucketApi
+from local_gcp.storage.call import endpoint
+from local_gcp.storage.media import Media
+from local_gcp.storage.object_api import ObjectApi
+from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.upload_api import UploadApi
+
+_BUCKETS = "/storage/v1/b"
+_BUCKET = f"{_BUCKETS}/{{bucket}}"
+_OBJECTS = f"{_BUCKET}/o"
+_OBJECT = f"{_OBJECTS}/{{object}}"
+_TARGET = "b/{target_bucket}/o/{target}"
+_ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
+    """The ASGI application. Paths stay percent-encoded until `call.decoded`."""
+    buckets, objects, media = BucketApi(store), ObjectApi(store), Media(store)
+
+    async def get_object(request: Request) -> Response:
+        if request.query_params.get("alt") == "media":
+            return await media.download(request)
+        return await endpoint(objects.get)(request)
+
+    def one_object(path: str) -> list[Route]:
+        return [
+            Route(path, get_object, methods=["GET"]),
+            Route(path, endpoint(objects.patch), methods=["PATCH"]),
+            Route(path, endpoint(objects.update), methods=["PUT"]),
+            Route(path, endpoint(objects.delete), methods=["DELETE"]),
+        ]
+
+    calls = Starlette(
+        routes=[
+            Route(_BUCKETS, endpoint(buckets.list), methods=["GET"]),
+            Route(_BUCKETS, endpoint(buckets.insert), methods=["POST"]),
+            Route(_BUCKET, endpoint(buckets.get), methods=["GET"]),
+            Route(_BUCKET, endpoint(buckets.patch), methods=["PATCH"]),
+            Route(_BUCKET, endpoint(buckets.update), methods=["PUT"]),
+            Route(_BUCKET, endpoint(buckets.delete), methods=["DELETE"]),
+            Route(f"{_BUCKET}/storageLayout", endpoint(buckets.storage_layout)),
+            Route(f"{_BUCKET}/iam/testPermissions", endpoint(buckets.test_permissions)),
+            Route(_OBJECTS, endpoint(objects.list), methods=["GET"]),
+            Route(f"{_OBJECT}/compose", endpoint(objects.compose), methods=["POST"]),
+            Route(f"{_OBJECT}/copyTo/{_TARGET}", endpoint(objects.copy), methods=["POST"]),
+            Route(f"{_OBJECT}/rewriteTo/{_TARGET}", endpoint(objects.rewrite), methods=["POST"]),
+            Route(f"{_OBJECT}/moveTo/o/{{target}}", endpoint(objects.move), methods=["POST"]),
+            *one_object(_OBJECT),
+            *(
+                Route(f"{prefix}{_OBJECTS}", uploads.insert, methods=["POST", "PUT", "DELETE"])
+                for prefix in ("/upload", "/resumable/upload")
+            ),
+            Route(f"/download{_OBJECT}", media.download, methods=["GET"]),
+            *(
+                Route(f"/{first}/{{path:path}}", _refuse, methods=_ALL)
+                for first in ("storage", "upload", "resumable", "download", "batch")
+            ),
+            Route("/{bucket}/{object:path}", media.download, methods=["GET"]),
+            Route("/{path:path}", _refuse, methods=_ALL),
+        ],
+        exception_handlers={ApiError: on_api_error},
+    )
+    single = EncodedPath(calls)
+    batch = Batch(single)
+    return Starlette(
+        routes=[
+            Route("/batch/storage/v1", batch.run, methods=["POST"]),
+            Route("/batch", batch.run, methods=["POST"]),
+            Mount("", single),
+        ],
+        exception_handlers={ApiError: on_api_error},
+    )
+
+
+async def _refuse(request: Request) -> Response:
+    raise not_played(f"{request.method} {request.url.path} of Cloud Storage")

@@ -1,0 +1,109 @@
+"""One JSON API call as a plain function sees it, and the way from HTTP to there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from local_gcp.home import LOOPBACK
+from local_gcp.rest import ApiError
+from local_gcp.storage.preconditions import NotModified, Preconditions
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A request, decoded."""
+
+    params: Mapping[str, str]
+    """Names in the path: bucket, object, ..."""
+    query: QueryParams
+    headers: Headers
+    base_url: str
+    body: Mapping[str, Any]
+
+    @property
+    def bucket(self) -> str:
+        return self.params["bucket"]
+
+    @property
+    def object(self) -> str:
+        return self.params["object"]
+
+    @property
+    def generation(self) -> int | None:
+        return self.number("generation")
+
+    @property
+    def conditions(self) -> Preconditions:
+        return Preconditions.of(self.query, self.headers)
+
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """A query parameter that must be a number; ApiError 400 when it is none."""
+        text = self.query.get(name)
+        if text is None:
+            return default
+        if not text.isdecimal():
+            raise ApiError(400, f"{name}: expected a number, got {text!r}.")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is "true" or "false"."""
+        return self.query.get(name, "false").lower() == "true"
+
+
+def endpoint(
+    function: Callable[[Call], Mapping[str, Any] | None],
+) -> Callable[[Request], Awaitable[Response]]:
+    """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
+
+    None is answered 204, NotModified 304.
+    """
+
+    async def handle(request: Request) -> Response:
+        call = Call(**decoded(request), body=json_object(await request.body()))
+        try:
+            result = await run_in_threadpool(function, call)
+        except NotModified:
+            return Response(status_code=304)
+        return Response(status_code=204) if result is None else JSONResponse(result)
+
+    return handle
+
+
+def decoded(request: Request) -> dict[str, Any]:
+    """Everything of a Call but its body."""
+    return {
+        "params": {name: unquote(value) for name, value in request.path_params.items()},
+        "query": request.query_params,
+        "headers": request.headers,
+        "base_url": base_url(request),
+    }
+
+
+def base_url(request: Request) -> str:
+    """Where the client reached us; links in answers lead back the same way."""
+    host = request.headers.get("host", LOOPBACK)
+    plain = host.partition(":")[0] in (LOOPBACK, "localhost")
+    return f"{'http' if plain else 'https'}://{host}"
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a request's body, {} when it is empty; ApiError 400 for anything else."""
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body)
+    except ValueError as error:
+        message = f"Parse error: the request body is not JSON: {error}."
+        raise ApiError(400, message, "parseError") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "Parse error: the request body is not a JSON object.", "parseError")
+    return value

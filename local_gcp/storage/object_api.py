@@ -1,0 +1,175 @@
+"""The JSON API's `objects` resource, without uploads and downloads of bytes.
+
+https://cloud.google.com/storage/docs/json_api/v1/objects
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from local_gcp.rest import ApiError, not_played
+from local_gcp.storage import listing
+from local_gcp.storage.call import Call
+from local_gcp.storage.checksums import Checksums, checksums
+from local_gcp.storage.preconditions import Preconditions
+from local_gcp.storage.resources import object_resource, patched, writable_object_fields
+from local_gcp.storage.store import ObjectStore, StoredObject
+
+_MAX_COMPOSED = 32
+
+
+class ObjectApi:
+    """One method for each API method; see `call.endpoint`."""
+
+    def __init__(self, store: ObjectStore):
+        self.store = store
+
+    def get(self, call: Call) -> dict[str, Any]:
+        found = self.store.get(call.bucket, call.object, call.generation)
+        call.conditions.check(found, reading=True)
+        return self._resource(call, found)
+
+    def list(self, call: Call) -> dict[str, Any]:
+        for name in ("softDeleted", "includeFoldersAsPrefixes"):
+            if call.flag(name):
+                raise not_played(f"objects.list with {name}")
+        query = call.query
+        page = listing.list_page(
+            self.store.need_bucket(call.bucket),
+            listing.Query(
+                prefix=query.get("prefix", ""),
+                delimiter=query.get("delimiter"),
+                start=query.get("startOffset", ""),
+                end=query.get("endOffset"),
+                glob=query.get("matchGlob"),
+                trailing_delimiter=call.flag("includeTrailingDelimiter"),
+                page_token=query.get("pageToken"),
+                max_results=_page_size(call),
+            ),
+            self.store.catalog.placeholders(call.bucket),
+        )
+        found = (self.store.find(call.bucket, name) for name in page.names)
+        result: dict[str, Any] = {"kind": "storage#objects"}
+        items = [self._resource(call, one) for one in found if one]  # one may be gone by now
+        if items:
+            result["items"] = items
+        if page.prefixes:
+            result["prefixes"] = page.prefixes
+        if page.next_page_token:
+            result["nextPageToken"] = page.next_page_token
+        return result
+
+    def patch(self, call: Call) -> dict[str, Any]:
+        changes = writable_object_fields(call.body)
+        return self._update(call, lambda fields: patched(fields, changes))
+
+    def update(self, call: Call) -> dict[str, Any]:
+        fields = writable_object_fields(call.body)
+        return self._update(call, lambda _: fields)
+
+    def delete(self, call: Call) -> None:
+        self.store.delete(call.bucket, call.object, call.conditions, call.generation)
+
+    def compose(self, call: Call) -> dict[str, Any]:
+        wanted = call.body.get("sourceObjects") or []
+        if not 1 <= len(wanted) <= _MAX_COMPOSED:
+            raise ApiError(
+                400, f"compose takes 1 to {_MAX_COMPOSED} sourceObjects, not {len(wanted)}."
+            )
+        fields = writable_object_fields(call.body.get("destination") or {})
+        target = self.store.temporary()
+        try:
+            components = 0
+            with target.open("xb") as out:
+                for source in wanted:
+                    components += self._append(call.bucket, source, out)
+            with target.open("rb") as file:
+                sums = checksums(file)
+            fields["componentCount"] = components
+            composed = self.store.put(
+                *(target, call.bucket, call.object, fields),
+                # MD5 cannot be computed from the parts', so Cloud Storage has none either.
+                *(Checksums(sums.crc32c, None), call.conditions),
+            )
+        finally:
+            target.unlink(missing_ok=True)
+        return object_resource(composed, call.base_url)
+
+    def copy(self, call: Call) -> dict[str, Any]:
+        return object_resource(self._copy(call), call.base_url)
+
+    def rewrite(self, call: Call) -> dict[str, Any]:
+        copied = self._copy(call)
+        return {
+            "kind": "storage#rewriteResponse",
+            "totalBytesRewritten": str(copied.size),
+            "objectSize": str(copied.size),
+            "done": True,  # always in one call, which Cloud Storage may do as well
+            "resource": object_resource(copied, call.base_url),
+        }
+
+    def move(self, call: Call) -> dict[str, Any]:
+        moved = self._copy(call)
+        source = self.store.get(call.bucket, call.object)
+        self.store.delete(call.bucket, call.object, Preconditions(source.generation))
+        return object_resource(moved, call.base_url)
+
+    def _copy(self, call: Call) -> StoredObject:
+        source = self.store.get(call.bucket, call.object, call.number("sourceGeneration"))
+        Preconditions.of(call.query, prefix="ifSource").check(source)
+        source = self.store.summed(source)
+        # Metadata in the request replaces all of the source's; without any, it is copied.
+        fields = writable_object_fields(call.body) or source.fields
+        target_bucket = call.params.get("target_bucket", call.bucket)
+        self.store.need_bucket(target_bucket)
+        temporary = self.store.copy(source)
+        assert source.checksums
+        return self._put(
+            temporary, target_bucket, call.params["target"], fields, source.checksums, call
+        )
+
+    def _put(
+        self,
+        temporary: Path,
+        bucket: str,
+        name: str,
+        fields: dict[str, Any],
+        sums: Checksums,
+        call: Call,
+    ) -> StoredObject:
+        try:
+            return self.store.put(temporary, bucket, name, fields, sums, call.conditions)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _append(self, bucket: str, source: dict[str, Any], out) -> int:
+        """Write one source of a compose to `out`; returns how many components it counts for."""
+        generation = source.get("generation")
+        file, found = self.store.open(
+            bucket, source["name"], int(generation) if generation else None
+        )
+        with file:
+            conditions = source.get("objectPreconditions") or {}
+            Preconditions.of({key: str(value) for key, value in conditions.items()}).check(found)
+            while block := file.read(1 << 20):
+                out.write(block)
+        return found.fields.get("componentCount", 1)
+
+    def _update(self, call: Call, change) -> dict[str, Any]:
+        updated = self.store.update(
+            call.bucket, call.object, change, call.conditions, call.generation
+        )
+        return object_resource(updated, call.base_url)
+
+    def _resource(self, call: Call, found: StoredObject) -> dict[str, Any]:
+        """The resource; a client that asks for a few `fields` does not wait for checksums."""
+        fields = call.query.get("fields", "*")
+        if any(name in fields for name in ("*", "crc32c", "md5Hash")):
+            found = self.store.summed(found)
+        return object_resource(found, call.base_url)
+
+
+def _page_size(call: Call) -> int:
+    asked = call.number("maxResults", listing.MAX_RESULTS) or listing.MAX_RESULTS
+    return min(asked, listing.MAX_RESULTS)

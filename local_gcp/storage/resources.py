@@ -1,0 +1,158 @@
+"""Objects and buckets as the JSON API shows them, and which of their fields a client may write.
+
+https://cloud.google.com/storage/docs/json_api/v1/objects#resource and .../buckets#resource
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+from urllib.parse import quote
+
+from local_gcp.home import PROJECT_NUMBER
+from local_gcp.rest import ApiError, not_played
+from local_gcp.storage.catalog import BucketRow
+from local_gcp.storage.store import StoredObject
+
+_OBJECT_FIELDS = (
+    "cacheControl",
+    "contentDisposition",
+    "contentEncoding",
+    "contentLanguage",
+    "contentType",
+    "customTime",
+    "kmsKeyName",
+    "metadata",
+    "storageClass",
+)
+"""Fields of an object that are kept as they were sent."""
+
+_OBJECT_FIELDS_NOT_PLAYED = ("acl", "eventBasedHold", "retention", "temporaryHold")
+
+_BUCKET_FIELDS = (
+    "autoclass",
+    "cors",
+    "customPlacementConfig",
+    "encryption",
+    "iamConfiguration",
+    "labels",
+    "lifecycle",
+    "location",
+    "locationType",
+    "rpo",
+    "softDeletePolicy",
+    "storageClass",
+)
+"""The same of a bucket. Lifecycle rules act after days and are not carried out here."""
+
+_BUCKET_FIELDS_NOT_PLAYED = (
+    "acl",
+    "billing",
+    "defaultObjectAcl",
+    "defaultEventBasedHold",
+    "hierarchicalNamespace",
+    "ipFilter",
+    "logging",
+    "objectRetention",
+    "retentionPolicy",
+    "versioning",
+    "website",
+)
+
+_MAX_METADATA_BYTES = 8192
+
+
+def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an object resource sent by a client that are kept.
+
+    ApiError 501 for one that would change how the object behaves and is not played.
+    """
+    _refuse(resource, _OBJECT_FIELDS_NOT_PLAYED, "object")
+    metadata = resource.get("metadata")
+    if metadata is not None:
+        if not isinstance(metadata, dict):
+            raise ApiError(400, f"metadata: expected an object of strings, got {metadata!r}.")
+        if sum(len(f"{k}{v}".encode()) for k, v in metadata.items()) > _MAX_METADATA_BYTES:
+            raise ApiError(400, f"Custom metadata has more than {_MAX_METADATA_BYTES} bytes.")
+    return {key: value for key, value in resource.items() if key in _OBJECT_FIELDS}
+
+
+def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
+    """The same for a bucket resource."""
+    _refuse(resource, _BUCKET_FIELDS_NOT_PLAYED, "bucket")
+    return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
+
+
+def patched(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`fields` after a PATCH: null removes a key; `metadata` and `labels` are merged key by key."""
+    result = dict(fields)
+    for key, value in changes.items():
+        if key in ("metadata", "labels") and isinstance(value, dict):
+            value = patched(result.get(key) or {}, value)
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value
+    return result
+
+
+def object_resource(found: StoredObject, base_url: str) -> dict[str, Any]:
+    """The object as JSON. Checksums are there if `found` has them."""
+    path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe='')}"
+    created = _time(found.generation)
+    resource = {
+        "kind": "storage#object",
+        "id": f"{found.bucket}/{found.name}/{found.generation}",
+        "selfLink": base_url + path,
+        "mediaLink": f"{base_url}/download{path}?generation={found.generation}&alt=media",
+        "name": found.name,
+        "bucket": found.bucket,
+        "generation": str(found.generation),
+        "metageneration": str(found.metageneration),
+        "storageClass": "STANDARD",
+        "size": str(found.size),
+        "etag": found.etag,
+        "timeCreated": created,
+        "updated": _time(found.updated),
+        "timeStorageClassUpdated": created,
+        "timeFinalized": created,
+        **found.fields,
+    }
+    if found.checksums:
+        resource["crc32c"] = found.checksums.crc32c
+        if found.checksums.md5:
+            resource["md5Hash"] = found.checksums.md5
+    return resource
+
+
+def bucket_resource(row: BucketRow, base_url: str) -> dict[str, Any]:
+    """The bucket as JSON."""
+    return {
+        "kind": "storage#bucket",
+        "id": row.name,
+        "name": row.name,
+        "selfLink": f"{base_url}/storage/v1/b/{row.name}",
+        "projectNumber": str(PROJECT_NUMBER),
+        "metageneration": str(row.metageneration),
+        "location": "US",
+        "locationType": "multi-region",
+        "storageClass": "STANDARD",
+        "etag": f"{row.metageneration}",
+        "timeCreated": _time(row.created),
+        "updated": _time(row.updated),
+        "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
+        **row.fields,
+    }
+
+
+def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:
+    for name in names:
+        value = resource.get(name)
+        # {"enabled": false} and the like ask for what is the case anyway.
+        if any(value.values()) if isinstance(value, dict) else value:
+            raise not_played(f"the {kind} field {name!r} ({value!r})")
+
+
+def _time(microseconds: int) -> str:
+    moment = dt.datetime.fromtimestamp(microseconds // 1_000_000, dt.UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{microseconds // 1000 % 1000:03d}Z"

@@ -1,0 +1,128 @@
+"""Resumable uploads: sessions that outlive the connection, the client and this server.
+
+https://cloud.google.com/storage/docs/performing-resumable-uploads. What was asked for is in the
+catalogue, the bytes received so far in a file; how many there are is that file's size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from local_gcp.rest import ApiError
+from local_gcp.storage.checksums import checksums, verify
+from local_gcp.storage.preconditions import Preconditions
+from local_gcp.storage.store import ObjectStore, StoredObject
+
+_LIFETIME_SECONDS = 7 * 24 * 3600
+"""Cloud Storage forgets a session after a week."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ContentRange:
+    """`Content-Range: bytes FIRST-LAST/TOTAL` of an upload request; None where it has a `*`."""
+
+    first: int | None
+    last: int | None
+    total: int | None
+
+    @classmethod
+    def parse(cls, header: str | None) -> ContentRange | None:
+        """None when there is no header: the body is the whole object."""
+        if header is None:
+            return None
+        match = re.fullmatch(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", header.strip())
+        if not match:
+            raise ApiError(400, f"Invalid Content-Range {header!r}.")
+        first, last, total = match.groups()
+        if first is not None and int(last) < int(first):
+            raise ApiError(400, f"Invalid Content-Range {header!r}: it ends before it begins.")
+        return cls(
+            None if first is None else int(first),
+            None if last is None else int(last),
+            None if total == "*" else int(total),
+        )
+
+
+class ResumableUploads:
+    """The sessions. Methods block; requests of one session must come one after the other."""
+
+    def __init__(self, store: ObjectStore, folder: Path):
+        self.store, self.catalog, self.folder = store, store.catalog, folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def begin(
+        self,
+        bucket: str,
+        name: str,
+        fields: dict[str, Any],
+        claims: dict[str, str],
+        conditions: Preconditions,
+    ) -> str:
+        """Open a session and return its id. Conditions are checked now and again at the end."""
+        conditions.check(self.store.find(bucket, name))
+        upload = uuid.uuid4().hex
+        session = {"bucket": bucket, "name": name, "fields": fields, "claims": claims}
+        session["conditions"] = dataclasses.asdict(conditions)
+        (self.folder / upload).touch()
+        self.catalog.put_upload(upload, session, created=time.time_ns() // 1000)
+        return upload
+
+    def data(self, upload: str) -> Path:
+        """The file to which bytes of an unfinished session are written."""
+        return self.folder / upload
+
+    def finished(self, upload: str) -> StoredObject | None:
+        """The object that the session made, None while it goes on.
+
+        ApiError 404 for an unknown session, 410 when its object has been replaced or deleted.
+        """
+        session = self._session(upload)
+        if self.data(upload).exists():
+            return None
+        live = self.store.find(session["bucket"], session["name"])
+        for row in self.catalog.objects_of_upload(upload):
+            if live and live.generation == row.generation:
+                return live
+        raise ApiError(410, "This upload is finished, and its object was replaced since.", "gone")
+
+    def finish(self, upload: str, claims: dict[str, str]) -> StoredObject:
+        """Make the object. `claims`: checksums sent with the last bytes, beside those at begin."""
+        session = self._session(upload)
+        with self.data(upload).open("rb") as file:
+            sums = checksums(file)
+        verify(sums, {**session["claims"], **claims})
+        return self.store.put(
+            self.data(upload),
+            session["bucket"],
+            session["name"],
+            session["fields"],
+            sums,
+            Preconditions(**session["conditions"]),
+            upload,
+        )
+
+    def cancel(self, upload: str) -> None:
+        """Forget the session and its bytes; a finished one's object stays."""
+        self._session(upload)
+        self.catalog.delete_upload(upload)
+        self.data(upload).unlink(missing_ok=True)
+
+    def expire(self) -> None:
+        """Forget sessions that are too old, and files whose session was never acknowledged."""
+        now = time.time_ns() // 1000
+        for upload in self.catalog.uploads_before(now - _LIFETIME_SECONDS * 1_000_000):
+            self.cancel(upload)
+        for path in self.folder.iterdir():
+            if self.catalog.upload(path.name) is None:
+                path.unlink()
+
+    def _session(self, upload: str) -> dict[str, Any]:
+        session = self.catalog.upload(upload)
+        if session is None:
+            raise ApiError(404, f"No such upload session: {upload}", "notFound")
+        return session
