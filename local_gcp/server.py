@@ -44,6 +44,7 @@ from local_gcp.identity import Identity
 from local_gcp.rest import HostDispatch
 from local_gcp.service import Context, Service
 from local_gcp.storage.service import Storage
+from local_gcp.vertex.service import Vertex
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ KEEP_ALIVE_SECONDS = 600
 
 def services(context: Context) -> list[Service]:
     """Everything that is played, in the order in which it starts; stopped in reverse."""
-    return [Identity(context), Storage(context)]
+    return [Identity(context), Storage(context), Vertex(context)]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

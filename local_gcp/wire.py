@@ -160,22 +160,24 @@ class _Recorder(grpc.Channel):
 
 
 class Played(grpc.GenericRpcHandler):
-    """One service, played by `implementation`. See the module's docstring.
+    """One service, played by the first of `implementations` that has a method of the name.
 
     `services` is a generated package (see `method_table`), or "google.longrunning.operations".
     """
 
-    def __init__(self, services: str, implementation: object):
+    def __init__(self, services: str, *implementations: object):
         operations = services == "google.longrunning.operations"
         self.table = _OPERATIONS if operations else method_table(services)
-        self.implementation = implementation
+        self.implementations = implementations
 
     def service(self, handler_call_details: Any) -> grpc.RpcMethodHandler | None:
         path = handler_call_details.method
         if path not in self.table:
             return None
         request_class, response_class = self.table[path]
-        function = getattr(self.implementation, snake_case(path.rpartition("/")[2]), None)
+        name = snake_case(path.rpartition("/")[2])
+        functions = (getattr(part, name, None) for part in self.implementations)
+        function = next(filter(None, functions), None)
 
         def call(request: Any, context: grpc.ServicerContext) -> Any:
             try:

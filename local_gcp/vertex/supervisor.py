@@ -22,6 +22,7 @@ from local_gcp.vertex.cluster import cluster_environment
 from local_gcp.vertex.logs import append_line, failure_message
 from local_gcp.vertex.machine import free_addresses, thread_environment
 from local_gcp.vertex.run import Ending, Replica, Run
+from local_gcp.vertex.variables import environment, expand
 
 log = logging.getLogger(__name__)
 
@@ -182,19 +183,18 @@ class Supervisor:
             return
         folder = self.folder(run, replica)
         program = run.spec.pools[replica.pool].program
-        environment = {
+        service = {
             **thread_environment(),
             **self.environment,
             "CLOUD_ML_HP_METRIC_FILE": str(folder / METRICS_FILE),
         }
         if run.spec.cluster:
             addresses = dict(zip(run.spec.seats(), run.addresses, strict=True))
-            environment |= cluster_environment(
-                addresses, replica.pool, replica.index, run.spec.trial
-            )
+            service |= cluster_environment(addresses, replica.pool, replica.index, run.spec.trial)
+        variables = environment(service, program.env)
         attempt.start(
-            program.argv,
-            {**environment, **program.env},
+            [expand(argument, variables) for argument in program.argv],
+            variables,
             program.cwd,
             folder / "log",
             GRACE,

@@ -1,0 +1,58 @@
+"""Resource names: the project that exists here, by id or number, as Google answers with them."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import grpc
+
+from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp.wire import RpcError, invalid_argument
+
+_PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)(?P<rest>/.+)?")
+
+
+def location(parent: str, field: str = "parent") -> str:
+    """projects/P/locations/L with the project's number in it, as Vertex AI's names have it.
+
+    INVALID_ARGUMENT for another form, PERMISSION_DENIED for a project that is not here.
+    """
+    match = _PARENT.fullmatch(parent)
+    if not match or match["rest"]:
+        raise invalid_argument(field, f"{parent!r} is not projects/PROJECT/locations/LOCATION.")
+    return _canonical(match)
+
+
+def resource(name: str, collection: str, field: str = "name") -> str:
+    """projects/P/locations/L/COLLECTION/ID, likewise."""
+    match = _PARENT.fullmatch(name)
+    if not match or not re.fullmatch(rf"/{collection}/[^/]+", match["rest"] or ""):
+        form = f"projects/PROJECT/locations/LOCATION/{collection}/ID"
+        raise invalid_argument(field, f"{name!r} is not {form}.")
+    return _canonical(match)
+
+
+def with_number(name: str) -> str:
+    """`name` with the project's number where its id was; other names as they are."""
+    return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)
+
+
+def new_id() -> str:
+    """A numeric id such as Vertex AI gives."""
+    return str(random.SystemRandom().randrange(10**18, 9 * 10**18))
+
+
+def last(name: str) -> str:
+    """The id in a resource name."""
+    return name.rpartition("/")[2]
+
+
+def _canonical(match: re.Match) -> str:
+    if match["project"] not in (PROJECT, str(PROJECT_NUMBER)):
+        raise RpcError(
+            grpc.StatusCode.PERMISSION_DENIED,
+            f"Permission denied on resource project {match['project']}: the only project in this "
+            f"local_gcp is {PROJECT!r} (number {PROJECT_NUMBER}).",
+        )
+    return f"projects/{PROJECT_NUMBER}/locations/{match['location']}{match['rest'] or ''}"

@@ -1,0 +1,109 @@
+"""google.longrunning.Operations: operations of all services, with their results, durably.
+
+Deletions, uploads and deployments answer with an operation. What is done at once is `finish`ed in
+the call itself; what takes time is begun with `start` and finished later, by whatever thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2
+from google.rpc import status_pb2
+
+from local_gcp import names
+from local_gcp.state import State
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, pack
+
+WAIT_AT_MOST = 60.0
+"""Seconds that a WaitOperation may hold a thread of the server."""
+
+
+class Operations:
+    """Plays google.longrunning.Operations (`wire.Played("google.longrunning.operations", ...)`)."""
+
+    def __init__(self, state: State):
+        self._table = state.table("operations", operations_pb2.Operation)
+        self._state = state
+        self._finished = threading.Condition(state.lock)
+
+    def start(self, resource: str, metadata: Any = None) -> operations_pb2.Operation:
+        """A new, unfinished operation, named RESOURCE/operations/ID as in Vertex AI."""
+        operation = operations_pb2.Operation(name=f"{resource}/operations/{names.new_id()}")
+        if metadata is not None:
+            operation.metadata.CopyFrom(pack(metadata))
+        self._table.put(operation.name, operation)
+        return operation
+
+    def finish(
+        self, name: str, response: Any = None, error: status_pb2.Status | None = None
+    ) -> operations_pb2.Operation:
+        """End operation `name`: with `response` (default: Empty) or with an error."""
+        with self._finished:
+            operation = self._table.get(name)
+            if operation is None or operation.done:
+                raise ValueError(f"{name} is no unfinished operation.")
+            operation.done = True
+            if error:
+                operation.error.CopyFrom(error)
+            else:
+                response = empty_pb2.Empty() if response is None else response
+                operation.response.CopyFrom(pack(response))
+            self._table.put(name, operation)
+            self._finished.notify_all()
+            return operation
+
+    def done(
+        self, resource: str, response: Any = None, metadata: Any = None
+    ) -> operations_pb2.Operation:
+        """An operation that was over before the call returned."""
+        with self._state.transaction():
+            return self.finish(self.start(resource, metadata).name, response)
+
+    def get_operation(self, request: Any, _context: Any) -> operations_pb2.Operation:
+        return self._get(request.name)
+
+    def list_operations(self, request: Any, _context: Any) -> dict[str, Any]:
+        if request.filter:
+            raise invalid_argument("filter", f"{request.filter!r}: filters are not supported here.")
+        if request.page_token:
+            raise invalid_argument("page_token", f"{request.page_token!r}: there is one page only.")
+        prefix = f"{names.with_number(request.name)}/"
+        return {"operations": [operation for _, operation in self._table.list(prefix)]}
+
+    def delete_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
+        if not self._table.delete(self._get(request.name).name):
+            raise not_found(request.name)
+        return empty_pb2.Empty()
+
+    def cancel_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
+        operation = self._get(request.name)
+        if not operation.done:
+            raise RpcError(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"{request.name} cannot be cancelled: local_gcp does not play that for it.",
+            )
+        raise failed_precondition(f"{request.name} is done and cannot be cancelled.")
+
+    def wait_operation(self, request: Any, context: Any) -> operations_pb2.Operation:
+        limits = [WAIT_AT_MOST, context.time_remaining()]
+        if request.HasField("timeout"):
+            limits.append(request.timeout.ToTimedelta().total_seconds())
+        deadline = time.monotonic() + min(limit for limit in limits if limit is not None)
+        with self._finished:
+            while not (operation := self._get(request.name)).done:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._finished.wait(left)
+            return operation
+
+    def _get(self, name: str) -> operations_pb2.Operation:
+        operation = self._table.get(names.with_number(name))
+        if operation is None:
+            raise not_found(name)
+        return operation

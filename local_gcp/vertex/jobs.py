@@ -1,0 +1,166 @@
+"""CustomJobs: create, get, list, cancel, delete (google.cloud.aiplatform.v1.JobService).
+
+A CustomJob is what the client sent, in table "customJobs", and a run of the runner with the job's
+numeric id; state, times and error are the run's, so they cannot disagree with what really runs.
+Both are written in one transaction before the client has its answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any
+
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import empty_pb2
+from google.rpc import code_pb2
+
+from local_gcp import filters, names
+from local_gcp.listing import masked, page
+from local_gcp.operations import Operations
+from local_gcp.state import State
+from local_gcp.vertex import validation
+from local_gcp.vertex.run import Run
+from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.workload import run_spec
+from local_gcp.wire import failed_precondition, not_found
+
+JOB_FIELDS = {
+    "display_name": filters.Text("display_name"),
+    "state": filters.Choice("state", api.JobState),
+    "create_time": filters.Time("create_time"),
+    "labels": filters.Labels("labels"),
+}
+"""What ListCustomJobs, and the lists of the other kinds of jobs, can filter by."""
+
+
+class CustomJobs:
+    """Part of JobService. See the module."""
+
+    def __init__(self, state: State, runner: Runner, operations: Operations):
+        self.runner = runner
+        self._state, self._operations = state, operations
+        self._table = state.table("customJobs", api.CustomJob)
+
+    def create_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
+        parent, sent = names.location(request.parent), request.custom_job
+        validation.check_display_name(sent.display_name, "custom_job.display_name")
+        validation.check_labels(sent.labels, "custom_job.labels")
+        validation.check_job_spec(sent.job_spec, "custom_job.job_spec")
+        job_id = names.new_id()
+        spec = run_spec(sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec")
+        job = api.CustomJob(
+            name=f"{parent}/customJobs/{job_id}",
+            display_name=sent.display_name,
+            job_spec=sent.job_spec,
+            labels=sent.labels,
+            create_time=timestamp(time.time()),
+        )
+        if "encryption_spec" in sent:
+            job.encryption_spec = sent.encryption_spec
+        with self._state.transaction():
+            self._table.put(job.name, job)
+            run = self.runner.submit(job_id, spec)
+        return _view(job, run)
+
+    def get_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
+        return self._get(request.name)
+
+    def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
+        matches = filters.parse_filter(request.filter, JOB_FIELDS)
+        jobs = self._jobs(names.location(request.parent))
+        jobs, token = page(filter(matches, jobs), request.page_size, request.page_token)
+        return {
+            "custom_jobs": [masked(job, request.read_mask) for job in jobs],
+            "next_page_token": token,
+        }
+
+    def cancel_custom_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
+        job = self._get(request.name)
+        # Google's answer for a job that is over, seen in tests of its Java samples.
+        if job.end_time:
+            raise failed_precondition(
+                f'The CustomJob "{job.name}" is in state {job.state.name} and cannot be canceled.'
+            )
+        self.runner.cancel(names.last(job.name))
+        return empty_pb2.Empty()
+
+    def delete_custom_job(self, request: Any, _context: Any) -> Any:
+        with self._state.transaction():
+            job = self._get(request.name)
+            if not job.end_time:
+                raise failed_precondition(
+                    f'The CustomJob "{job.name}" is in state {job.state.name} and cannot be '
+                    "deleted. Cancel it and wait until it has ended."
+                )
+            self._table.delete(job.name)
+            self.runner.forget(names.last(job.name))
+            return self._operations.done(job.name, metadata=deletion_metadata())
+
+    def preempt(self, job_id: str) -> bool:
+        """Take the machine of the job (resource name or id) away; False if it is none of mine."""
+        return self.runner.preempt(names.last(job_id))
+
+    def status(self) -> list[dict[str, Any]]:
+        """The CustomJobs in the JSON of `python -m local_gcp status`, oldest first."""
+        return [self._status(job) for _, job in self._table.list()]
+
+    def _status(self, job: api.CustomJob) -> dict[str, Any]:
+        run = self.runner.get(names.last(job.name))
+        job = _view(job, run)
+        return {
+            "name": job.name,
+            "display_name": job.display_name,
+            "kind": "custom",
+            "state": job.state.name,
+            "labels": dict(job.labels),
+            "create_time": job.create_time.rfc3339(),
+            "error": job.error.message or None,
+            "cores": run.spec.cores,
+            "job_restarts": run.job_restarts,
+            "preemptions": run.preemptions,
+            "replicas": self.runner.replicas(run),
+            "trials": [],
+        }
+
+    def _jobs(self, parent: str) -> list[api.CustomJob]:
+        jobs = self._table.list(f"{parent}/customJobs/")
+        return [_view(job, self.runner.get(names.last(name))) for name, job in jobs]
+
+    def _get(self, name: str) -> api.CustomJob:
+        name = names.resource(name, "customJobs")
+        job = self._table.get(name)
+        if job is None:
+            raise not_found(name)
+        return _view(job, self.runner.get(names.last(name)))
+
+
+def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
+    """The stored job with what its run says of it."""
+    job.state = job_state(run)
+    job.update_time = timestamp(run.updated)
+    if run.started:
+        job.start_time = timestamp(run.started)
+    if run.ended:
+        job.end_time = timestamp(run.ended)
+    if run.error and run.final:
+        job.error = run.error
+    elif run.state == "cancelled":
+        job.error = {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+    return job
+
+
+def job_state(run: Run) -> api.JobState:
+    """The run's state as Vertex AI calls it."""
+    return api.JobState[f"JOB_STATE_{run.state.upper()}"]
+
+
+def timestamp(seconds: float) -> datetime.datetime:
+    """Unix seconds as proto-plus takes them for a Timestamp field."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+
+def deletion_metadata() -> api.DeleteOperationMetadata:
+    """Metadata of the operation of a deletion that was done just now."""
+    now = timestamp(time.time())
+    return api.DeleteOperationMetadata(generic_metadata={"create_time": now, "update_time": now})

@@ -1,0 +1,47 @@
+"""Vertex AI as a service of local_gcp: its gRPC handlers, and its part of status and preemption."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local_gcp.operations import Operations
+from local_gcp.service import Context, Service
+from local_gcp.state import State
+from local_gcp.vertex.jobs import CustomJobs
+from local_gcp.vertex.runner import Runner
+from local_gcp.wire import Played
+
+_SERVICES = "google.cloud.aiplatform_v1.services"
+
+
+class Vertex(Service):
+    """JobService and long-running operations.
+
+    `runner` also runs the jobs of other services (Dataflow), whose records go to the same `state`.
+    """
+
+    hosts = ("aiplatform.googleapis.com", "*-aiplatform.googleapis.com")
+
+    def __init__(self, context: Context):
+        context.home.create()
+        self.state = State(context.home.state)
+        self.runner = Runner(context.home, self.state, context.environment)
+        self.operations = Operations(self.state)
+        self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
+        self.grpc_handlers = (
+            Played(f"{_SERVICES}.job_service", self.custom_jobs),
+            Played("google.longrunning.operations", self.operations),
+        )
+
+    def start(self) -> None:
+        self.runner.start()
+
+    def stop(self) -> None:
+        self.runner.stop()
+        self.state.close()
+
+    def jobs(self) -> list[dict[str, Any]]:
+        return self.custom_jobs.status()
+
+    def preempt(self, job: str) -> bool:
+        return self.custom_jobs.preempt(job)
