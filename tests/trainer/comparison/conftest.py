@@ -1,0 +1,247 @@
+"""A run's folder made by hand: what export, tuning and training leave, without running them."""
+
+import json
+import math
+import struct
+
+import cv2
+import numpy as np
+import pytest
+
+from trainer import predictions
+from trainer.comparison import test_split
+from trainer.dataset_description import (
+    Counts,
+    DatasetDescription,
+    Feature,
+    Shard,
+    Split,
+    shard_name,
+)
+from trainer.predictions import Predictions
+
+EPOCHS = 6
+
+
+def write_tfrecord(path, examples):
+    """Write (key, image, label) triples as a TFRecord file of tf.train.Examples."""
+    with open(path, "wb") as file:
+        for key, image, label in examples:
+            example = test_split._Example()
+            features = example.features.feature
+            features["key"].bytes_list.value.append(key.encode())
+            features["image"].bytes_list.value.append(image)
+            features["label"].int64_list.value.append(label)
+            payload = example.SerializeToString(deterministic=True)
+            length = struct.pack("<Q", len(payload))
+            file.write(length + test_split._masked_crc(length))
+            file.write(payload + test_split._masked_crc(payload))
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def a_classifier(labels, classes, skill, seed, confidence=1.0):
+    """(n, c) probabilities of a classifier that is the better the larger its skill."""
+    logits = np.random.default_rng(seed).normal(size=(len(labels), classes))
+    logits[np.arange(len(labels)), labels] += skill
+    return softmax(logits * confidence)
+
+
+def epochs(skill, count=EPOCHS):
+    """A plausible history of metrics.json."""
+    history = []
+    for epoch in range(1, count + 1):
+        loss = 2.0 * math.exp(-skill * epoch / 6) + 0.02
+        accuracy = 1 - loss / 3
+        history.append(
+            {
+                "epoch": epoch,
+                "loss": loss,
+                "accuracy": accuracy,
+                "val_loss": loss * 1.1 + 0.002 * epoch,
+                "val_accuracy": accuracy - 0.02,
+                "learning_rate": 0.001,
+                "seconds": 1.5,
+            }
+        )
+    return history
+
+
+class RunFolder:
+    """Builds a run's folder below `root`; every method returns the folder for chaining."""
+
+    def __init__(self, root, labels, classes, keys=None, images=None):
+        self.labels = np.asarray(labels)
+        self.classes = [str(name) for name in classes]
+        self.keys = keys or [f"images/{i:05d}.png" for i in range(len(self.labels))]
+        self.images = images or [
+            cv2.imencode(".png", np.full((8, 8, 1), label % 256, np.uint8))[1].tobytes()
+            for label in self.labels
+        ]
+        self.dataset = root / "digits" / "datasets" / "f00d"
+        self.path = root / "digits" / "runs" / "manual__2026-01-01"
+        self.chosen = []
+        self.trials = []
+        self._write_dataset()
+        self.plan({})
+
+    @property
+    def uri(self):
+        return f"{self.path}/"
+
+    def plan(self, changed):
+        """Write plan.json, with some fields changed."""
+        document = {
+            "schema": 1,
+            "experiment": "digits",
+            "run": "manual__2026-01-01",
+            "run_id": "manual__2026-01-01T00:00:00+00:00",
+            "created": "2026-01-01T00:00:03+00:00",
+            "data_interval": {
+                "start": "2025-12-25T00:00:00+00:00",
+                "end": "2026-01-01T00:00:00+00:00",
+            },
+            "configuration": {
+                "owner": "vision-lab",
+                "source": {"images": {"manifest": "gs://research/digits/manifest.csv"}},
+                "model": "convolutional",
+                "task": "multiclass_classification",
+                "tune": {
+                    "maximize": "accuracy",
+                    "trials": 6,
+                    "parallel": 2,
+                    "epochs": 4,
+                    "search": {
+                        "learning_rate": {"from": 1e-4, "to": 1e-1, "scale": "log"},
+                        "layers": {"from": 1, "to": 3},
+                        "optimizer": {"choose": ["adam", "sgd"]},
+                    },
+                },
+                "train": {"top": 2, "epochs": 25, "machines": {"workers": 2}},
+            },
+            "dataset": {
+                "uri": f"{self.dataset}/",
+                "fingerprint": "f00d",
+                "exists": False,
+                "source": "gs://research/digits/manifest.csv",
+            },
+            "jobs": {"dataflow": 1, "tuning": 1, "custom": 3},
+        }
+        return self._write("plan.json", document | changed)
+
+    def trial(
+        self, number, value, rank=None, state="SUCCEEDED", skill=2.0, history=4, **parameters
+    ):
+        """Add a tuning trial to trials.json, with its epochs."""
+        trial = {
+            "id": str(number),
+            "state": state,
+            "parameters": parameters,
+            "final": None if value is None else {"step": history, "value": value},
+            "start": "2026-01-01T00:01:00+00:00",
+            "end": "2026-01-01T00:01:40+00:00",
+        }
+        self.trials.append(trial)
+        if rank:
+            self.chosen.append(
+                {"rank": rank, "trial": str(number), "parameters": parameters, "value": value}
+            )
+        if history:
+            self._write(
+                f"tuning/{number}/metrics.json", {"schema": 1, "history": epochs(skill, history)}
+            )
+        document = {
+            "schema": 1,
+            "job": "projects/1/locations/europe-west4/hyperparameterTuningJobs/7",
+            "metric": "accuracy",
+            "goal": "maximize",
+            "trials": self.trials,
+            "chosen": self.chosen,
+        }
+        return self._write("trials.json", document)
+
+    def contender(self, rank, probabilities, keys=None, labels=None, classes=None, **training):
+        """Add a full training with its predictions."""
+        self.training(rank, **training)
+        predictions.write(
+            self.path / "training" / str(rank) / "predictions.parquet",
+            Predictions(
+                keys=self.keys if keys is None else keys,
+                labels=self.labels if labels is None else labels,
+                probabilities=probabilities,
+                classes=self.classes if classes is None else classes,
+            ),
+        )
+        return self
+
+    def training(self, rank, skill=2.0, count=EPOCHS, **changed):
+        """Add a full training's metrics.json alone."""
+        document = {
+            "schema": 1,
+            "model": "convolutional",
+            "task": "multiclass_classification",
+            "metric": "accuracy",
+            "hyperparameters": {"learning_rate": 0.003, "layers": 2.0, "optimizer": "adam"},
+            "seed": 7,
+            "strategy": "multi_worker",
+            "epochs_run": count,
+            "best_epoch": count - 1,
+            "history": epochs(skill, count),
+            "validation": {"accuracy": 0.97, "loss": 0.1},
+            "test": {"accuracy": 0.97, "loss": 0.1},
+            "replicas": {"chief:0": {"steps": 440}, "worker:0": {"steps": 440}},
+            "weights_sha256": "ab" * 32,
+            "parameters": 34_826,
+            "dataset": {"uri": f"{self.dataset}/", "fingerprint": "f00d"},
+        }
+        return self._write(f"training/{rank}/metrics.json", document | changed)
+
+    def _write(self, name, document):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document))
+        return self
+
+    def _write_dataset(self):
+        self.dataset.mkdir(parents=True)
+        halves = [range(0, len(self.keys), 2), range(1, len(self.keys), 2)]
+        shards = []
+        for index, half in enumerate(halves):
+            name = shard_name("test", index, 2)
+            write_tfrecord(
+                self.dataset / name,
+                [(self.keys[i], self.images[i], int(self.labels[i])) for i in half],
+            )
+            shards.append(Shard(name, len(half), (self.dataset / name).stat().st_size))
+        counts = np.bincount(self.labels, minlength=len(self.classes))
+        by_class = dict(zip(self.classes, map(int, counts), strict=True))
+        test = Counts(len(self.labels), by_class)
+        train = Counts(8 * len(self.labels), {name: 8 * n for name, n in by_class.items()})
+        description = DatasetDescription(
+            fingerprint="f00d",
+            source={"manifest": "gs://research/digits/manifest.csv", "lines": 1797},
+            split=Split(
+                "FARM_FINGERPRINT(key) mod 100",
+                {"train": (0, 80), "validation": (80, 90), "test": (90, 100)},
+            ),
+            features=(Feature("image", "image", "uint8", "png", (8, 8, 1)),),
+            classes=tuple(self.classes),
+            counts={"train": train, "validation": test, "test": test},
+            files={"train": (), "validation": (), "test": tuple(shards)},
+            rejected=2,
+        )
+        (self.dataset / "dataset.json").write_text(description.to_json())
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """A function that makes a run's folder: labels, number of classes -> RunFolder."""
+
+    def make(labels, classes, **options):
+        names = classes if isinstance(classes, list) else range(classes)
+        return RunFolder(tmp_path, labels, names, **options)
+
+    return make

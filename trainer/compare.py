@@ -1,0 +1,140 @@
+"""Compare the contenders of a run: leaderboard.json and report.html.
+
+    python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
+
+Every full training of the run is a contender. All are scored by one program from their
+predictions.parquet, on the test split as it lies in the dataset, and every score carries a 95%
+interval. A training that failed is listed with its reason and does not stop the comparison. What
+stops it (exit code 1, nothing written): predictions for other keys, labels or classes than the
+dataset's test split, or not one training to score.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+
+from trainer import storage
+from trainer.comparison import leaderboard, scoreboard
+from trainer.comparison.run import Contender, Run, RunError, read_run
+from trainer.comparison.scoreboard import ScoringError
+from trainer.comparison.scores import CLASSIFICATION_METRICS, Outcome
+from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
+from trainer.dataset_description import DatasetError
+from trainer.report.page import render
+from trainer.storage import StorageError
+
+
+class ComparisonError(ValueError):
+    """The contenders cannot be compared; the message says which and why."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    flags = _parser().parse_args(arguments)
+    try:
+        written = compare(flags.run, flags.metric, flags.output)
+    except (
+        ComparisonError,
+        DatasetError,
+        RunError,
+        ScoringError,
+        StorageError,
+        TestSplitError,
+    ) as error:
+        print(f"trainer.compare: {error}", file=sys.stderr)
+        return 1
+    print(written)
+    return 0
+
+
+def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
+    """Compare the contenders in the folder `run_uri`; returns what to tell the user.
+
+    Writes leaderboard.json and report.html to `output`, by default RUN/leaderboard/. Raises the
+    errors that `main` lists.
+    """
+    primary = scoreboard.metric_named(metric_name)
+    run = read_run(run_uri)
+    failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
+    scored = [contender for contender in run.contenders if contender.name not in failures]
+    if not scored:
+        raise ComparisonError(_nothing_to_compare(run, failures))
+    split = read_test_split(run.dataset_uri, run.dataset)
+    outcomes = _outcomes(scored, split)
+    standings = scoreboard.rank(outcomes, primary)
+    board = leaderboard.document(run, outcomes, standings, failures, primary)
+    folder = output or storage.join(run_uri, "leaderboard")
+    page = render(run, board, outcomes[board["champion"]], split)
+    # The report first: whoever sees leaderboard.json finds the report beside it.
+    storage.write_text(storage.join(folder, "report.html"), page)
+    storage.write_text(storage.join(folder, "leaderboard.json"), leaderboard.to_json(board))
+    return (
+        f"{leaderboard.table(board)}\n\n"
+        f"Leaderboard  {storage.join(folder, 'leaderboard.json')}\n"
+        f"Report       {storage.join(folder, 'report.html')}"
+    )
+
+
+def _unusable(contender: Contender, run: Run) -> str | None:
+    """Why a contender cannot be scored, None if it can."""
+    trained_on = (contender.training.get("dataset") or {}).get("fingerprint")
+    if contender.reason is None and trained_on not in (None, run.dataset.fingerprint):
+        # It may have seen this dataset's test examples in training.
+        return (
+            f"was trained on dataset {trained_on}, the run's dataset is {run.dataset.fingerprint}"
+        )
+    return contender.reason
+
+
+def _nothing_to_compare(run: Run, failures: Mapping[str, str]) -> str:
+    if not failures:
+        return f"there is no full training below {storage.join(run.uri, 'training')}/ to compare"
+    reasons = "".join(f"\n  {name}: {reason}" for name, reason in failures.items())
+    return f"all {len(failures)} contenders failed, so there is no champion:{reasons}"
+
+
+def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, Outcome]:
+    """Predictions by contender in the test split's order; all mismatches are reported at once."""
+    outcomes, problems = {}, []
+    for contender in contenders:
+        try:
+            outcomes[contender.name] = split.outcome(contender.predictions)
+        except TestSplitError as error:
+            problems.append(f"\n  {contender.name} {error}")
+    if problems:
+        raise ComparisonError(
+            "the contenders were not all scored on the dataset's test split, so their scores "
+            f"cannot be compared:{''.join(problems)}"
+        )
+    return outcomes
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.compare",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="metrics:\n"
+        + "\n".join(f"  {m.name:18} {m.description}" for m in CLASSIFICATION_METRICS.values()),
+    )
+    parser.add_argument(
+        "--run",
+        required=True,
+        metavar="URI",
+        help="the run's folder, gs://BUCKET/EXPERIMENT/runs/RUN/ or a path",
+    )
+    parser.add_argument(
+        "--metric",
+        required=True,
+        help="metric that decides the ranking, one of the list below (loss means log_loss)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="URI",
+        help="folder to write to (default: leaderboard/ in the run's folder)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""leaderboard.json and its table in the terminal.
+
+`leaderboard.schema.json` beside this module describes every field of the file. Nothing in it
+depends on when it was made: the same run and the same image give the same bytes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from trainer.comparison import bootstrap, provenance
+from trainer.comparison.notes import notes
+from trainer.comparison.run import Contender, Run
+from trainer.comparison.scoreboard import LEVEL, Difference, Estimate, Standing
+from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric, Outcome
+
+SCHEMA_VERSION = 1
+
+_SHARE_INTERVALS = {"interval": "clopper-pearson", "difference_interval": "bonett-price"}
+_OTHER_INTERVALS = {"interval": "bootstrap", "difference_interval": "paired bootstrap"}
+
+
+def document(
+    run: Run,
+    outcomes: Mapping[str, Outcome],
+    standings: Sequence[Standing],
+    failures: Mapping[str, str],
+    primary: Metric,
+) -> dict:
+    """The content of leaderboard.json.
+
+    outcomes, standings: of the contenders that were scored. failures: reason by name of the others.
+    """
+    plan, dataset = run.plan, run.dataset
+    contenders = {contender.name: contender for contender in run.contenders}
+    ranked = [_ranked(contenders[standing.name], standing) for standing in standings]
+    failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
+    return {
+        "schema": SCHEMA_VERSION,
+        "experiment": plan.get("experiment"),
+        "run": plan.get("run"),
+        "created": plan.get("created"),
+        "data_interval": plan.get("data_interval"),
+        "dataset": {
+            "uri": run.dataset_uri,
+            "fingerprint": dataset.fingerprint,
+            "classes": list(dataset.classes),
+            "examples": {split: counts.examples for split, counts in dataset.counts.items()},
+            "rejected": dataset.rejected,
+        },
+        "primary_metric": primary.name,
+        "metrics": {
+            metric.name: {
+                "title": metric.title,
+                "goal": metric.goal,
+                "description": metric.description,
+                **(_SHARE_INTERVALS if metric.hits else _OTHER_INTERVALS),
+            }
+            for metric in CLASSIFICATION_METRICS.values()
+        },
+        "uncertainty": {
+            "level": LEVEL,
+            "resamples": bootstrap.RESAMPLES,
+            "seed": bootstrap.SEED,
+        },
+        "provenance": {
+            "versions": provenance.versions(),
+            "code_sha256": provenance.code_sha256(),
+        },
+        "notes": notes(outcomes, standings, len(failed), primary, dataset.classes),
+        "champion": standings[0].name,
+        "contenders": ranked + failed,
+    }
+
+
+def to_json(board: Mapping) -> str:
+    """The text of leaderboard.json."""
+    return json.dumps(board, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _ranked(contender: Contender, standing: Standing) -> dict:
+    return _described(contender) | {
+        "rank": standing.rank,
+        "status": "ok",
+        "reason": None,
+        "metrics": _estimates(standing.metrics),
+        "difference": _difference(standing.difference),
+    }
+
+
+def _failed(contender: Contender, reason: str) -> dict:
+    return _described(contender) | {
+        "rank": None,
+        "status": "failed",
+        "reason": reason,
+        "metrics": {},
+        "difference": None,
+    }
+
+
+def _described(contender: Contender) -> dict:
+    return {
+        "name": contender.name,
+        "rank": None,
+        "kind": contender.kind,
+        "status": None,
+        "reason": None,
+        "metrics": {},
+        "difference": None,
+        "trial": contender.trial,
+        "hyperparameters": dict(contender.parameters),
+        "training": _training(contender.training),
+        "uri": contender.uri,
+    }
+
+
+def _training(metrics: Mapping) -> dict | None:
+    """The figures of metrics.json that belong on a leaderboard; None if the training left none."""
+    if not metrics:
+        return None
+    seconds = sum(epoch.get("seconds") or 0 for epoch in metrics.get("history", []))
+    return {
+        "model": metrics.get("model"),
+        "parameters": metrics.get("parameters"),
+        "seed": metrics.get("seed"),
+        "strategy": metrics.get("strategy"),
+        "epochs_run": metrics.get("epochs_run"),
+        "best_epoch": metrics.get("best_epoch"),
+        "seconds": round(seconds, 1),
+        "replicas": len(metrics.get("replicas") or {}),
+        "weights_sha256": metrics.get("weights_sha256"),
+    }
+
+
+def _estimates(estimates: Mapping[str, Estimate]) -> dict:
+    return {
+        name: {"value": estimate.value, "interval": [estimate.low, estimate.high]}
+        for name, estimate in estimates.items()
+    }
+
+
+def _difference(difference: Difference | None) -> dict | None:
+    if difference is None:
+        return None
+    return {
+        "metrics": _estimates(difference.metrics),
+        "only_champion": difference.only_champion,
+        "only_this": difference.only_this,
+        "distinguishable": difference.distinguishable,
+    }
+
+
+def table(board: Mapping) -> str:
+    """The leaderboard as plain text, for a terminal or a job's log."""
+    primary = board["primary_metric"]
+    metrics = [primary, *(name for name in board["metrics"] if name != primary)]
+    rows = [["", "", "contender", f"{primary} [95% interval]", *metrics[1:]]]
+    for contender in board["contenders"]:
+        if contender["status"] != "ok":
+            continue
+        scores = contender["metrics"]
+        low, high = scores[primary]["interval"]
+        rows.append(
+            [
+                str(contender["rank"]),
+                "*" if contender["name"] == board["champion"] else "",
+                contender["name"],
+                f"{scores[primary]['value']:.4f} [{low:.4f}, {high:.4f}]",
+                *(f"{scores[m]['value']:.4f}" if m in scores else "-" for m in metrics[1:]),
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines += [
+        f"-  {contender['name']}  failed: {contender['reason']}"
+        for contender in board["contenders"]
+        if contender["status"] != "ok"
+    ]
+    better = "larger" if board["metrics"][primary]["goal"] == "maximize" else "smaller"
+    tests = board["dataset"]["examples"]["test"]
+    heading = (
+        f"{board['experiment']}, run {board['run']}: {tests:,} test examples, "
+        f"{len(board['dataset']['classes'])} classes, ranked by {primary} ({better} is better)"
+    )
+    return "\n".join([heading, "", *lines, "", *(f"Note: {note}" for note in board["notes"])])

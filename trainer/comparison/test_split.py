@@ -1,0 +1,203 @@
+"""The test split as it lies in the dataset: what every contender must have predicted.
+
+The files are read without TensorFlow, whose import costs more than the whole comparison. A TFRecord
+is a length, a checksum and a payload (https://www.tensorflow.org/tutorials/load_data/tfrecord). The
+payload is a tf.train.Example, a protocol buffer of nested messages (example.proto and feature.proto
+in TensorFlow's sources), declared below so that protobuf's own parser reads it.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import google_crc32c
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from trainer import storage
+from trainer.comparison.scores import Outcome
+from trainer.dataset_description import DatasetDescription
+from trainer.predictions import Predictions
+
+_NAMED = 3  # keys that an error message lists
+
+
+class TestSplitError(ValueError):
+    """The test split cannot be read, or a contender predicted something else."""
+
+    __test__ = False  # not a class of tests, whatever pytest makes of its name
+
+
+@dataclass(frozen=True)
+class TestSplit:
+    """Keys and labels of the test split, ordered by key.
+
+    keys: (n,) object array of str. labels: (n,) class indices. classes: class names.
+    records: where each example lies, (file, offset of its payload, length in bytes).
+    """
+
+    __test__ = False
+
+    keys: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+    records: tuple[tuple[Path, int, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def feature(self, index: int, name: str) -> bytes:
+        """The bytes of one feature of the example at `index`: its encoded image, for instance."""
+        path, offset, length = self.records[index]
+        with open(path, "rb") as file:
+            file.seek(offset)
+            payload = file.read(length)
+        return _parse(payload).features.feature[name].bytes_list.value[0]
+
+    def outcome(self, predictions: Predictions) -> Outcome:
+        """A contender's predictions in this split's order.
+
+        Raises TestSplitError unless they are for exactly these keys, with these labels and classes.
+        """
+        if predictions.classes != self.classes:
+            raise TestSplitError(
+                f"predicts the classes {_listed(predictions.classes)}; the dataset has "
+                f"{_listed(self.classes)}"
+            )
+        order = np.argsort(predictions.keys)
+        keys = predictions.keys[order]
+        if not np.array_equal(keys, self.keys):
+            raise TestSplitError(_key_difference(keys, self.keys))
+        wrong = np.flatnonzero(predictions.labels[order] != self.labels)
+        if len(wrong):
+            first = wrong[0]
+            raise TestSplitError(
+                f"has other labels than the test split for {len(wrong):,} of {len(self):,} keys: "
+                f"{_listed(self.keys[wrong])}; {self.keys[first]!r} is "
+                f"{self.classes[self.labels[first]]!r} in the dataset and "
+                f"{self.classes[predictions.labels[order][first]]!r} in the predictions"
+            )
+        return Outcome(self.labels, predictions.probabilities[order])
+
+
+def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
+    missing = np.setdiff1d(expected, keys)
+    foreign = np.setdiff1d(keys, expected)
+    parts = [f"scored {len(keys):,} keys; the test split has {len(expected):,}"]
+    if len(missing):
+        parts.append(f"{len(missing):,} missing: {_listed(missing)}")
+    if len(foreign):
+        parts.append(f"{len(foreign):,} not in the test split: {_listed(foreign)}")
+    return "; ".join(parts)
+
+
+def _listed(names) -> str:
+    shown = ", ".join(repr(str(name)) for name in names[:_NAMED])
+    return shown + (", ..." if len(names) > _NAMED else "")
+
+
+def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
+    """Read the test split of the dataset in `directory` (gs:// address or path).
+
+    Raises TestSplitError naming the file if one is missing or corrupt, or if the number of examples
+    is not what dataset.json says.
+    """
+    keys, labels, records = [], [], []
+    for uri in dataset.uris(directory, "test"):
+        path = storage.local_path(uri)
+        try:
+            with open(path, "rb") as file:
+                for offset, payload in _payloads(file):
+                    features = _parse(payload).features.feature
+                    keys.append(features["key"].bytes_list.value[0].decode("utf-8"))
+                    labels.append(features[dataset.label.name].int64_list.value[0])
+                    records.append((path, offset, len(payload)))
+        except FileNotFoundError as error:
+            raise TestSplitError(f"{uri} is named in dataset.json but does not exist") from error
+        except (ValueError, IndexError) as error:
+            raise TestSplitError(f"{uri}, record {len(records)}: {error}") from error
+    expected = dataset.examples("test")
+    if len(keys) != expected:
+        raise TestSplitError(
+            f"the test files of {directory} hold {len(keys):,} examples, dataset.json says "
+            f"{expected:,}; export the dataset anew"
+        )
+    order = np.argsort(np.array(keys, dtype=object))
+    return TestSplit(
+        keys=np.array(keys, dtype=object)[order],
+        labels=np.array(labels, dtype=np.int64)[order],
+        classes=dataset.classes,
+        records=tuple(records[i] for i in order),
+    )
+
+
+def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, payload) of every record; ValueError if the file is damaged."""
+    while header := file.read(12):
+        if len(header) < 12 or _masked_crc(header[:8]) != header[8:]:
+            raise ValueError("damaged length: this is no TFRecord file, or it was cut off")
+        (length,) = struct.unpack("<Q", header[:8])
+        offset = file.tell()
+        payload, checksum = file.read(length), file.read(4)
+        if len(payload) < length or _masked_crc(payload) != checksum:
+            raise ValueError("checksum does not fit the data: the file is damaged")
+        yield offset, payload
+
+
+def _masked_crc(data: bytes) -> bytes:
+    """TFRecord's checksum: CRC32C, rotated and shifted so that it is no CRC of a CRC."""
+    crc = google_crc32c.value(data)
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    return struct.pack("<I", masked)
+
+
+def _example_class():
+    """The message class of tf.train.Example, in a pool of its own: TensorFlow may be loaded too.
+
+    Its declaration in short; upstream's Features.feature is a map, which on the wire is a repeated
+    message of key and value.
+    """
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="example.proto", package="tensorflow", syntax="proto3"
+    )
+
+    def field(message, name: str, number: int, kind: int | str, repeated: bool = False) -> None:
+        declared = message.field.add(name=name, number=number)
+        declared.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+        if isinstance(kind, str):
+            declared.type, declared.type_name = kinds.TYPE_MESSAGE, f".tensorflow.{kind}"
+        else:
+            declared.type = kind
+
+    lists = {
+        "BytesList": kinds.TYPE_BYTES,
+        "FloatList": kinds.TYPE_FLOAT,
+        "Int64List": kinds.TYPE_INT64,
+    }
+    feature = file.message_type.add(name="Feature")
+    for number, (list_name, kind) in enumerate(lists.items(), start=1):
+        field(file.message_type.add(name=list_name), "value", 1, kind, repeated=True)
+        field(feature, f"{list_name[:-4].lower()}_list", number, list_name)
+    features = file.message_type.add(name="Features")
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    field(entry, "key", 1, kinds.TYPE_STRING)
+    field(entry, "value", 2, "Feature")
+    field(features, "feature", 1, "Features.FeatureEntry", repeated=True)
+    field(file.message_type.add(name="Example"), "features", 1, "Features")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.Example"))
+
+
+_Example = _example_class()
+
+
+def _parse(payload: bytes):
+    try:
+        return _Example.FromString(payload)
+    except Exception as error:  # protobuf's DecodeError differs between its implementations
+        raise ValueError(f"not a tf.train.Example: {error}") from error

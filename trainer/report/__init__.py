@@ -1,0 +1,13 @@
+"""report.html: the comparison of a run on one self-contained page.
+
+The modules here turn results into positions and texts; how they look is in templates/. The charts
+are inline SVG that takes its colours from style.css, so they follow the reader's light or dark
+theme, print well and stay small.
+
+    scales      data values to pixels, and ticks
+    charts      curves and intervals
+    tuning      the tuning job's trials
+    champion    confusion matrix, classes and mistakes of the champion
+    pictures    examples' images as data URIs
+    page        the whole page
+"""

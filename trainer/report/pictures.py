@@ -1,0 +1,61 @@
+"""Images as data URIs, small enough for a page that is mailed around."""
+
+import base64
+import io
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from PIL import Image
+
+# Larger pictures are scaled down to this many pixels: 24 of them then stay under half a megabyte.
+_LARGEST_BYTES = 12_000
+_THUMBNAIL_SIDE = 128
+
+# The palette of the confusion matrix: the accents of style.css, between its light and dark variant.
+_RIGHT = (44, 130, 190)
+_WRONG = (222, 106, 32)
+
+
+def data_uri(encoded: bytes, encoding: str) -> str:
+    """A PNG or JPEG file as a data URI, scaled down if it is large.
+
+    An image that cannot be decoded is embedded as it is: the browser shows it as broken.
+    """
+    if len(encoded) > _LARGEST_BYTES:
+        encoded, encoding = _thumbnail(encoded, encoding)
+    return f"data:image/{encoding};base64,{base64.b64encode(encoded).decode('ascii')}"
+
+
+def _thumbnail(encoded: bytes, encoding: str) -> tuple[bytes, str]:
+    image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_UNCHANGED)
+    if image is None:
+        return encoded, encoding
+    scale = min(1.0, _THUMBNAIL_SIDE / max(image.shape[:2]))
+    size = [max(1, round(side * scale)) for side in image.shape[1::-1]]
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    if small.ndim == 3 and small.shape[2] == 4:
+        small = small[:, :, :3]  # JPEG has no transparency
+    done, jpeg = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 85])
+    return (jpeg.tobytes(), "jpeg") if done else (encoded, encoding)
+
+
+def heatmap(shares: Sequence[Sequence[float]]) -> str:
+    """A square matrix of shares in [0, 1] as a PNG data URI, one pixel per cell.
+
+    The diagonal in one colour, the rest in another; the share is the opacity (its square root, so
+    that single mistakes stay visible), which suits a light and a dark page.
+    """
+    shares = np.asarray(shares)
+    pixels = np.empty((*shares.shape, 4), dtype=np.uint8)
+    pixels[..., :3] = _WRONG
+    pixels[np.arange(len(shares)), np.arange(len(shares)), :3] = _RIGHT
+    pixels[..., 3] = np.rint(255 * np.sqrt(shares))
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png")
+    return data_uri_of_png(buffer.getvalue())
+
+
+def data_uri_of_png(png: bytes) -> str:
+    """A PNG made here as a data URI, never scaled."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
