@@ -1,0 +1,15 @@
+"""The research workflow: from an experiment file to a leaderboard.
+
+experiment        the researcher's file, checked in full before anything is spent
+platform          the group's Google Cloud: platform.yaml
+params            what a single run may change
+source            the manifest, looked at before anything is spent
+layout            where a run's files lie
+cost              what a plan may cost at most
+workflow          the whole chain on one page
+stages/           one module per stage
+alerts            what a failure says
+
+`python -m research check FILE` checks an experiment, `python -m research reference` lists all keys.
+Nothing here imports Google's libraries at the top of a module: a DAG file must parse fast.
+"""

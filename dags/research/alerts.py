@@ -1,0 +1,44 @@
+"""What a failure says: the stage, what Google says, where to look, what to do."""
+
+import logging
+from typing import Any
+
+log = logging.getLogger("airflow.task")
+
+ADVICE = {
+    "plan": "Change the experiment file, its manifest or the run's parameters, as the message "
+    "says, and trigger a new run. Nothing was spent.",
+    "export": "If images are at fault, rejected.jsonl beside the dataset names them. Mend the "
+    "manifest and trigger a new run; clear this task if the fault was Google's.",
+    "tune": "The logs of the failed trials say why. A range that makes trainings diverge is the "
+    "usual cause. Change `tune` and trigger a new run; clear this task if it was Google's fault.",
+    "choose": "The search gave nothing to train: see the stage before.",
+    "train": "Clear this task to train again: it goes on from its last checkpoint. The other "
+    "trainings, and a leaderboard of them, do not wait for it.",
+    "compare": "The trainings are safe. Clear this task to compare again.",
+    "result": "The leaderboard is there. Clear the training that failed to complete it.",
+}
+
+
+def on_failure(context: Any) -> None:
+    """Airflow's callback for a task that failed for good: one error line that can be alerted on.
+
+    On Composer the task log is in Cloud Logging, where an alerting policy on "TRELLIS FAILURE"
+    reaches whoever is on duty.
+    """
+    log.error("%s", message(context))
+
+
+def message(context: Any) -> str:
+    """The whole story of one failure, for someone who was asleep."""
+    ti = context["ti"]
+    task_id = ti.task_id
+    index = f" [{ti.map_index}]" if ti.map_index >= 0 else ""
+    dag = context["dag"]
+    lines = [
+        f"TRELLIS FAILURE: {dag.dag_id} failed in {task_id}{index}",
+        f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
+        f"Why: {context.get('exception') or 'its process was lost; Airflow says no more'}",
+        f"What to do: {ADVICE.get(task_id, 'See the log of this task.')}",
+    ]
+    return "\n".join(lines)

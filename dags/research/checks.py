@@ -1,0 +1,165 @@
+"""What must fit together in an experiment: fields with one another, and with the trainer."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from croniter import croniter
+
+from research import cost
+from research.problems import Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from research.experiment import Experiment, Range
+    from research.trainer_schema import Hyperparameter, TrainerSchema
+
+# Airflow's names for schedules that a cron expression could say too.
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+MANUAL = "manual"
+
+
+def problems(experiment: "Experiment", schema: "TrainerSchema") -> list[Problem]:
+    """Everything that a look at one field alone does not show."""
+    return [
+        *_schedule(experiment),
+        *_counts(experiment),
+        *_split(experiment),
+        *_trainer(experiment, schema),
+        *_metric(experiment, schema),
+        *_hyperparameters(experiment, schema),
+        *_machines(experiment),
+    ]
+
+
+def _schedule(experiment: "Experiment") -> Iterator[Problem]:
+    schedule = experiment.schedule
+    if schedule not in (MANUAL, *PRESETS) and not croniter.is_valid(schedule):
+        known = ", ".join((MANUAL, *PRESETS))
+        yield Problem(
+            ("schedule",), f"got {schedule!r}; expected {known}, or cron as in '0 3 * * 1'"
+        )
+
+
+def _counts(experiment: "Experiment") -> Iterator[Problem]:
+    tune, train = experiment.tune, experiment.train
+    if train.top > tune.trials:
+        yield Problem(
+            ("train", "top"), f"the best {train.top} of {tune.trials} trials: fewer, or more trials"
+        )
+    if tune.parallel > tune.trials:
+        yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
+    workers, shards = train.machines.workers, experiment.source.shards
+    if workers > shards:
+        yield Problem(
+            ("source", "shards"),
+            f"{shards} files for {workers} workers, and each reads its own; at least {workers}",
+        )
+
+
+def _split(experiment: "Experiment") -> Iterator[Problem]:
+    split = experiment.source.split
+    total = split.train + split.validation + split.test
+    if total != 100:
+        yield Problem(("source", "split"), f"the shares add up to {total}; expected 100 percent")
+
+
+def _trainer(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Problem]:
+    for where, known in (("model", schema.models), ("task", schema.tasks)):
+        word = getattr(experiment, where)
+        if word not in known:
+            yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
+
+
+def _metric(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Problem]:
+    tune = experiment.tune
+    if (tune.maximize is None) == (tune.minimize is None):
+        yield Problem(("tune",), "expected one of `maximize: METRIC` and `minimize: METRIC`")
+        return
+    where = ("tune", tune.goal)
+    task = schema.tasks.get(experiment.task, {})
+    known = task.get("metrics", list(schema.metrics))
+    if tune.metric not in known:
+        message = f"unknown metric '{tune.metric}' of {experiment.task}; "
+        yield Problem(where, message + did_you_mean(tune.metric, known))
+    elif schema.metrics[tune.metric]["goal"] != tune.goal:
+        better = {"maximize": "more", "minimize": "less"}
+        wanted = schema.metrics[tune.metric]["goal"]
+        message = f"{better[wanted]} of '{tune.metric}' is better: write `{wanted}: {tune.metric}`"
+        yield Problem(where, message)
+
+
+def _hyperparameters(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Problem]:
+    if experiment.model not in schema.models:
+        return
+    known = schema.of_model(experiment.model)
+    for name, value in experiment.hyperparameters.items():
+        where = ("hyperparameters", name)
+        if name not in known:
+            yield Problem(where, _unknown(name, known, experiment.model))
+        elif name in experiment.tune.search:
+            yield Problem(where, "fixed here and searched in `tune`: one of the two")
+        elif wrong := known[name].problem_with(value):
+            yield Problem(where, f"got {value!r}; {wrong}")
+    for name, range_ in experiment.tune.search.items():
+        where = ("tune", "search", name)
+        if name not in known:
+            yield Problem(where, _unknown(name, known, experiment.model))
+        else:
+            for part, message in _range(range_, known[name], experiment.tune.algorithm):
+                yield Problem((*where, *part), message)
+
+
+def _unknown(name: str, known: Any, model: str) -> str:
+    return f"the model '{model}' has no hyperparameter '{name}'; {did_you_mean(name, known)}"
+
+
+def _range(
+    range_: "Range", parameter: "Hyperparameter", algorithm: str
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    ends = (range_.from_, range_.to)
+    if range_.choose is not None:
+        if ends != (None, None) or range_.scale == "log":
+            yield (), "expected {choose} or {from, to, scale}, not both"
+        yield from _choices(range_.choose, parameter)
+        return
+    if None in ends:
+        yield (), "expected {from: A, to: B} or {choose: [A, B]}"
+        return
+    if parameter.type not in ("number", "integer"):
+        yield (), f"{parameter.name} is {parameter.expected}: use {{choose: [...]}}"
+        return
+    low, high = ends
+    for end, value in (("from", low), ("to", high)):
+        if wrong := parameter.problem_with(value):
+            yield (end,), f"got {value!r}; {wrong}"
+    if low >= high:  # type: ignore[operator]
+        yield ("from",), f"got {low!r}, which is not below `to: {high!r}`"
+    elif range_.scale == "log" and low <= 0:  # type: ignore[operator]
+        yield ("from",), f"got {low!r}; a log scale starts above 0"
+    if algorithm == "grid" and parameter.type == "number":
+        yield (), "a grid needs values to stand on: use {choose: [...]}, or another algorithm"
+
+
+def _choices(choices: list[Any], parameter: "Hyperparameter") -> Iterator[tuple[tuple, str]]:
+    if len(choices) < 2 or len(set(choices)) < len(choices):
+        yield ("choose",), "expected at least two different values"
+    for n, value in enumerate(choices):
+        if wrong := parameter.problem_with(value):
+            yield ("choose", n), f"got {value!r}; {wrong}"
+
+
+def _machines(experiment: "Experiment") -> Iterator[Problem]:
+    prices = cost.prices()
+    for section in ("tune", "train"):
+        machines = getattr(experiment, section).machines
+        for part, word, known in (
+            ("type", machines.type, prices.machines),
+            ("gpu", machines.gpu, prices.gpus),
+        ):
+            if word is not None and word not in known:
+                message = f"no price for '{word}', so no limit to what it costs (prices.json); "
+                yield Problem((section, "machines", part), message + did_you_mean(word, known))
+        where = (section, "machines", "gpus")
+        if machines.gpu is None and machines.gpus != 1:
+            yield Problem(where, f"{machines.gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`")
+        elif machines.gpu and not machines.type.startswith("n1-"):
+            yield Problem(where[:-1], f"{machines.gpu} goes with n1 machines, not {machines.type}")

@@ -1,0 +1,201 @@
+"""Experiment: the researcher's file, typed and checked in full before anything is spent.
+
+    experiment = load(Path("dags/experiments/digits.yaml"))
+
+Every key has one meaning, a unit, bounds and a default; `python -m research reference` prints them
+from here. What is wrong with a file is said all at once, with line, field and what was expected.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from research import checks
+from research.problems import Field as Where
+from research.problems import FileError, Problem
+from research.quantities import USD, Duration, Pixels
+from research.sections import Section, check, key
+from research.trainer_schema import TrainerSchema
+from research.trainer_schema import load as load_schema
+from research.yaml_file import parse
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+"""An experiment's name: it becomes a DAG id, a folder, a label and a part of job names."""
+
+LATER: Mapping[Where, str] = {
+    ("baselines",): "BigQuery ML and AutoML baselines come with a later version",
+    ("deploy",): "deployment comes with a later version",
+    ("source", "bigquery"): "BigQuery sources come with a later version; `images` is known",
+    ("source", "partition"): "it comes with BigQuery sources, in a later version",
+    ("source", "key"): "it comes with BigQuery sources, in a later version",
+    ("source", "label"): "it comes with BigQuery sources, in a later version",
+}
+
+
+class Split(Section):
+    """Shares of the examples, in percent of their keys' hash; together 100."""
+
+    train: int = key("examples to learn from", 80, unit="percent", ge=1, le=98)
+    validation: int = key("examples that choose trial and epoch", 10, unit="percent", ge=1, le=98)
+    test: int = key("examples that score the contenders", 10, unit="percent", ge=1, le=98)
+
+
+class Source(Section):
+    """Where the examples come from and how they are stored for training."""
+
+    images: str = key(
+        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label: "
+        "a path in the group's bucket, or a gs:// address",
+        min_length=1,
+    )
+    size: Pixels = key("size that images are scaled to: one side, or [height, width]")
+    channels: Literal[1, 3] = key("1 for grey, 3 for colour", 3)
+    encoding: Literal["png", "jpeg"] = key("png keeps every pixel, jpeg is smaller", "jpeg")
+    split: Split = key("shares, where the manifest has no ML_USE column", Split())
+    max_rejected: float = key(
+        "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
+        0.05,
+        ge=0,
+        le=1,
+    )
+    shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
+
+
+class Machines(Section):
+    """What each replica runs on."""
+
+    type: str = key("Compute Engine machine type", "n1-standard-4")
+    gpu: str | None = key("accelerator type of each replica, as in NVIDIA_TESLA_T4", None)
+    gpus: int = key("accelerators of each replica, if `gpu` names one", 1, ge=1, le=16)
+    spot: bool = key("use spot machines: far cheaper, and interrupted at times", False)
+
+
+class TrainingMachines(Machines):
+    """What the replicas of one full training run on."""
+
+    workers: int = key("machines that train one model together", 1, ge=1, le=64)
+
+
+class Range(Section):
+    """What the tuner may choose for one hyperparameter: {from, to, scale} or {choose}."""
+
+    from_: float | int | None = key("least value", None, alias="from")
+    to: float | int | None = key("greatest value", None)
+    scale: Literal["linear", "log"] = key("log: each power of ten gets its share", "linear")
+    choose: list[bool | int | float | str] | None = key("the values to choose from", None)
+
+
+class Tune(Section):
+    """The search: many short trainings with different hyperparameters."""
+
+    maximize: str | None = key("metric to maximize (or minimize: another)", None)
+    minimize: str | None = key("metric to minimize", None)
+    trials: int = key("trainings to try", unit="trials", ge=1, le=1000)
+    parallel: int = key("trials at the same time; more learn less from each other", 1, ge=1, le=100)
+    epochs: int = key("length of a trial", unit="epochs", ge=1, le=10000)
+    search: dict[str, Range] = key("what to vary, by hyperparameter", min_length=1)
+    algorithm: Literal["bayesian", "random", "grid"] = key("how to pick the next trial", "bayesian")
+    measurement: Literal["best", "last"] = key("which epoch of a trial counts", "best")
+    stop_early: bool = key("stop a trial whose metric lies below the others' median", False)
+    max_failed: int = key("failed trials at which the search fails", 3, ge=1, le=1000)
+    machines: Machines = key("what each trial runs on", Machines())
+    timeout: Duration = key("when a trial is stopped", timedelta(hours=1))
+
+    @property
+    def metric(self) -> str:
+        return self.maximize or self.minimize or ""
+
+    @property
+    def goal(self) -> str:
+        """maximize or minimize."""
+        return "maximize" if self.maximize else "minimize"
+
+
+class Train(Section):
+    """The full trainings of the best trials."""
+
+    top: int = key("how many of the best trials are trained in full", 1, ge=1, le=20)
+    epochs: int = key("length of a training; it may end sooner", unit="epochs", ge=1, le=10000)
+    machines: TrainingMachines = key("what each training runs on", TrainingMachines())
+    timeout: Duration = key("when a training is stopped", timedelta(hours=2))
+
+
+class Experiment(Section):
+    """One experiment file. `name` and `about` come from the file's name and its first lines."""
+
+    name: str = Field(exclude=True)
+    about: str = Field(exclude=True)
+    owner: str = key("who answers for it", min_length=1)
+    schedule: str = key("manual, @daily, @weekly, ... or a cron expression (UTC)", "manual")
+    budget: USD = key("a run that may cost more than this is refused, as in '6 USD'")
+    generation: int = key(
+        "raise it, and clear a run, to do that run again where it would find its work done", 1, ge=1
+    )
+    seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
+    source: Source = key("where the examples come from")
+    model: str = key("architecture, one of the trainer's models")
+    task: str = key("what is learned, one of the trainer's tasks")
+    hyperparameters: dict[str, bool | int | float | str] = key(
+        "fixed for all trainings; what is neither here nor searched has the trainer's default",
+        {},
+    )
+    tune: Tune = key("the search for hyperparameters")
+    train: Train = key("the full trainings of the best trials")
+
+    def configuration(self) -> dict[str, Any]:
+        """As an experiment file would say it, defaults filled in: fit for JSON and for YAML."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def changed(self, changes: Mapping[Where, Any]) -> "Experiment":
+        """This experiment with other values for some fields, checked anew.
+
+        Raises FileError; its problems have no lines, as the values are in no file.
+        """
+        values = self.configuration()
+        for where, value in changes.items():
+            section = values
+            for part in where[:-1]:
+                section = section[part]
+            section[where[-1]] = value
+        experiment, problems = validate(self.name, self.about, values, load_schema())
+        if experiment is None:
+            raise FileError(f"the parameters of this run of {self.name}", problems)
+        return experiment
+
+
+def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
+    """Read and check one experiment file. Raises FileError with everything that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(str(path), [Problem((), f"cannot be read: {error}")]) from None
+    document = parse(str(path), text)
+    problems = []
+    if not NAME.fullmatch(path.stem):
+        message = (
+            f"the file's name names the experiment: '{path.stem}' is not a lower-case letter "
+            "followed by up to 39 lower-case letters, digits and dashes"
+        )
+        problems.append(Problem((), message))
+    experiment, found = validate(
+        path.stem, document.comment, document.values, schema or load_schema()
+    )
+    if experiment is None or problems:
+        raise document.error([*problems, *found])
+    return experiment
+
+
+def validate(
+    name: str, about: str, values: Mapping[str, Any], schema: TrainerSchema
+) -> tuple[Experiment | None, list[Problem]]:
+    """The experiment, or None and all its problems (without lines)."""
+    reserved = [Problem((k,), "the file's name says it") for k in ("name", "about") if k in values]
+    experiment, problems = check(Experiment, {**values, "name": name, "about": about}, LATER)
+    problems += reserved
+    if experiment is not None:
+        problems += checks.problems(experiment, schema)
+    return (None if problems else experiment), problems

@@ -1,0 +1,80 @@
+"""Where each file of an experiment lies in the bucket: the contract between the stages.
+
+gs://BUCKET/EXPERIMENT/
+    datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json
+    runs/RUN/
+        plan.json                 what this run is to do, and at most costs
+        tuning/TRIAL/             what the tuning job's trials write
+        trials.json               all trials, and those chosen
+        training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
+        leaderboard/              leaderboard.json, report.html
+
+Datasets lie beside the runs, as runs share them. Addresses of folders end with a slash.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+_MAX_RUN_LENGTH = 100
+
+
+def run_folder(run_id: str, generation: int = 1) -> str:
+    """The folder of a run, a pure function of its id: the id itself where that can name a folder.
+
+    Else a readable part of it and a digest, so that two run ids never share a folder. Generations
+    after the first are apart, or a new training would go on from the old one's checkpoints.
+    """
+    folder = re.sub(r"[^A-Za-z0-9_.-]+", "-", run_id).strip(".-")
+    if folder != run_id or len(folder) > _MAX_RUN_LENGTH:
+        digest = hashlib.sha256(run_id.encode()).hexdigest()[:8]
+        folder = f"{folder[: _MAX_RUN_LENGTH - 9]}-{digest}"
+    return f"{folder}~{generation}" if generation > 1 else folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """The addresses of one run."""
+
+    bucket: str
+    experiment: str
+    folder: str
+
+    @property
+    def uri(self) -> str:
+        return f"gs://{self.bucket}/{self.experiment}/runs/{self.folder}/"
+
+    @property
+    def plan(self) -> str:
+        return f"{self.uri}plan.json"
+
+    @property
+    def tuning(self) -> str:
+        """Base of the tuning job; Vertex adds TRIAL/."""
+        return f"{self.uri}tuning/"
+
+    @property
+    def trials(self) -> str:
+        return f"{self.uri}trials.json"
+
+    def training(self, rank: int) -> str:
+        """Base of the training of the trial ranked `rank`, from 1."""
+        return f"{self.uri}training/{rank}/"
+
+    @property
+    def leaderboard(self) -> str:
+        return f"{self.uri}leaderboard/leaderboard.json"
+
+    @property
+    def report(self) -> str:
+        return f"{self.uri}leaderboard/report.html"
+
+
+def dataset(bucket: str, experiment: str, fingerprint: str) -> str:
+    """The folder of the dataset with this fingerprint."""
+    return f"gs://{bucket}/{experiment}/datasets/{fingerprint}/"
+
+
+def dataset_mark(dataset_uri: str) -> str:
+    """The object that is written last: with it, the dataset is whole."""
+    return f"{dataset_uri}dataset.json"

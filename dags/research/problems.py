@@ -1,0 +1,43 @@
+"""What is wrong with a file that a person wrote: everything at once, with line and field."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Field = tuple[str | int, ...]
+"""Where in a file: ("tune", "search", "learning_rate", "from")."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong. `message` says what was found and what was expected."""
+
+    field: Field
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        parts = [
+            f"line {self.line}" if self.line else "",
+            ".".join(str(part) for part in self.field),
+        ]
+        return f"{', '.join(p for p in parts if p) or 'the file'}: {self.message}"
+
+
+class FileError(ValueError):
+    """A file cannot be used as it is. `problems` are in the order of the file."""
+
+    def __init__(self, name: str, problems: Iterable[Problem]):
+        self.name = name
+        self.problems = sorted(problems, key=lambda problem: problem.line or 0)
+        count = len(self.problems)
+        title = f"{name}: {count} problem{'s' if count > 1 else ''}"
+        super().__init__("\n  ".join([title, *map(str, self.problems)]))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'trials'? Known: epochs, trials`, for a word that is not known."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    hint = f"did you mean '{nearest[0]}'? " if nearest else ""
+    return f"{hint}Known: {', '.join(names) or 'none'}"

@@ -1,0 +1,82 @@
+"""Values as people write them: `6 USD`, `30 minutes`, `8` or `[28, 32]` pixels."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a value is written, for the reference and for errors."""
+
+    text: str
+
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+
+
+def _usd(value: Any) -> float:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]{1,2})?) USD", str(value))
+    if not match or float(match[1]) <= 0:
+        raise ValueError("no such amount")
+    return float(match[1])
+
+
+def usd_text(amount: float) -> str:
+    """`6 USD`, `0.50 USD`."""
+    return f"{amount:.0f} USD" if amount == int(amount) else f"{amount:.2f} USD"
+
+
+def _duration(value: Any) -> timedelta:
+    match = re.fullmatch(r"([0-9]+) (second|minute|hour|day)s?", str(value))
+    if not match or int(match[1]) < 1:
+        raise ValueError("no such length of time")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def duration_text(duration: timedelta) -> str:
+    """`30 minutes`, `2 hours`: the largest unit that leaves a whole number."""
+    seconds = int(duration.total_seconds())
+    unit = max((u for u in _SECONDS if seconds % _SECONDS[u] == 0), key=_SECONDS.__getitem__)
+    count = seconds // _SECONDS[unit]
+    return f"{count} {unit}{'s' if count > 1 else ''}"
+
+
+def _pixels(value: Any) -> tuple[int, int]:
+    sides = value if isinstance(value, list | tuple) else [value, value]
+    whole = all(isinstance(side, int) and not isinstance(side, bool) for side in sides)
+    if len(sides) != 2 or not whole or not all(1 <= side <= 8192 for side in sides):
+        raise ValueError("no such size")
+    return sides[0], sides[1]
+
+
+def _pixels_text(size: tuple[int, int]) -> int | list[int]:
+    return size[0] if size[0] == size[1] else list(size)
+
+
+USD = Annotated[
+    float,
+    BeforeValidator(_usd),
+    PlainSerializer(usd_text),
+    Form("an amount above 0 in US dollars, as in '6 USD' or '0.50 USD'"),
+]
+"""US dollars, above 0; written `6 USD`."""
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    PlainSerializer(duration_text),
+    Form("a whole number and a unit, as in '30 minutes' or '2 hours'"),
+]
+"""A positive length of time; written `30 minutes`."""
+
+Pixels = Annotated[
+    tuple[int, int],
+    BeforeValidator(_pixels),
+    PlainSerializer(_pixels_text),
+    Form("one side of a square or [height, width], whole pixels from 1 to 8192"),
+]
+"""(height, width); written `8` or `[28, 32]`."""

@@ -1,0 +1,111 @@
+"""The manifest of images, looked at before anything is spent.
+
+The export judges every line again, and every image; here is refused, for the price of reading one
+text file, what would make a run pointless: no lines, no labels, one class.
+"""
+
+import csv
+import hashlib
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from research.experiment import Experiment
+
+# Raise when the export would make another dataset of the same manifest and settings: another split
+# rule, another record format. Datasets of before are then not reused.
+DATASET_VERSION = 1
+
+_FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
+
+
+class SourceError(ValueError):
+    """The source cannot be used; the message says where, why, and what was expected."""
+
+
+@dataclass
+class Contents:
+    """What a manifest holds. classes: usable lines by label."""
+
+    lines: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def examples(self) -> int:
+        return self.classes.total()
+
+
+def read_manifest(address: str, text: Iterable[str]) -> Contents:
+    """Count lines and classes. Raises SourceError for a manifest that is empty or no manifest."""
+    contents = Contents()
+    reader = csv.reader(text, skipinitialspace=True)
+    try:
+        for record in reader:
+            fields = [value.strip() for value in record]
+            if not any(fields):
+                continue
+            contents.lines += 1
+            image = next((n for n, v in enumerate(fields[:2]) if v.startswith("gs://")), None)
+            if image is None:
+                raise SourceError(
+                    f"{address}: line {reader.line_num} ({','.join(fields)[:100]!r}) names no "
+                    f"image; {_FORMAT}"
+                )
+            labels = [label for label in fields[image + 1 :] if label]
+            if len(labels) == 1:
+                contents.classes[labels[0]] += 1
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+    if not contents.lines:
+        raise SourceError(f"{address} is empty; {_FORMAT}")
+    return contents
+
+
+def check_contents(address: str, contents: Contents, experiment: Experiment) -> None:
+    """Refuse what no training can come of. Raises SourceError."""
+    names = sorted(contents.classes)
+    if not names:
+        raise SourceError(
+            f"{address}: no line has a label after its image, the label column is missing; "
+            f"{_FORMAT}"
+        )
+    if len(names) == 1:
+        raise SourceError(
+            f"{address}: all {contents.examples} labelled lines are of one class, '{names[0]}'; "
+            "a classifier needs at least two"
+        )
+    if experiment.task == "binary_classification" and len(names) != 2:
+        shown = ", ".join(itertools.islice(names, 5))
+        raise SourceError(
+            f"{address}: {len(names)} classes ({shown}, ...), but the task is "
+            "binary_classification; write multiclass_classification"
+        )
+    if experiment.source.shards > contents.examples:
+        raise SourceError(
+            f"{address}: {contents.examples} labelled lines cannot fill source.shards = "
+            f"{experiment.source.shards} files"
+        )
+
+
+def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -> str:
+    """Name of the dataset that the export makes: 16 hexadecimal digits of SHA-256.
+
+    Equal fingerprints mean equal datasets. `version` is what Cloud Storage says of the manifest:
+    its checksum, and its generation, which changes with every upload. So images that were replaced
+    under their old names count as new as soon as the manifest is uploaded again.
+    """
+    source = experiment.source
+    content = {
+        "dataset_version": DATASET_VERSION,
+        "manifest": address,
+        **version,
+        "size": list(source.size),
+        "channels": source.channels,
+        "encoding": source.encoding,
+        "split": [source.split.train, source.split.validation, source.split.test],
+        "shards": source.shards,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,42 @@
+"""compare: all contenders scored on one test split by one program: leaderboard.json, report.html.
+
+Runs when at least one training succeeded; one that failed stands on the leaderboard as failed.
+"""
+
+from typing import Any
+
+from research import jobs
+from research.experiment import Experiment, Machines
+from research.plan import Plan
+from research.platform import Platform
+from vertex.operators import CustomJobOperator
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task."""
+    return CustomJobOperator(
+        task_id="compare",
+        project_id=platform.project,
+        region=platform.region,
+        gcp_conn_id=platform.connection,
+        custom_job="{{ ti.xcom_pull(task_ids='plan')['compare_job'] }}",
+        generation=experiment.generation,
+        poll_interval=platform.poll_seconds,
+        trigger_rule="all_done_min_one_success",
+    )
+
+
+def job(plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The CustomJob that compares. It finds the contenders in the run's folder."""
+    machines = Machines(type=platform.compare.machine_type)
+    arguments = [f"--run={plan.run.uri}", f"--metric={plan.experiment.tune.metric}"]
+    return {
+        "display_name": f"{plan.experiment.name} leaderboard",
+        "labels": jobs.labels(plan, platform),
+        "job_spec": {
+            "worker_pool_specs": [jobs.pool(platform, "compare", arguments, machines)],
+            "scheduling": jobs.scheduling(platform.compare.timeout, machines),
+            **jobs.identity(platform),
+        },
+        **jobs.encryption(platform),
+    }

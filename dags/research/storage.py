@@ -1,0 +1,26 @@
+"""Small files in Cloud Storage, through the provider's hook. For tasks: never at parse time."""
+
+import json
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.gcs import GCSHook
+from google.cloud.storage import Blob
+
+from research.platform import Platform
+
+
+def blob(platform: Platform, uri: str) -> Blob:
+    """The object at a gs:// address, whether it is there or not."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    return GCSHook(gcp_conn_id=platform.connection).get_conn().bucket(bucket).blob(name)
+
+
+def write_json(platform: Platform, uri: str, content: Any) -> None:
+    """Write a JSON file in one request, so that no reader sees half of it. Safe to repeat."""
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    blob(platform, uri).upload_from_string(text, content_type="application/json")
+
+
+def read_json(platform: Platform, uri: str) -> Any:
+    """Raises google.cloud.exceptions.NotFound if there is no such object."""
+    return json.loads(blob(platform, uri).download_as_text())

@@ -1,0 +1,122 @@
+"""What the workflow knows of the trainer: tasks, metrics, models, hyperparameters.
+
+trainer_schema.json, beside this module, is printed by `python -m trainer.task --schema` in the job
+image's environment; a test fails when the two differ. So an experiment is checked in full by a
+process that has no TensorFlow.
+"""
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATH = Path(__file__).with_suffix(".json")
+VERSION = 1
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """One flag of the trainer, with its bounds in JSON Schema's words."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+    @property
+    def type(self) -> str:
+        """number, integer, string or boolean."""
+        return self.schema["type"]
+
+    def problem_with(self, value: Any) -> str | None:
+        """Why the trainer would refuse `value`; None if it takes it."""
+        if not _is(value, self.type):
+            return f"expected {self.expected}"
+        if "enum" in self.schema and value not in self.schema["enum"]:
+            return f"expected {self.expected}"
+        if self.type in ("number", "integer") and not self._within(value):
+            return f"expected {self.expected}"
+        return None
+
+    @property
+    def expected(self) -> str:
+        """`a number above 0, at most 1`; `one of adam, sgd`; ..."""
+        if "enum" in self.schema:
+            return "one of " + ", ".join(map(str, self.schema["enum"]))
+        words = {"number": "a number", "integer": "a whole number", "boolean": "true or false"}
+        limits = {
+            "minimum": "at least {}",
+            "exclusiveMinimum": "above {}",
+            "maximum": "at most {}",
+            "exclusiveMaximum": "below {}",
+        }
+        found = [text.format(self.schema[k]) for k, text in limits.items() if k in self.schema]
+        return f"{words.get(self.type, 'text')} {', '.join(found)}".strip()
+
+    def cast(self, value: Any) -> Value:
+        """A tuner's value as the trainer's type: Vertex keeps every number as a double, 2.0 for 2,
+        and a category as text, "true" for true. Raises ValueError for what is none of its type.
+        """
+        if self.type == "integer":
+            number = float(value)
+            if number != int(number):
+                raise ValueError(f"{self.name} is a whole number, the tuner gave {value!r}")
+            return int(number)
+        if self.type == "number":
+            return float(value)
+        if self.type == "boolean":
+            return value if isinstance(value, bool) else {"true": True, "false": False}[value]
+        return str(value)
+
+    def _within(self, value: float) -> bool:
+        schema = self.schema
+        return (
+            schema.get("minimum", value) <= value <= schema.get("maximum", value)
+            and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"])
+            and ("exclusiveMaximum" not in schema or value < schema["exclusiveMaximum"])
+        )
+
+
+@dataclass(frozen=True)
+class TrainerSchema:
+    """The trainer's side of the contract, as it stands in trainer_schema.json."""
+
+    image_tag: str
+    commands: Mapping[str, list[str]]
+    tasks: Mapping[str, Mapping[str, Any]]
+    metrics: Mapping[str, Mapping[str, Any]]
+    models: Mapping[str, Mapping[str, Any]]
+    hyperparameters: Mapping[str, Hyperparameter]
+
+    def of_model(self, model: str) -> dict[str, Hyperparameter]:
+        """The hyperparameters that a model has."""
+        return {name: self.hyperparameters[name] for name in self.models[model]["hyperparameters"]}
+
+
+def flag(value: Value) -> str:
+    """A value as the trainer's command line and Vertex's categories write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@functools.cache
+def load(path: Path = PATH) -> TrainerSchema:
+    raw = json.loads(path.read_text())
+    if raw["version"] != VERSION:
+        raise ValueError(
+            f"{path} has version {raw['version']}, this workflow reads version {VERSION}: "
+            "deploy DAGs and job image of one release"
+        )
+    hyperparameters = {n: Hyperparameter(n, s) for n, s in raw["hyperparameters"].items()}
+    parts = ("image_tag", "commands", "tasks", "metrics", "models")
+    return TrainerSchema(**{p: raw[p] for p in parts}, hyperparameters=hyperparameters)
+
+
+def _is(value: Any, kind: str) -> bool:
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    kinds = {"integer": int, "number": (int, float), "string": str}
+    return isinstance(value, kinds[kind])
