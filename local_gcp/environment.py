@@ -34,6 +34,8 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
         "GOOGLE_API_USE_CLIENT_CERTIFICATE": "false",
         # aiohttp clients ignore the proxy; Storage is reached in plain HTTP as well.
         "STORAGE_EMULATOR_HOST": endpoints.http_url,
+        # gcsfs: else it asks the plain port in TLS what kind each bucket is, for 60 s a time.
+        "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
         "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": json.dumps(connection),
         "GCS_ROOT": str(home.buckets),
         "LOCAL_GCP_URL": endpoints.http_url,
