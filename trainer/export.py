@@ -14,10 +14,11 @@ The manifest is Vertex AI's image import CSV, one image a line, without a header
   training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
 
 Examples:
-  python -m trainer.export --source gs://b/flowers/manifest.csv \\
-      --output gs://b/flowers/datasets/3f2a/ --fingerprint 3f2a --image_size 128
-  ... --image_size 8 --channels 1 --encoding png --shards 4        small grey drawings, lossless
-  ... --runner DataflowRunner --project P --region R --temp_location gs://b/tmp/     on Dataflow
+  python -m trainer.export --source gs://bucket/flowers/manifest.csv \\
+      --output gs://bucket/flowers/datasets/3f2a/ --fingerprint 3f2a --image_size 128
+  ... --image_size 8 --channels 1 --encoding png --shards 4     small grey drawings, lossless
+  ... --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp/
+                                                                on Dataflow
 
 Other flags are Beam's pipeline options
 (https://cloud.google.com/dataflow/docs/reference/pipeline-options). Without --runner the export

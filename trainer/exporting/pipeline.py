@@ -35,6 +35,8 @@ _READERS = 16
 _LOCAL_RUNNER = "FnApiRunner"
 _RUNNERS_TO_REPLACE = (None, "DirectRunner", "SwitchingDirectRunner")
 
+_DATAFLOW_RUNNER = "DataflowRunner"
+
 _HEADER = "header"
 
 
@@ -144,7 +146,7 @@ def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> boo
     build(pipeline, settings, beam_flags, sha256)
     try:
         result = pipeline.run()
-        if standard.runner == "DataflowRunner":
+        if standard.runner == _DATAFLOW_RUNNER:
             # A flex template's launcher must not wait: who started the template watches the job.
             return False
         result.wait_until_finish()
@@ -157,8 +159,13 @@ def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> boo
 
 
 def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
-    """Names of the flags that Beam does not know either (it would only log a warning)."""
+    """Names of the flags that Beam does not know either (it would only log a warning).
+
+    None on Dataflow: its launcher adds flags of its own, and has checked ours by the template.
+    """
     options = PipelineOptions(list(beam_flags))
+    if options.view_as(StandardOptions).runner == _DATAFLOW_RUNNER:
+        return []
     known = options.get_all_options()
     return sorted(set(options.get_all_options(retain_unknown_options=True)) - set(known))
 

@@ -1,0 +1,119 @@
+"""dataset.json is written last and only over a usable dataset; rejected.jsonl always."""
+
+import json
+
+import pytest
+
+from trainer.dataset_description import COLUMN_RULE, DatasetDescription, Feature, Shard, Split
+from trainer.exporting import ExportError
+from trainer.exporting.commit import commit
+from trainer.exporting.manifest import Manifest, Rejection
+from trainer.exporting.plan import Plan
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.shards import ShardResult
+
+PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
+GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}
+
+
+def settings(max_rejected=0.1):
+    return ExportSettings(
+        source="gs://bkt/manifest.csv",
+        output="gs://bkt/datasets/3f2a/",
+        fingerprint="3f2a",
+        image=Feature("image", "image", "uint8", "png", (8, 8, 1)),
+        shards=1,
+        max_rejected=max_rejected,
+        fractions=(80, 10, 10),
+    )
+
+
+def rejection(line, label="dog"):
+    return Rejection(line, f"gs://bkt/{line}.png", label, "there is no such object")
+
+
+def result(split, class_counts, rejected=(), index=0, count=1):
+    shard = Shard(f"{split}-{index:05d}-of-{count:05d}.tfrecord", sum(class_counts.values()), 100)
+    return ShardResult(split, shard, class_counts, tuple(rejected))
+
+
+def results(**changed):
+    return [result(split, counts) for split, counts in (GOOD | changed).items()]
+
+
+def run(shard_results, lines=13, rejected=(), **changed):
+    manifest = Manifest((), tuple(rejected), lines, names_splits=True, sha256="00")
+    files = {}
+    try:
+        commit(settings(**changed), manifest, PLAN, shard_results, files.__setitem__)
+    except ExportError as error:
+        return files, str(error)
+    return files, None
+
+
+def test_the_description_adds_up_what_the_shards_report():
+    halves = [result("train", {0: 1}, index=1, count=2), result("train", {0: 2, 1: 5}, count=2)]
+    files, refused = run([*halves, *results()[1:]])
+    assert refused is None
+    assert list(files) == ["rejected.jsonl", "dataset.json"]  # in this order
+    description = DatasetDescription.from_json(files["dataset.json"].decode())
+    assert description.counts["train"].examples == 8
+    assert description.counts["train"].classes == {"cat": 3, "dog": 5}
+    assert [shard.name for shard in description.files["train"]] == [
+        "train-00000-of-00002.tfrecord",
+        "train-00001-of-00002.tfrecord",
+    ]
+    assert description.source == {"manifest": "gs://bkt/manifest.csv", "sha256": "00", "lines": 13}
+    assert description.bytes == 400
+    assert description.warnings == ()
+
+
+def test_the_order_in_which_shards_finish_does_not_matter():
+    assert run(results()) == run(results()[::-1])
+
+
+def test_rejections_of_manifest_and_shards_are_written_in_the_order_of_lines():
+    shard_results = [*results()[:2], result("test", GOOD["test"], [rejection(9), rejection(3)])]
+    files, refused = run(shard_results, lines=40, rejected=[rejection(5)])
+    assert refused is None
+    written = [json.loads(line) for line in files["rejected.jsonl"].decode().splitlines()]
+    assert [entry["line"] for entry in written] == [3, 5, 9]
+    assert json.loads(files["dataset.json"])["rejected"] == 3
+
+
+def test_too_many_rejections_fail_with_the_first_reasons_and_commit_nothing():
+    rejected = [rejection(line) for line in range(1, 8)]
+    files, refused = run(results(), lines=20, rejected=rejected)
+    assert "dataset.json" not in files
+    assert len(files["rejected.jsonl"].decode().splitlines()) == 7
+    assert "7 of 20 manifest lines are rejected (35.0%, allowed are 10.0%)" in refused
+    assert "line 1 gs://bkt/1.png: there is no such object" in refused
+    assert "line 6" not in refused
+    assert "and 2 more, all in rejected.jsonl" in refused
+
+
+@pytest.mark.parametrize(("rejections", "committed"), [(2, True), (3, False)])
+def test_the_allowed_share_itself_is_allowed(rejections, committed):
+    rejected = [rejection(line) for line in range(1, rejections + 1)]
+    files, _ = run(results(), lines=20, rejected=rejected)
+    assert ("dataset.json" in files) == committed
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"test": {}}, "every image of the test split was rejected; the first is line 1"),
+        ({"train": {0: 4}}, "every train image was rejected of 1 classes ('dog'); the first is"),
+    ],
+)
+def test_a_dataset_that_lost_a_class_or_split_is_not_committed(changed, message):
+    files, refused = run(results(**changed), rejected=[rejection(1)])
+    assert message in refused
+    assert list(files) == ["rejected.jsonl"]
+
+
+def test_a_class_that_is_missing_in_test_is_a_warning():
+    files, refused = run(results(test={0: 4}))
+    assert refused is None
+    (warning,) = json.loads(files["dataset.json"])["warnings"]
+    assert "1 of 2 classes have no example in the test split ('dog')" in warning

@@ -1,0 +1,170 @@
+"""Objects in gs://, against local_gcp's Cloud Storage: the client, the credentials, the errors.
+
+Each program runs as its own process, because Google's clients read their environment once.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from trainer import dataset_description
+from trainer.exporting.objects import Objects
+
+ROOT = Path(__file__).parents[3]
+LOCAL_GCP = ROOT / ".venv/local_gcp/bin/python"
+
+
+@pytest.fixture(scope="module")
+def gcp(tmp_path_factory):
+    """The environment that leads clients to a local_gcp with one bucket, `data`."""
+    if not LOCAL_GCP.exists():
+        pytest.skip("needs the local_gcp environment: make setup")
+    home = tmp_path_factory.mktemp("gcp")
+
+    def local_gcp(*arguments):
+        command = [LOCAL_GCP, "-m", "local_gcp", "--home", home, *arguments]
+        return subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout
+
+    local_gcp("up")
+    try:
+        (home / "buckets/data").mkdir(parents=True)
+        yield os.environ | json.loads(local_gcp("env", "--json"))
+    finally:
+        local_gcp("down")
+
+
+def python(gcp, program, *arguments):
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=gcp,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+def test_what_is_written_is_read_and_lies_in_the_bucket(gcp):
+    program = """
+from trainer.exporting.objects import Objects
+objects = Objects()
+objects.write("gs://data/new/a b é.bin", b"first")
+objects.write("gs://data/new/a b é.bin", bytes(range(256)) * 100_000)  # as large as a shard
+assert objects.read("gs://data/new/a b é.bin") == bytes(range(256)) * 100_000
+"""
+    python(gcp, program)
+    written = Path(gcp["GCS_ROOT"], "data/new/a b é.bin").read_bytes()
+    assert written == bytes(range(256)) * 100_000
+
+
+def test_what_is_not_there_is_named(gcp):
+    program = """
+from trainer.exporting import ExportError
+from trainer.exporting.objects import Objects
+objects = Objects()
+for call in (
+    lambda: objects.read("gs://data/nothing"),
+    lambda: objects.read("gs://no-bucket/nothing"),
+    lambda: objects.write("gs://no-bucket/a", b""),
+    lambda: objects.require_bucket("gs://no-bucket/a"),
+    lambda: objects.require_bucket("gs://data/nothing"),
+):
+    try:
+        call()
+        print("done")
+    except (FileNotFoundError, ExportError) as error:
+        print(type(error).__name__, error)
+"""
+    assert python(gcp, program).splitlines() == [
+        "FileNotFoundError gs://data/nothing",
+        "FileNotFoundError gs://no-bucket/nothing",
+        "ExportError bucket gs://no-bucket does not exist (asked for by gs://no-bucket/a); "
+        "create it or correct its name",
+        "ExportError bucket gs://no-bucket does not exist (asked for by gs://no-bucket/a); "
+        "create it or correct its name",
+        "done",
+    ]
+
+
+@pytest.fixture
+def manifest(gcp):
+    """Address of a manifest of 100 images in gs://data."""
+    folder = Path(gcp["GCS_ROOT"], "data/digits")
+    folder.mkdir(exist_ok=True)
+    lines = []
+    for number in range(100):
+        pixels = np.full((4, 4), number, np.uint8)
+        (folder / f"{number}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
+        lines.append(f"gs://data/digits/{number}.png,{number % 2}\n")
+    (folder / "manifest.csv").write_text("".join(lines))
+    return "gs://data/digits/manifest.csv"
+
+
+def export(gcp, source, output):
+    flags = {"source": source, "output": output, "fingerprint": "f", "image_size": 4, "shards": 2}
+    return subprocess.run(
+        [sys.executable, "-m", "trainer.export", *(f"--{k}={v}" for k, v in flags.items())],
+        env=gcp,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_export_from_bucket_to_bucket(gcp, manifest, monkeypatch):
+    ended = export(gcp, manifest, "gs://data/digits/datasets/f/")
+    assert ended.returncode == 0, ended.stderr
+    monkeypatch.setenv("GCS_ROOT", gcp["GCS_ROOT"])
+    description = dataset_description.load("gs://data/digits/datasets/f/")
+    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
+    assert description.source["manifest"] == manifest
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "message"),
+    [
+        ("gs://no-bucket/manifest.csv", "gs://data/x/", "bucket gs://no-bucket does not exist"),
+        ("gs://data/none.csv", "gs://data/x/", "there is no manifest at gs://data/none.csv"),
+        (None, "gs://no-bucket/x/", "bucket gs://no-bucket does not exist"),
+    ],
+)
+def test_missing_buckets_and_manifests_are_refused(gcp, manifest, source, output, message):
+    ended = export(gcp, source or manifest, output)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("export refused: ")
+    assert message in ended.stderr
+    assert not Path(gcp["GCS_ROOT"], "data/x").exists()
+
+
+def test_a_missing_bucket_of_images_is_refused_before_anything_is_written(gcp, manifest):
+    listed = Path(gcp["GCS_ROOT"], "data/digits/elsewhere.csv")
+    lines = Path(gcp["GCS_ROOT"], "data/digits/manifest.csv").read_text()
+    listed.write_text(lines.replace("gs://data/digits/7", "gs://gone/digits/7"))
+    ended = export(gcp, "gs://data/digits/elsewhere.csv", "gs://data/x/")
+    assert ended.returncode == 1
+    assert "bucket gs://gone does not exist" in ended.stderr
+    assert not Path(gcp["GCS_ROOT"], "data/x").exists()
+
+
+def test_paths_are_files(tmp_path):
+    objects = Objects()
+    objects.require_bucket(str(tmp_path))
+    objects.write(f"{tmp_path}/new/a", b"content")
+    assert objects.read(f"{tmp_path}/new/a") == b"content"
+    for missing in (f"{tmp_path}/b", f"{tmp_path}/new", f"{tmp_path}/new/a/b"):
+        with pytest.raises(FileNotFoundError):
+            objects.read(missing)
+
+
+def test_an_address_of_another_service_is_refused():
+    with pytest.raises(ValueError, match="expected gs://"):
+        Objects().read("s3://bucket/a")

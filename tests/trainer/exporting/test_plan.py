@@ -1,0 +1,145 @@
+"""Classes, splits and shards follow from the set of lines, and from nothing else."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.dataset_description import SPLITS, Feature
+from trainer.exporting import ExportError
+from trainer.exporting.manifest import parse
+from trainer.exporting.plan import make_plan, natural_order
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.splits import buckets
+
+
+def settings(shards=4, fractions=(80, 10, 10)):
+    return ExportSettings(
+        source="gs://bkt/manifest.csv",
+        output="gs://bkt/datasets/3f2a/",
+        fingerprint="3f2a",
+        image=Feature("image", "image", "uint8", "png", (8, 8, 1)),
+        shards=shards,
+        max_rejected=0.0,
+        fractions=fractions,
+    )
+
+
+def plan_of(lines, **changed):
+    return make_plan(parse("\n".join(lines).encode(), "gs://bkt/manifest.csv"), settings(**changed))
+
+
+def lines_of(count, classes=3):
+    return [f"gs://bkt/images/{i}.png,class {i % classes}" for i in range(count)]
+
+
+def marked_lines(train, validation, test):
+    uses = ["training"] * train + ["validation"] * validation + ["test"] * test
+    return [f"{use},gs://bkt/{i}.png,{'ab'[i % 2]}" for i, use in enumerate(uses)]
+
+
+@given(st.integers(100, 400), st.integers(1, 60), st.randoms())
+def test_shards_are_near_equal_and_hold_every_line_once(count, shards, random):
+    lines = lines_of(count)
+    plan = plan_of(lines, shards=shards)
+    keys = [row.key for work in plan.work for row in work.rows]
+    assert sorted(keys) == sorted(f"images/{i}.png" for i in range(count))
+    for split in SPLITS:
+        sizes = [len(work.rows) for work in plan.work if work.split == split]
+        assert max(sizes) - min(sizes) <= 1
+        assert min(sizes) >= 1
+    assert len([work for work in plan.work if work.split == "train"]) == shards
+
+    random.shuffle(lines)
+    shuffled = plan_of(lines, shards=shards)
+    assert [keys_of(work) for work in shuffled.work] == [keys_of(work) for work in plan.work]
+
+
+def keys_of(work):
+    return work.name, work.labels, [row.key for row in work.rows]
+
+
+def test_every_example_is_in_the_split_of_its_key():
+    plan = plan_of(lines_of(1000), fractions=(70, 20, 10))
+    for work in plan.work:
+        start, end = plan.split.ranges[work.split]
+        assert all(start <= bucket < end for bucket in buckets(row.key for row in work.rows))
+
+
+def test_a_split_that_the_manifest_names_is_kept():
+    plan = plan_of(marked_lines(10, 4, 6), shards=2)
+    assert plan.split.rule == "column ML_USE"
+    assert not plan.split.ranges
+    assert [(work.name, len(work.rows)) for work in plan.work] == [
+        ("train-00000-of-00002.tfrecord", 5),
+        ("train-00001-of-00002.tfrecord", 5),
+        ("validation-00000-of-00001.tfrecord", 4),
+        ("test-00000-of-00001.tfrecord", 6),
+    ]
+    assert {row.split for work in plan.work for row in work.rows if work.split == "test"} == {
+        "test"
+    }
+
+
+def test_smaller_splits_get_shards_in_proportion():
+    names = Counter(work.split for work in plan_of(lines_of(2000), shards=40).work)
+    assert names["train"] == 40
+    assert 3 <= names["validation"] <= 7
+    assert 3 <= names["test"] <= 7
+
+
+def test_classes_are_in_natural_order():
+    lines = [
+        f"gs://bkt/{label}/{i}.png,{label}"
+        for label in ("10", "9", "b2", "a", "b10")
+        for i in range(50)
+    ]
+    plan = plan_of(lines)
+    assert plan.classes == ("9", "10", "a", "b2", "b10")
+    for work in plan.work:
+        assert [plan.classes[label] for label in work.labels] == [row.label for row in work.rows]
+
+
+@given(st.lists(st.text(st.sampled_from("019abé"))), st.randoms())
+def test_the_order_of_classes_is_total(names, random):
+    in_order = sorted(names, key=natural_order)
+    random.shuffle(names)
+    assert sorted(names, key=natural_order) == in_order
+
+
+def test_shards_hold_a_mixture_of_classes():
+    sorted_by_class = sorted(lines_of(600), key=lambda line: line.rpartition(",")[2])
+    for work in plan_of(sorted_by_class, shards=4).work:
+        assert len(set(work.labels)) == 3
+
+
+def test_positions_count_all_shards():
+    work = plan_of(lines_of(200), shards=3).work
+    assert [w.position for w in work] == [f"{i + 1} of {len(work)}" for i in range(len(work))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "changed", "message"),
+    [
+        (lines_of(100, classes=1), {}, "only one class, 'class 0', on all 100 usable lines"),
+        (
+            ["gs://bkt/1,a", "gs://bkt/1,b"],
+            {},
+            "no usable line among 2; the first is line 1: contradic",
+        ),
+        (lines_of(100), {"shards": 99}, "--shards 99 is more than the "),
+        (lines_of(3), {}, "split has no example ({'train':"),
+        (marked_lines(4, 0, 2), {}, "the validation split has no example"),
+        (marked_lines(0, 2, 2), {}, "mark some lines as training"),
+        (
+            [*marked_lines(4, 2, 2), "test,gs://bkt/x.png,only in test"],
+            {},
+            "no example in the train split for 1 of 3 classes: 'only in test'",
+        ),
+    ],
+)
+def test_a_plan_that_leads_nowhere_is_refused(lines, changed, message):
+    with pytest.raises(ExportError) as refused:
+        plan_of(lines, **{"shards": 1} | changed)
+    assert message in str(refused.value)

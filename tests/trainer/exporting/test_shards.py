@@ -1,0 +1,124 @@
+"""One piece of work becomes one file that TensorFlow reads, in the order of the work."""
+
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from trainer.dataset_description import Feature
+from trainer.exporting.manifest import Row
+from trainer.exporting.plan import Work
+from trainer.exporting.shards import write_shard
+
+FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))
+NAME = "train-00000-of-00001.tfrecord"
+
+
+def png(value):
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((4, 4), value, np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def work_of(count):
+    rows = [Row(i + 1, f"gs://bkt/{i}.png", f"{i}.png", "ab"[i % 2], None) for i in range(count)]
+    return Work(NAME, "train", "1 of 1", tuple(rows), tuple(i % 2 for i in range(count)))
+
+
+def run(work, read, files, threads=4):
+    with ThreadPoolExecutor(threads) as pool:
+        return write_shard(work, FEATURE, read, files.__setitem__, pool)
+
+
+def parse(path, content):
+    path.write_bytes(content)
+    specification = {
+        "key": tf.io.FixedLenFeature([], tf.string),
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    for record in tf.data.TFRecordDataset(str(path)):
+        example = tf.io.parse_single_example(record, specification)
+        pixels = tf.io.decode_image(example["image"]).numpy()
+        yield example["key"].numpy().decode(), pixels[0, 0, 0], example["label"].numpy()
+
+
+def test_images_keys_and_labels_stay_together_and_in_order(tmp_path):
+    files = {}
+    objects = {f"gs://bkt/{i}.png": png(i) for i in range(50)}
+    result = run(work_of(50), objects.__getitem__, files)
+    assert list(files) == [NAME]
+    assert list(parse(tmp_path / NAME, files[NAME])) == [(f"{i}.png", i, i % 2) for i in range(50)]
+    assert result.class_counts == {0: 25, 1: 25}
+    assert (result.shard.name, result.shard.examples) == (NAME, 50)
+    assert result.shard.bytes == len(files[NAME])
+    assert not result.rejected
+
+
+def test_unusable_images_are_rejected_and_the_others_stay(tmp_path):
+    objects = {"gs://bkt/0.png": png(7), "gs://bkt/1.png": b"torn", "gs://bkt/3.png": png(9)}
+
+    def read(uri):
+        if uri not in objects:
+            raise FileNotFoundError(uri)
+        return objects[uri]
+
+    files = {}
+    result = run(work_of(4), read, files)
+    assert list(parse(tmp_path / NAME, files[NAME])) == [("0.png", 7, 0), ("3.png", 9, 1)]
+    assert [(r.line, r.label) for r in result.rejected] == [(2, "b"), (3, "a")]
+    assert "not an image" in result.rejected[0].reason
+    assert result.rejected[1].reason == "there is no such object"
+    assert result.class_counts == {0: 1, 1: 1}
+
+
+def test_a_failing_network_is_not_a_missing_image():
+    def read(uri):
+        raise ConnectionError("network down")
+
+    files = {}
+    with pytest.raises(ConnectionError):
+        run(work_of(4), read, files)
+    assert not files
+
+
+def test_running_the_work_again_writes_the_same_bytes():
+    objects = {f"gs://bkt/{i}.png": png(i) for i in range(20)}
+    once, again = {}, {}
+    run(work_of(20), objects.__getitem__, once, threads=8)
+    run(work_of(20), objects.__getitem__, again, threads=1)
+    assert once == again
+
+
+def test_no_more_reads_at_once_than_the_pool_has_threads():
+    running, most, lock = 0, 0, threading.Lock()
+    together = threading.Barrier(3, timeout=20)
+
+    def read(uri):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        together.wait()  # passes only if three reads do run at the same time
+        with lock:
+            running -= 1
+        return png(0)
+
+    run(work_of(12), read, {}, threads=3)
+    assert most == 3
+
+
+def test_a_line_tells_of_each_shard(capsys):
+    run(work_of(2), lambda uri: png(0), {})
+    assert f"shard 1 of 1: wrote {NAME}, 2 examples, 0 rejected" in capsys.readouterr().out
+
+
+def test_work_whose_images_are_all_rejected_is_an_empty_file():
+    files = {}
+    result = run(work_of(2), lambda uri: b"", files)
+    assert files == {NAME: b""}
+    assert (result.shard.examples, result.class_counts, len(result.rejected)) == (0, {}, 2)

@@ -1,0 +1,276 @@
+"""From a folder of images and a manifest to a dataset that TensorFlow reads; and every refusal.
+
+These run the whole program with Beam's local runner, on paths instead of gs:// addresses.
+"""
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer import dataset_description, export
+from trainer.dataset_description import SPLITS
+from trainer.exporting import ExportError, pipeline
+from trainer.exporting.flags import parse_flags
+from trainer.exporting.splits import buckets
+
+CLASSES = ("9", "10", "été")
+IMAGES = 150
+
+
+def write_image(path, number):
+    """A 4x4 grey image that tells its number: two pixels hold it, the others are noise."""
+    pixels = np.random.default_rng(number).integers(0, 256, (4, 4), dtype=np.uint8)
+    pixels[0, :2] = divmod(number, 256)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A manifest of IMAGES images of three classes; image i is of class i modulo 3."""
+    for number in range(IMAGES):
+        write_image(tmp_path / f"images/{number:03d}.png", number)
+    write_manifest(tmp_path, manifest_lines())
+    return tmp_path
+
+
+def manifest_lines():
+    return [f"images/{number:03d}.png,{CLASSES[number % 3]}" for number in range(IMAGES)]
+
+
+def write_manifest(folder, lines):
+    (folder / "manifest.csv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def arguments(folder, *others, output="dataset", **changed):
+    flags = {
+        "source": folder / "manifest.csv",
+        "output": folder / output,
+        "fingerprint": "3f2a",
+        "image_size": 4,
+        "channels": 1,
+        "encoding": "png",
+        "shards": 3,
+    }
+    return [*(f"--{name}={value}" for name, value in (flags | changed).items()), *others]
+
+
+def run(folder, *others, **changed):
+    return export.main(arguments(folder, *others, **changed))
+
+
+def read_split(directory, split):
+    """(key, number that the image tells, label) of each example."""
+    description = dataset_description.load(str(directory))
+    specification = {
+        "key": tf.io.FixedLenFeature([], tf.string),
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    for record in tf.data.TFRecordDataset(description.uris(str(directory), split)):
+        example = tf.io.parse_single_example(record, specification)
+        pixels = tf.io.decode_png(example["image"]).numpy()
+        assert pixels.shape == description.features[0].shape
+        high, low = pixels[0, :2, 0].tolist()
+        yield example["key"].numpy().decode(), 256 * high + low, example["label"].numpy().item()
+
+
+def shards(directory):
+    return {path.name: path.read_bytes() for path in directory.glob("*.tfrecord")}
+
+
+def test_every_image_arrives_with_its_key_and_label_in_the_split_of_its_key(folder, capsys):
+    assert run(folder) == 0
+    description = dataset_description.load(str(folder / "dataset"))
+    assert description.classes == CLASSES  # in natural order
+    assert description.fingerprint == "3f2a"
+    assert description.rejected == 0
+    seen = []
+    for split in SPLITS:
+        examples = list(read_split(folder / "dataset", split))
+        assert len(examples) == description.examples(split) > 0
+        start, end = description.split.ranges[split]
+        for key, number, label in examples:
+            assert key == f"images/{number:03d}.png"
+            assert label == number % 3
+            assert start <= buckets([key]).item() < end
+        seen += [number for _, number, _ in examples]
+        by_class = [sum(label == index for *_, label in examples) for index in range(3)]
+        assert list(description.counts[split].classes.values()) == by_class
+    assert sorted(seen) == list(range(IMAGES))
+    output = capsys.readouterr().out
+    assert "shard 1 of 5: wrote train-00000-of-00003.tfrecord" in output
+    assert f"committed {folder / 'dataset' / 'dataset.json'}" in output
+
+
+def test_files_are_as_the_description_says(folder):
+    run(folder)
+    written = shards(folder / "dataset")
+    description = dataset_description.load(str(folder / "dataset"))
+    described = {s.name: s.bytes for split in SPLITS for s in description.files[split]}
+    assert described == {name: len(content) for name, content in written.items()}
+    sizes = [shard.examples for shard in description.files["train"]]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_same_images_give_the_same_bytes_in_any_order_of_the_manifest(folder):
+    run(folder, output="once")
+    run(folder, output="again")
+    lines = manifest_lines()
+    random.Random(0).shuffle(lines)
+    write_manifest(folder, lines)
+    run(folder, output="shuffled")
+    assert shards(folder / "once") == shards(folder / "again") == shards(folder / "shuffled")
+    once, again = ((folder / name / "dataset.json").read_bytes() for name in ("once", "again"))
+    assert once == again
+
+
+def test_the_bytes_are_as_ever(folder):
+    # A new version of a library may change them; then every dataset changes under its fingerprint.
+    run(folder)
+    content = b"".join(content for _, content in sorted(shards(folder / "dataset").items()))
+    assert hashlib.sha256(content).hexdigest() == (
+        "2952d8710f251e5f4329113231e5f48b006e2086cdcf5c2e0a34a656b4a56d1d"
+    )
+
+
+def test_a_committed_dataset_is_not_exported_again(folder, capsys):
+    run(folder)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "dataset").iterdir()}
+    (folder / "manifest.csv").unlink()
+    capsys.readouterr()
+    assert run(folder) == 0
+    assert "dataset 3f2a is already in" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in (folder / "dataset").iterdir()} == before
+
+
+def test_a_folder_holds_one_fingerprint(folder, capsys):
+    run(folder)
+    assert run(folder, fingerprint="other") == 1
+    assert "describes dataset 3f2a, not other" in capsys.readouterr().err
+
+
+def test_a_broken_description_is_reported_not_overwritten(folder, capsys):
+    (folder / "dataset").mkdir()
+    (folder / "dataset/dataset.json").write_text("{")
+    assert run(folder) == 1
+    assert "is not a dataset description" in capsys.readouterr().err
+
+
+def test_an_export_that_was_killed_before_the_commit_is_done_anew(folder):
+    run(folder)
+    complete = shards(folder / "dataset")
+    (folder / "dataset/dataset.json").unlink()
+    (folder / "dataset/train-00001-of-00003.tfrecord").write_bytes(b"half a fi")
+    (folder / "dataset/test-00000-of-00001.tfrecord").unlink()
+    assert run(folder) == 0
+    assert shards(folder / "dataset") == complete
+
+
+def test_a_few_unusable_lines_are_rejected_and_the_rest_is_committed(folder):
+    (folder / "images/000.png").write_bytes(b"torn")
+    (folder / "images/001.png").unlink()
+    lines = manifest_lines()
+    lines[2] = "images/002.png,"
+    write_manifest(folder, [*lines, lines[3]])
+    assert run(folder) == 0
+    rejected = (folder / "dataset/rejected.jsonl").read_text(encoding="utf-8").splitlines()
+    reasons = {entry["line"]: entry["reason"] for entry in map(json.loads, rejected)}
+    assert list(reasons) == [1, 2, 3, 151]
+    assert "not an image" in reasons[1]
+    assert reasons[2] == "there is no such object"
+    assert reasons[3] == "no label"
+    assert reasons[151] == "same key as line 4"
+    assert dataset_description.load(str(folder / "dataset")).rejected == 4
+    numbers = {n for split in SPLITS for _, n, _ in read_split(folder / "dataset", split)}
+    assert numbers == set(range(3, IMAGES))
+
+
+def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothing(folder, capsys):
+    for number in range(0, IMAGES, 3):
+        (folder / f"images/{number:03d}.png").write_bytes(b"torn")
+    assert run(folder) == 1
+    error = capsys.readouterr().err
+    assert "50 of 150 manifest lines are rejected (33.3%, allowed are 5.0%)" in error
+    assert "images/000.png: not an image" in error
+    assert "and 45 more, all in rejected.jsonl" in error
+    assert "Traceback" not in error
+    assert not (folder / "dataset/dataset.json").exists()
+    assert len((folder / "dataset/rejected.jsonl").read_text().splitlines()) == 50
+
+
+def test_a_class_without_one_readable_image_fails_whatever_share_is_allowed(folder, capsys):
+    for number in range(0, IMAGES, 3):
+        (folder / f"images/{number:03d}.png").write_bytes(b"torn")
+    assert run(folder, max_rejected=0.5) == 1
+    assert "every train image was rejected of 1 classes ('9')" in capsys.readouterr().err
+    assert not (folder / "dataset/dataset.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "the manifest is empty"),
+        (["images/000.png", "images/001.png"], "the label column is missing"),
+        (["file,label", *manifest_lines()], "line 1 looks like a header"),
+        ([f"images/{i:03d}.png,cat" for i in range(IMAGES)], "only one class, 'cat'"),
+        ([*manifest_lines(), "/etc/passwd.png,9"], "1 of 151 lines name no image"),
+        (["test,images/000.png,9", *manifest_lines()[1:]], "ML_USE stands on 1 of 150 lines"),
+        ([f"dev,{line}" for line in manifest_lines()], "unknown ML_USE on 150 lines"),
+        ([f"training,{line}" for line in manifest_lines()], "validation split has no example"),
+        (manifest_lines() + ["images/000.png,"] * 20, "20 of 170 manifest lines are rejected"),
+    ],
+)
+def test_a_bad_manifest_is_refused_before_anything_is_written(folder, capsys, lines, message):
+    write_manifest(folder, lines)
+    assert run(folder) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("export refused: ")
+    assert message in error
+    assert not (folder / "dataset").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "others", "message"),
+    [
+        ({"source": "nowhere.csv"}, [], "there is no manifest at nowhere.csv"),
+        ({"shards": 1000}, [], "--shards 1000 is more than the "),
+        ({}, ["--job_naem=x"], "neither this program nor Beam knows --job_naem"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    folder, capsys, changed, others, message
+):
+    assert run(folder, *others, **changed) == 1
+    assert message in capsys.readouterr().err
+    assert not (folder / "dataset").exists()
+
+
+def test_a_manifest_that_changes_while_the_export_begins_is_noticed(folder):
+    settings, _ = parse_flags(arguments(folder), "")
+    with pytest.raises(ExportError, match="changed while the export began"):
+        pipeline.run(settings, [], sha256="of another manifest")
+
+
+def test_direct_runner_does_not_download_prism_and_workers_do_not_load_tensorflow(folder):
+    program = (
+        "import logging, sys; logging.basicConfig(level=logging.INFO)\n"
+        "from trainer import export\n"
+        "assert export.main(sys.argv[1:]) == 0\n"
+        "assert 'tensorflow' not in sys.modules, 'tensorflow was imported'"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments(folder, "--runner=DirectRunner")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "prism" not in ended.stderr.lower()
