@@ -1,0 +1,78 @@
+"""What a flex template's launcher would start, and how it is made to run here.
+
+On Google Cloud the image's launcher runs the program in $FLEX_TEMPLATE_PYTHON_PY_FILE with the
+launch's parameters as flags, beside `--runner=DataflowRunner` and the job's coordinates; the
+program hands the pipeline to the service, which runs it on workers. Here the same program gets
+Beam's local runner, and the job is this one process.
+"""
+
+from __future__ import annotations
+
+from google.cloud import dataflow_v1beta3 as api
+
+from local_gcp.images import Image, ImageError, find_image
+from local_gcp.vertex.run import Pool, Program, Spec
+from local_gcp.wire import invalid_argument
+
+PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
+"""Variable of a Python flex template's image: the file with the pipeline."""
+
+# By name: the default runner would try to download Prism.
+_LOCAL_RUNNER = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
+
+_PLAYED = {
+    "temp_location",
+    "staging_location",
+    "additional_user_labels",
+    "additional_pipeline_options",
+}
+"""Fields of the runtime environment that mean something here; the others size and place workers."""
+
+
+def run_spec(
+    template: api.ContainerSpec, launch: api.LaunchFlexTemplateParameter, project: str, region: str
+) -> Spec:
+    """What the runner shall run for a launch. INVALID_ARGUMENT when nothing plays the image."""
+    image = _image(template.image)
+    environment = launch.environment
+    options = [
+        *_LOCAL_RUNNER,
+        f"--project={project}",
+        f"--region={region}",
+        f"--job_name={launch.job_name}",
+    ]
+    for name in ("temp_location", "staging_location"):
+        if value := getattr(environment, name):
+            options.append(f"--{name}={value}")
+    flags = [f"--{name}={value}" for name, value in launch.parameters.items()]
+    argv = [
+        "python",
+        image.env[PROGRAM],
+        *flags,
+        *options,
+        *environment.additional_pipeline_options,
+    ]
+    program = Program(argv, image.environment(), image.workdir)
+    return Spec([Pool(program)], disable_retries=True, cluster=False, notes=_notes(image, launch))
+
+
+def _image(uri: str) -> Image:
+    field = "launch_parameter.container_spec.image"
+    try:
+        image = find_image(uri)
+    except ImageError as error:
+        raise invalid_argument(field, str(error)) from None
+    if PROGRAM not in image.env:
+        raise invalid_argument(
+            field, f"images.yaml gives no {PROGRAM} in the env of {image.image}, which plays {uri}."
+        )
+    return image
+
+
+def _notes(image: Image, launch: api.LaunchFlexTemplateParameter) -> list[str]:
+    fields = [field.name for field, _ in type(launch).pb(launch).environment.ListFields()]
+    ignored = [name for name in fields if name not in _PLAYED]
+    notes = [f"the template's image is played by {image.bin}, its workers by Beam's local runner"]
+    if ignored:
+        notes.append(f"without a meaning here: {', '.join(ignored)}")
+    return notes

@@ -1,0 +1,280 @@
+"""Dataflow's jobs: launched from flex templates, looked at, cancelled.
+
+One object for both protocols: its methods are those of the gRPC services, and REST calls them too.
+A job that its program fails is failed at once, as on Dataflow; a process that is killed from
+outside is started again, as a lost worker's work is done again there.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.cloud import dataflow_v1beta3 as api
+from google.protobuf import timestamp_pb2
+
+from local_gcp import names
+from local_gcp.dataflow.command import run_spec
+from local_gcp.dataflow.template import check_parameters, read_spec
+from local_gcp.state import State
+from local_gcp.vertex.run import Run
+from local_gcp.vertex.runner import Runner
+from local_gcp.wire import (
+    RpcError,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    not_played,
+)
+
+_STATES = {
+    "queued": api.JobState.JOB_STATE_QUEUED,
+    "pending": api.JobState.JOB_STATE_PENDING,
+    "running": api.JobState.JOB_STATE_RUNNING,
+    "cancelling": api.JobState.JOB_STATE_CANCELLING,
+    "succeeded": api.JobState.JOB_STATE_DONE,
+    "failed": api.JobState.JOB_STATE_FAILED,
+    "cancelled": api.JobState.JOB_STATE_CANCELLED,
+}
+_IMPORTANCE = [
+    api.JobMessageImportance.JOB_MESSAGE_IMPORTANCE_UNKNOWN,
+    api.JobMessageImportance.JOB_MESSAGE_DEBUG,
+    api.JobMessageImportance.JOB_MESSAGE_DETAILED,
+    api.JobMessageImportance.JOB_MESSAGE_BASIC,
+    api.JobMessageImportance.JOB_MESSAGE_WARNING,
+    api.JobMessageImportance.JOB_MESSAGE_ERROR,
+]
+"""From low to high; the numbers of the enum are in another order."""
+_DEFAULT_REGION = "us-central1"
+_JOB_NAME = re.compile(r"[a-z]([-a-z0-9]{0,1022}[a-z0-9])?")
+_PAGE = 100
+_KEPT_LABELS = 64
+
+
+class Jobs:
+    """See the module. `buckets`: the folder that plays Cloud Storage."""
+
+    def __init__(self, state: State, runner: Runner, buckets: Path, project: str):
+        self._state, self._runner = state, runner
+        self._buckets, self._project = buckets, project
+        self._jobs = state.table("dataflowJobs", api.Job)
+
+    def launch_flex_template(
+        self, request: api.LaunchFlexTemplateRequest, _context: Any = None
+    ) -> api.LaunchFlexTemplateResponse:
+        """FlexTemplatesService.LaunchFlexTemplate."""
+        region = self._region(request)
+        launch = request.launch_parameter
+        self._check(launch)
+        template = read_spec(launch, self._buckets)
+        check_parameters(template, launch.parameters)
+        spec = run_spec(template, launch, self._project, region)
+        if request.validate_only:
+            return api.LaunchFlexTemplateResponse()
+        now = time.time()
+        job = api.Job(
+            id=_new_id(now),
+            project_id=self._project,
+            name=launch.job_name,
+            type_=api.JobType.JOB_TYPE_BATCH,
+            location=region,
+            create_time=_timestamp(now),
+            labels=dict(launch.environment.additional_user_labels),
+        )
+        with self._state.transaction():
+            self._check_name(job)
+            self._jobs.put(f"{region}/{job.id}", job)
+            self._runner.submit(job.id, spec)
+        return api.LaunchFlexTemplateResponse(job=self._complete(job))
+
+    def get_job(self, request: api.GetJobRequest, _context: Any = None) -> api.Job:
+        """JobsV1Beta3.GetJob."""
+        return self._complete(self._job(request))
+
+    def list_jobs(self, request: api.ListJobsRequest, _context: Any = None) -> api.ListJobsResponse:
+        """JobsV1Beta3.ListJobs: the newest first; `filter`, `name` and paging are honoured."""
+        return self._list(request, f"{self._region(request)}/")
+
+    def aggregated_list_jobs(
+        self, request: api.ListJobsRequest, _context: Any = None
+    ) -> api.ListJobsResponse:
+        """JobsV1Beta3.AggregatedListJobs: those of all regions."""
+        self._region(request)
+        return self._list(request, "")
+
+    def update_job(self, request: api.UpdateJobRequest, _context: Any = None) -> api.Job:
+        """JobsV1Beta3.UpdateJob: requests a state; cancelling is what a batch job can be asked."""
+        job = self._job(request)
+        run = self._run(job)
+        wanted = api.JobState(request.job.requested_state)
+        if run.final:
+            state = _STATES[run.state].name
+            raise failed_precondition(f"Job {job.id} has ended ({state}) and cannot be changed.")
+        if wanted is api.JobState.JOB_STATE_DRAINED:
+            raise failed_precondition(
+                f"Job {job.id} is a batch job; only streaming jobs can be drained. Cancel it."
+            )
+        if wanted is not api.JobState.JOB_STATE_CANCELLED:
+            raise invalid_argument(
+                "job.requested_state", f"{wanted.name} cannot be requested of a batch job."
+            )
+        with self._state.transaction():
+            job.requested_state = wanted
+            self._jobs.put(f"{job.location}/{job.id}", job)
+            self._runner.cancel(job.id)
+        return self._complete(job)
+
+    def list_job_messages(
+        self, request: api.ListJobMessagesRequest, _context: Any = None
+    ) -> api.ListJobMessagesResponse:
+        """MessagesV1Beta3.ListJobMessages; an error carries the last lines of the log."""
+        least = _IMPORTANCE.index(request.minimum_importance)
+        messages = [
+            message
+            for message in self._messages(self._job(request))
+            if _IMPORTANCE.index(message.message_importance) >= least
+            and (not request.start_time or message.time >= request.start_time)
+            and (not request.end_time or message.time < request.end_time)
+        ]
+        found, token = _page(messages, request)
+        return api.ListJobMessagesResponse(job_messages=found, next_page_token=token)
+
+    def get_job_metrics(
+        self, request: api.GetJobMetricsRequest, _context: Any = None
+    ) -> api.JobMetrics:
+        """MetricsV1Beta3.GetJobMetrics: none, since the local runner tells none."""
+        self._job(request)
+        return api.JobMetrics(metric_time=_timestamp(time.time()))
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The jobs' part of `python -m local_gcp status --json`."""
+        entries = []
+        for _, job in self._jobs.list():
+            run = self._run(job)
+            entries.append(
+                {
+                    "name": f"projects/{self._project}/locations/{job.location}/jobs/{job.id}",
+                    "display_name": job.name,
+                    "kind": "dataflow",
+                    "state": _STATES[run.state].name,
+                    "labels": dict(job.labels),
+                    "create_time": job.create_time.rfc3339(),
+                    "error": run.error["message"] if run.error else None,
+                    "cores": run.spec.cores,
+                    "replicas": self._runner.replicas(run),
+                }
+            )
+        return entries
+
+    def _check(self, launch: api.LaunchFlexTemplateParameter) -> None:
+        if not _JOB_NAME.fullmatch(launch.job_name):
+            raise invalid_argument(
+                "launch_parameter.job_name",
+                f"{launch.job_name!r} is no job name: it has to match {_JOB_NAME.pattern}.",
+            )
+        if launch.update or launch.transform_name_mappings:
+            raise not_played("updates of running jobs", "launch_parameter.update has to be unset.")
+        if launch.launch_options:
+            raise not_played("launch_parameter.launch_options")
+        if len(launch.environment.additional_user_labels) > _KEPT_LABELS:
+            raise invalid_argument(
+                "launch_parameter.environment.additional_user_labels",
+                f"More than {_KEPT_LABELS} labels.",
+            )
+
+    def _check_name(self, job: api.Job) -> None:
+        for _, other in self._jobs.list(prefix=f"{job.location}/"):
+            if other.name == job.name and not self._run(other).final:
+                raise RpcError(
+                    grpc.StatusCode.ALREADY_EXISTS,
+                    f"There is already an active job named {job.name}. If you want to submit a "
+                    f"second job, try again by setting a different name. (It is {other.id}.)",
+                )
+
+    def _region(self, request: Any) -> str:
+        region = request.location or _DEFAULT_REGION
+        names.location(f"projects/{request.project_id}/locations/{region}", "project_id")
+        return region
+
+    def _job(self, request: Any) -> api.Job:
+        region = self._region(request)
+        job = self._jobs.get(f"{region}/{request.job_id}")
+        if job is None:
+            raise not_found(f"Job {request.job_id} in {region}")
+        return job
+
+    def _run(self, job: api.Job) -> Run:
+        run = self._runner.get(job.id)
+        if run is None:
+            raise KeyError(f"Dataflow job {job.id} has no run")
+        return run
+
+    def _complete(self, job: api.Job) -> api.Job:
+        run = self._run(job)
+        job.current_state = _STATES[run.state]
+        job.current_state_time = _timestamp(run.ended or run.updated)
+        job.start_time = _timestamp(run.started or run.created)
+        return job
+
+    def _list(self, request: api.ListJobsRequest, prefix: str) -> api.ListJobsResponse:
+        kinds = api.ListJobsRequest.Filter
+        wanted: Callable[[Run], bool] = {
+            kinds.TERMINATED: lambda run: run.final,
+            kinds.ACTIVE: lambda run: not run.final,
+        }.get(request.filter, lambda run: True)
+        jobs = [
+            job
+            for _, job in self._jobs.list(prefix=prefix, newest_first=True)
+            if (not request.name or job.name == request.name) and wanted(self._run(job))
+        ]
+        found, token = _page(jobs, request)
+        jobs = [self._complete(job) for job in found]
+        return api.ListJobsResponse(jobs=jobs, next_page_token=token)
+
+    def _messages(self, job: api.Job) -> list[api.JobMessage]:
+        run = self._run(job)
+        basic, error = _IMPORTANCE[3], _IMPORTANCE[5]
+        told = [(run.created, basic, f"Job {job.id} was accepted and waits for a core.")]
+        if run.started:
+            told.append((run.started, basic, "The template's program was started."))
+        if run.error:
+            text = f"Workflow failed. Causes: {run.error['message']}"
+            told.append((run.ended or run.updated, error, text))
+        elif run.ended:
+            told.append((run.ended, basic, f"The job is {_STATES[run.state].name}."))
+        return [
+            api.JobMessage(
+                id=f"{job.id}-{number}",
+                time=_timestamp(moment),
+                message_importance=importance,
+                message_text=text,
+            )
+            for number, (moment, importance, text) in enumerate(told)
+        ]
+
+
+def _page(items: list[Any], request: Any) -> tuple[list[Any], str]:
+    """The asked page of `items`, and the token of the next one."""
+    try:
+        start = int(request.page_token or 0)
+    except ValueError:
+        raise invalid_argument("page_token", f"{request.page_token!r} is none of ours.") from None
+    end = start + (request.page_size or _PAGE)
+    return items[start:end], str(end) if end < len(items) else ""
+
+
+def _new_id(now: float) -> str:
+    """Dataflow's form: 2025-01-31_12_00_00-1234567890123456789."""
+    moment = time.strftime("%Y-%m-%d_%H_%M_%S", time.gmtime(now))
+    return f"{moment}-{secrets.randbelow(9 * 10**18) + 10**18}"
+
+
+def _timestamp(seconds: float) -> timestamp_pb2.Timestamp:
+    message = timestamp_pb2.Timestamp()
+    message.FromMicroseconds(round(seconds * 1e6))
+    return message

@@ -1,0 +1,119 @@
+"""Flex templates: the container spec in Cloud Storage, and the parameters that it allows.
+
+A spec is what `gcloud dataflow flex-template build` writes: JSON with `image`, `sdkInfo` and
+`metadata`, whose `parameters` list what a launch may set, what it must, and with which patterns.
+https://cloud.google.com/dataflow/docs/guides/templates/configuring-flex-templates
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from google.cloud import dataflow_v1beta3 as api
+from google.protobuf import json_format
+
+from local_gcp.wire import RpcError, invalid_argument, not_played
+
+_RUNTIME = {
+    *api.FlexTemplateRuntimeEnvironment.meta.fields,
+    "max_num_workers",
+    "worker_machine_type",
+}
+"""Options of every Beam pipeline on Dataflow: allowed though a template does not list them."""
+
+
+def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.ContainerSpec:
+    """The template of `launch`: inline, or at its gs:// path (`buckets` plays Cloud Storage).
+
+    Raises RpcError when there is none, when it cannot be read, or when it cannot be played.
+    """
+    field = "launch_parameter.container_spec_gcs_path"
+    if "container_spec" in launch:
+        spec = launch.container_spec
+    else:
+        match = re.fullmatch(r"gs://([^/]+)/(.+)", launch.container_spec_gcs_path)
+        if not match:
+            raise invalid_argument(
+                field, f"{launch.container_spec_gcs_path!r} is not gs://BUCKET/OBJECT."
+            )
+        spec = _parse(buckets.joinpath(*match.groups()), launch.container_spec_gcs_path)
+    if not spec.image:
+        raise invalid_argument(field, "The template names no image.")
+    if spec.sdk_info.language != api.SDKInfo.Language.PYTHON:
+        language = api.SDKInfo.Language(spec.sdk_info.language).name
+        raise not_played(f"flex templates in {language}", "sdkInfo.language must be PYTHON.")
+    if spec.metadata.streaming:
+        raise not_played("streaming templates", "metadata.streaming must be false.")
+    return spec
+
+
+def _parse(path: Path, uri: str) -> api.ContainerSpec:
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        message = f"Unable to open template file: {uri}. There is no such object."
+        raise invalid_argument("launch_parameter.container_spec_gcs_path", message) from None
+    try:
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise ValueError("expected a JSON object")
+        spec = api.ContainerSpec()
+        # Newer tools write fields that this client library does not know yet.
+        json_format.ParseDict(content, api.ContainerSpec.pb(spec), ignore_unknown_fields=True)
+    except (ValueError, json_format.ParseError) as error:
+        message = f"Invalid template file {uri}: {error}"
+        raise invalid_argument("launch_parameter.container_spec_gcs_path", message) from None
+    return spec
+
+
+def check_parameters(spec: api.ContainerSpec, parameters: Mapping[str, str]) -> None:
+    """Refuse a launch whose parameters break the template's rules, naming all that do.
+
+    Required ones must be there, values must match every pattern in full, and nothing may be there
+    that is neither listed nor an option of every pipeline. Without a list everything is allowed.
+    """
+    listed = {parameter.name: parameter for parameter in spec.metadata.parameters}
+    if not listed:
+        return
+    violations = [
+        (name, "Missing required parameter")
+        for name, parameter in listed.items()
+        if not parameter.is_optional and name not in parameters
+    ]
+    for name, value in parameters.items():
+        if name in listed:
+            violations += [(name, text) for text in _violations(listed[name], value)]
+        elif _snake_case(name) not in _RUNTIME:
+            violations.append((name, "Unrecognized parameter"))
+    if violations:
+        raise InvalidParametersError(violations)
+
+
+class InvalidParametersError(RpcError):
+    """Dataflow's answer to parameters that break the template's rules."""
+
+    def __init__(self, violations: list[tuple[str, str]]):
+        lines = "".join(f"\n{name}: {text}" for name, text in violations)
+        error = invalid_argument("", f"The template parameters are invalid. Details: {lines}")
+        super().__init__(error.code, error.message.removeprefix(": "))
+
+
+def _violations(parameter: api.ParameterMetadata, value: str) -> list[str]:
+    found = []
+    for regex in parameter.regexes:
+        try:
+            if not re.fullmatch(regex, value):
+                found.append(f"Value {value!r} does not match regex {regex!r}")
+        except re.error as error:
+            found.append(f"The template's regex {regex!r} is not valid: {error}")
+    options = [option.value for option in parameter.enum_options]
+    if options and value not in options:
+        found.append(f"Value {value!r} is none of {', '.join(options)}")
+    return found
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
