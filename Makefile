@@ -53,7 +53,7 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	done
 
 bench: setup ## Measure speed and memory (benchmarks/)
-	@for script in benchmarks/*.py; do $(call BIN,trainer)/python $$script || exit 1; done
+	@for script in benchmarks/*.py; do PYTHONPATH=. $(call BIN,trainer)/python $$script || exit 1; done
 
 .venv/tools/.ready: tools.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }
