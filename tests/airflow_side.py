@@ -1,0 +1,118 @@
+"""What tests of the Airflow side stand on: an Airflow of their own, and a real local_gcp.
+
+A conftest imports this module before anything of Airflow is imported (Airflow reads its settings
+once), and takes the fixtures from it. Nothing of a developer's own Airflow is read or written.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The folder for DAG files stays empty: a test says itself which DAG it runs.
+_home = tempfile.TemporaryDirectory(prefix="trellis-airflow-")
+Path(_home.name, "dags").mkdir()
+os.environ |= {
+    "AIRFLOW_HOME": _home.name,
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+}
+
+
+@dataclass(frozen=True)
+class Google:
+    """A running local_gcp."""
+
+    home: Path
+
+    def jobs(self, kind: str | None = None) -> list[dict]:
+        """The jobs it knows, oldest first, all or of one kind."""
+        jobs = json.loads(_local_gcp(self.home, "status", "--json"))["jobs"]
+        return [job for job in jobs if kind in (None, job["kind"])]
+
+    @property
+    def buckets(self) -> Path:
+        return self.home / "buckets"
+
+
+@pytest.fixture(scope="session")
+def airflow_database() -> None:
+    """Airflow's database, empty, in the test's own home."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.utils.db import initdb
+
+    initdb()
+    DagBundlesManager().sync_bundles_to_db()
+
+
+@pytest.fixture(scope="session")
+def google_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Google]:
+    home = tmp_path_factory.mktemp("local_gcp")
+    images = home / "test_images.yaml"
+    images.write_text((ROOT / "tests/plugins/images.yaml").read_text().replace("ROOT", str(ROOT)))
+    os.environ["LOCAL_GCP_IMAGES"] = str(images)
+    _local_gcp(home, "up")
+    environment = json.loads(_local_gcp(home, "env", "--json"))
+    # For the whole session: gRPC reads its certificates once, when it is first used.
+    os.environ |= environment
+    yield Google(home)
+    _local_gcp(home, "down")
+    for name in (*environment, "LOCAL_GCP_IMAGES"):
+        del os.environ[name]
+
+
+@pytest.fixture
+def google(google_session: Google, airflow_database: None) -> Google:
+    """Google Cloud, as far as local_gcp plays it, and an Airflow whose connections lead there."""
+    return google_session
+
+
+def run_dag(dag: Any, **conf: Any) -> Any:
+    """Run a DAG to its end in this process, deferred waits and retries included: the DagRun."""
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+
+    bag = DagBag(os.devnull, collect_dags=False)
+    bag.bag_dag(dag)
+    sync_bag_to_db(bag, "dags-folder", None)
+    return dag.test(run_conf=conf)
+
+
+def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
+    """Clear all tasks of a run, as a person does in the UI, and run them again: their states."""
+    from airflow.models.taskinstance import clear_task_instances
+    from airflow.sdk.definitions.dag import _run_task
+    from airflow.utils.session import create_session
+    from airflow.utils.state import TaskInstanceState
+
+    with create_session() as session:
+        tasks = session.merge(run).get_task_instances(session=session)
+        clear_task_instances(tasks, session)
+        for ti in tasks:
+            # What the scheduler does with a task whose time has come.
+            ti.try_number += 1
+            ti.state = TaskInstanceState.SCHEDULED
+        session.commit()
+        for ti in tasks:
+            _run_task(ti=ti, task=dag.get_task(ti.task_id), run_triggerer=True)
+        return {ti.task_id: ti.state for ti in tasks}
+
+
+def _local_gcp(home: Path, *arguments: str) -> str:
+    python = ROOT / ".venv/local_gcp/bin/python"
+    done = subprocess.run(
+        [python, "-m", "local_gcp", "--home", home, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,232 @@
+"""The operators against a JobService that runs jobs for real."""
+
+import asyncio
+import datetime
+import threading
+import time
+
+import pytest
+from airflow.sdk import DAG
+
+from tests.airflow_side import clear_and_run, run_dag
+from vertex import triggers
+from vertex.identity import label_value
+from vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
+from vertex.triggers import VertexJobTrigger
+
+PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
+
+
+def pool(script):
+    return {
+        "machine_spec": {"machine_type": "n1-standard-4"},
+        "replica_count": 1,
+        "container_spec": {"image_uri": "example.com/test/sh:1", "args": [script]},
+    }
+
+
+def custom_job(script):
+    return {"display_name": "a job", "job_spec": {"worker_pool_specs": [pool(script)]}}
+
+
+@pytest.fixture
+def a_dag(request):
+    """Makes a DAG of one custom job; its name is the test's, so that no two share a job."""
+
+    def make(script, **arguments):
+        retries = {"retries": 2, "retry_delay": datetime.timedelta(0)}
+        with DAG(request.node.name.replace("[", "-").strip("]"), default_args=retries) as dag:
+            CustomJobOperator(task_id="job", custom_job=custom_job(script), **PLACE, **arguments)
+        return dag
+
+    return make
+
+
+@pytest.fixture
+def jobs_of(google):
+    """The jobs that a DAG's tasks made."""
+
+    def find(dag):
+        label = label_value(dag.dag_id)
+        return [job for job in google.jobs() if job["labels"].get("airflow-dag") == label]
+
+    return find
+
+
+def task_instance(run):
+    (ti,) = run.get_task_instances()
+    return ti
+
+
+def test_a_job_runs_and_the_task_succeeds(google, a_dag, jobs_of):
+    dag = a_dag("echo hello")
+    run = run_dag(dag)
+    (job,) = jobs_of(dag)
+    assert (run.state, job["state"]) == ("success", "JOB_STATE_SUCCEEDED")
+    assert job["labels"]["airflow-task"] == "job"
+    returned = task_instance(run).xcom_pull(task_ids="job")
+    assert returned["name"] == job["name"]
+
+
+def test_a_worker_that_dies_after_the_create_leaves_a_job_to_be_adopted(
+    google, a_dag, jobs_of, monkeypatch
+):
+    attempts = []
+
+    class DiesFirst(VertexJobTrigger):
+        def __init__(self, **arguments):
+            attempts.append(arguments["name"])
+            if len(attempts) == 1:
+                raise OSError("the worker is lost")
+            super().__init__(**arguments)
+
+    monkeypatch.setattr("vertex.operators.VertexJobTrigger", DiesFirst)
+    dag = a_dag("sleep 1")
+    run = run_dag(dag)
+    assert run.state == "success"
+    assert task_instance(run).try_number == 2
+    assert len(jobs_of(dag)) == 1
+    assert attempts[0] == attempts[1]
+
+
+def test_a_cleared_task_adopts_the_job_that_succeeded(google, a_dag, jobs_of):
+    dag = a_dag("echo hello")
+    run = run_dag(dag)
+    assert clear_and_run(dag, run) == {"job": "success"}
+    assert len(jobs_of(dag)) == 1
+
+
+def test_another_generation_is_another_job(google, a_dag, jobs_of):
+    run = run_dag(a_dag("echo hello"))
+    second = a_dag("echo hello", generation=2)
+    assert clear_and_run(second, run) == {"job": "success"}
+    assert len(jobs_of(second)) == 2
+
+
+def test_a_program_that_fails_is_not_run_again_until_the_task_is_cleared(google, a_dag, jobs_of):
+    dag = a_dag("echo the reason; exit 3")
+    run = run_dag(dag)
+    assert run.state == "failed"
+    assert task_instance(run).try_number == 1
+    assert len(jobs_of(dag)) == 1
+    assert "non-zero status of 3" in jobs_of(dag)[0]["error"]
+
+    assert clear_and_run(dag, run) == {"job": "failed"}
+    assert len(jobs_of(dag)) == 2
+
+
+def test_a_job_that_someone_cancels_is_not_started_again(google, a_dag, jobs_of):
+    dag = a_dag("sleep 60")
+
+    def cancel_when_it_runs():
+        while not (jobs := jobs_of(dag)) or jobs[0]["state"] != "JOB_STATE_RUNNING":
+            time.sleep(0.1)
+        asyncio.run(trigger_of(jobs[0]).on_kill())
+
+    someone = threading.Thread(target=cancel_when_it_runs)
+    someone.start()
+    run = run_dag(dag)
+    someone.join()
+    assert run.state == "failed"
+    assert task_instance(run).try_number == 1
+    (job,) = jobs_of(dag)
+    assert job["state"] == "JOB_STATE_CANCELLED"
+
+
+def trigger_of(job, **arguments):
+    defaults = {"region": PLACE["region"], "poll_interval": 0.1, "kind": "custom_job"}
+    return VertexJobTrigger(name=job["name"], **{**defaults, **arguments})
+
+
+def fire(trigger):
+    async def first():
+        async for event in trigger.run():
+            return event.payload
+
+    return asyncio.run(asyncio.wait_for(first(), timeout=20))
+
+
+def test_a_killed_task_cancels_its_job(google, a_dag, jobs_of):
+    """What the supervisor of a running task does on SIGTERM; deferred, the trigger does it."""
+    dag = a_dag("sleep 60")
+    operator = dag.get_task("job")
+
+    class Context:
+        dag_id, run_id, task_id, map_index, max_tries = dag.dag_id, "run", "job", -1, 0
+
+        @staticmethod
+        def xcom_push(key, value):
+            raise OSError("killed here: after the create, before the deferral")
+
+    with pytest.raises(OSError, match="killed"):
+        operator.execute({"ti": Context})
+    operator.on_kill()
+    (job,) = jobs_of(dag)
+    assert fire(trigger_of(job)) == {"name": job["name"], "state": "JOB_STATE_CANCELLED"}
+
+
+def test_a_poll_that_fails_is_repeated(google, a_dag, jobs_of, monkeypatch):
+    dag = a_dag("echo hello")
+    run_dag(dag)
+    real = triggers.CustomJobAsyncHook
+    failures = iter([ConnectionError("no route"), TimeoutError("slow")])
+
+    class Flaky(real):
+        async def get_job_service_client(self, region=None):
+            for failure in failures:
+                raise failure
+            return await super().get_job_service_client(region)
+
+    monkeypatch.setattr(triggers, "CustomJobAsyncHook", Flaky)
+    (job,) = jobs_of(dag)
+    assert fire(trigger_of(job))["state"] == "JOB_STATE_SUCCEEDED"
+
+
+def test_a_job_that_is_gone_ends_the_wait(google):
+    gone = {"name": "projects/local-gcp/locations/us-central1/customJobs/1"}
+    assert fire(trigger_of(gone))["state"] is None
+
+
+def test_a_trigger_survives_its_way_through_the_database():
+    trigger = trigger_of({"name": "n"}, gcp_conn_id="c")
+    path, arguments = trigger.serialize()
+    assert path == "vertex.triggers.VertexJobTrigger"
+    assert VertexJobTrigger(**arguments).serialize() == (path, arguments)
+
+
+TRIAL = """
+for argument; do case $argument in --x=*) x=${argument#--x=};; esac; done
+echo "{\\"trial\\": \\"$CLOUD_ML_TRIAL_ID\\", \\"global_step\\": 1, \\"score\\": $x, \
+\\"timestamp\\": 0}" >> $CLOUD_ML_HP_METRIC_FILE
+"""
+
+
+def test_a_tuning_job_returns_its_trials(google):
+    with DAG("a_tuning_dag", render_template_as_native_obj=True) as dag:
+        HyperparameterTuningJobOperator(
+            task_id="tune",
+            hyperparameter_tuning_job={
+                "display_name": "a search",
+                "max_trial_count": "{{ 1 + 2 }}",
+                "parallel_trial_count": 1,
+                "study_spec": {
+                    "metrics": [{"metric_id": "score", "goal": "MAXIMIZE"}],
+                    "parameters": [
+                        {"parameter_id": "x", "discrete_value_spec": {"values": [1, 2, 3]}}
+                    ],
+                    "algorithm": "GRID_SEARCH",
+                },
+                "trial_job_spec": {
+                    "worker_pool_specs": [pool(TRIAL)],
+                    "scheduling": {"strategy": "SPOT"},
+                },
+            },
+            **PLACE,
+        )
+    run = run_dag(dag)
+    assert run.state == "success"
+    trials = task_instance(run).xcom_pull(task_ids="tune")["trials"]
+    assert [t["id"] for t in trials] == ["1", "2", "3"]
+    assert all(t["state"] == "SUCCEEDED" for t in trials)
+    assert {t["parameters"]["x"] for t in trials} == {1.0, 2.0, 3.0}
+    assert all(t["final"]["metrics"]["score"] == t["parameters"]["x"] for t in trials)

@@ -1,0 +1,135 @@
+"""Faults that no stand-in for Google can be asked for: refusals, lost answers, odd pasts."""
+
+import datetime
+import logging
+
+import pytest
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import CustomJob, JobState
+from google.rpc import code_pb2, error_details_pb2
+
+from vertex import submission
+from vertex.identity import KEY_LABEL, ROUND_LABEL
+from vertex.jobs import CUSTOM
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.submission import find_or_create
+
+LOG = logging.getLogger(__name__)
+
+
+class Jobs:
+    """A JobService that holds jobs in a list, and fails as it is told."""
+
+    kind = CUSTOM
+
+    def __init__(self, *past, faults=(), created_though_failed=False):
+        self.jobs = list(past)
+        self.faults = list(faults)
+        self.created_though_failed = created_though_failed
+
+    def with_label(self, key, value):
+        return [job for job in self.jobs if job.labels[key] == value]
+
+    def create(self, message):
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is None or self.created_though_failed:
+            message = CustomJob(message)
+            message.name = f"projects/1/locations/r/customJobs/{len(self.jobs) + 1}"
+            message.state = JobState.JOB_STATE_QUEUED
+            message.create_time = datetime.datetime.now(datetime.UTC)
+            self.jobs.insert(0, message)
+        if fault is not None:
+            raise fault
+        return message
+
+
+def past(state, round_="0", code=0, message="", name="projects/1/locations/r/customJobs/old"):
+    return CustomJob(
+        name=name,
+        state=JobState[f"JOB_STATE_{state}"],
+        labels={KEY_LABEL: "k", ROUND_LABEL: round_},
+        error={"code": code, "message": message},
+        create_time=datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC),
+    )
+
+
+def submit(jobs, round_="0"):
+    return find_or_create(jobs, CustomJob(labels={KEY_LABEL: "k", ROUND_LABEL: round_}), LOG)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(submission, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(submission, "LONGEST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(submission, "PATIENCE_SECONDS", 0.3)
+
+
+def quota_refusal():
+    violation = error_details_pb2.QuotaFailure.Violation(
+        subject="aiplatform.googleapis.com/custom_model_training_cpus"
+    )
+    return exceptions.ResourceExhausted(
+        "Quota exceeded.", details=[error_details_pb2.QuotaFailure(violations=[violation])]
+    )
+
+
+@pytest.mark.parametrize("state", ["QUEUED", "PENDING", "RUNNING", "PAUSED", "SUCCEEDED"])
+def test_a_job_that_runs_or_succeeded_is_adopted(state):
+    jobs = Jobs(past(state))
+    assert submit(jobs).name.endswith("/old")
+    assert len(jobs.jobs) == 1
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "CANCELLING", "EXPIRED"])
+def test_a_job_that_was_ended_is_replaced(state):
+    jobs = Jobs(past(state))
+    assert submit(jobs).name.endswith("/2")
+
+
+def test_a_job_that_google_lost_is_replaced():
+    jobs = Jobs(past("FAILED", code=code_pb2.INTERNAL, message="Internal error"))
+    assert submit(jobs).name.endswith("/2")
+
+
+def test_a_job_that_failed_by_itself_is_not_repeated_by_a_retry():
+    jobs = Jobs(past("FAILED", code=code_pb2.INVALID_ARGUMENT, message="exit 1"))
+    with pytest.raises(VertexJobFailedForGood, match="exit 1"):
+        submit(jobs)
+    assert len(jobs.jobs) == 1
+
+
+def test_a_job_that_failed_by_itself_is_replaced_when_a_person_clears_the_task():
+    jobs = Jobs(past("FAILED", code=code_pb2.INVALID_ARGUMENT, message="exit 1"))
+    assert submit(jobs, round_="4").name.endswith("/2")
+
+
+def test_success_comes_before_a_job_that_runs():
+    jobs = Jobs(past("RUNNING", name="a/b/c/d/e/running"), past("SUCCEEDED"))
+    assert submit(jobs).name.endswith("/old")
+
+
+def test_a_refused_submission_is_repeated():
+    jobs = Jobs(faults=[quota_refusal(), quota_refusal()])
+    assert submit(jobs).name.endswith("/1")
+
+
+def test_an_exhausted_quota_is_named():
+    jobs = Jobs(faults=[quota_refusal()] * 1000)
+    with pytest.raises(VertexJobFailed, match="custom_model_training_cpus"):
+        submit(jobs)
+    assert jobs.jobs == []
+
+
+@pytest.mark.parametrize(
+    "lost", [exceptions.ServiceUnavailable("reset"), exceptions.DeadlineExceeded("late")]
+)
+def test_a_create_whose_answer_got_lost_is_found_again(lost):
+    jobs = Jobs(faults=[lost], created_though_failed=True)
+    assert submit(jobs).name.endswith("/1")
+    assert len(jobs.jobs) == 1
+
+
+def test_what_patience_does_not_change_fails_at_once():
+    jobs = Jobs(faults=[exceptions.PermissionDenied("no")])
+    with pytest.raises(exceptions.PermissionDenied):
+        submit(jobs)
