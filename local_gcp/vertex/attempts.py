@@ -17,6 +17,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -150,13 +151,20 @@ class Attempt:
                     os.kill(pid, number)
 
     def _sweep(self) -> None:
-        left = []
+        """Kill every process that carries this attempt's mark, and wait until they are dead."""
+        deadline = time.monotonic() + 5
+        while self._kill_marked() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _kill_marked(self) -> int:
+        found = 0
         for process in psutil.process_iter():
+            # A dead process that init has not reaped yet has no environment any more.
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(MARK) == str(self.folder):
                     process.kill()
-                    left.append(process)
-        psutil.wait_procs(left, timeout=5)
+                    found += 1
+        return found
 
     def _path(self, name: str) -> Path:
         return self.folder / name

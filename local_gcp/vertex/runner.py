@@ -79,6 +79,8 @@ class Runner:
             home, environment, self._active, self._save, preemption_rate, seed
         )
         self._thread: threading.Thread | None = None
+        self._looks = True
+        """Something changed since the loop last looked, so it must not sleep."""
         self._stopping = False
 
     def start(self) -> None:
@@ -94,7 +96,7 @@ class Runner:
             for run in self._active.values():
                 if run.replicas:
                     self._supervisor.end(run, "requeued", "local_gcp is stopped")
-            self._wake.notify_all()
+            self._look()
         if self._thread:
             self._thread.join()
 
@@ -111,7 +113,7 @@ class Runner:
                 self._save(run)
             # The loop reads it from the table, where it is not if the transaction is undone.
             self._submitted.append(run_id)
-            self._wake.notify_all()
+            self._look()
             return run
 
     def get(self, run_id: str) -> Run | None:
@@ -125,7 +127,7 @@ class Runner:
             self._take_submitted()
             if run := self._active.get(run_id):
                 self._supervisor.end(run, "cancelled", why)
-                self._wake.notify_all()
+                self._look()
             elif self._table.get(run_id) is None:
                 raise KeyError(run_id)
 
@@ -136,7 +138,7 @@ class Runner:
             if not run or not run.spec.spot or run.state != "running" or run.ending:
                 return False
             self._supervisor.preempt(run, run.replicas[-1])
-            self._wake.notify_all()
+            self._look()
             return True
 
     def forget(self, run_id: str) -> None:
@@ -176,6 +178,7 @@ class Runner:
     def _loop(self) -> None:
         while True:
             with self._wake:
+                self._looks = False
                 self._take_submitted()
                 for run in list(self._active.values()):
                     self._step(run)
@@ -191,8 +194,13 @@ class Runner:
                     except Exception:
                         log.exception("a listener of run %s failed", name)
             with self._wake:
-                if not self._changed and not self._submitted:
+                if not self._looks:
                     self._wake.wait(TICK if self._active else None)
+
+    def _look(self) -> None:
+        """Make the loop look again now. A caller holds the lock."""
+        self._looks = True
+        self._wake.notify_all()
 
     def _take_submitted(self) -> None:
         for name in self._submitted:
@@ -201,9 +209,12 @@ class Runner:
                 self._active.setdefault(name, run)
         self._submitted.clear()
 
-    def _step(self, run: Run) -> None:
+    def _step(self, run: Run, admitted: bool = False) -> None:
         try:
-            if run.state == "queued" and not run.ending:
+            if admitted:
+                self._supervisor.begin(run)
+                self._supervisor.step(run)
+            elif run.state == "queued" and not run.ending:
                 self._expire(run)
             else:
                 self._supervisor.step(run)
@@ -224,9 +235,7 @@ class Runner:
         waiting = [(run.id, run.spec.cores) for run in in_order if run.state == "queued"]
         used = sum(run.spec.cores for run in in_order if run.state != "queued")
         for name in admit(waiting, used, self.cores):
-            run = self._active[name]
-            self._supervisor.begin(run)
-            self._step(run)
+            self._step(self._active[name], admitted=True)
 
     def _save(self, run: Run) -> None:
         run.updated = time.time()

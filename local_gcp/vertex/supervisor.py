@@ -230,8 +230,16 @@ class Supervisor:
         if not run.spec.spot or not self.preemption_rate:
             return None
         for replica in run.replicas:
-            dice = random.Random(f"{self.seed}/{run.number}/{replica.name}/{replica.attempt}")
-            age = dice.expovariate(self.preemption_rate / 60)
+            age = lifetime(self.preemption_rate, self.seed, run.number, replica)
             if replica.running and now - replica.started > age:
                 return replica
         return None
+
+
+def lifetime(rate: float, seed: int, number: int, replica: Replica) -> float:
+    """Seconds until the machine of a spot replica is preempted, `rate` times a minute on average.
+
+    The same for the same seed, run number, replica and attempt: a bad day can be had again.
+    """
+    dice = random.Random(f"{seed}/{number}/{replica.name}/{replica.attempt}")
+    return dice.expovariate(rate / 60)

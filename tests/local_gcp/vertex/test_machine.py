@@ -1,0 +1,46 @@
+"""Who may start on a machine of so many cores."""
+
+import socket
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_gcp.vertex.machine import admit, free_addresses
+
+runs = st.lists(st.integers(1, 9)).map(lambda cores: [(f"r{i}", n) for i, n in enumerate(cores)])
+
+
+def test_runs_start_while_they_fit():
+    assert admit([("a", 1), ("b", 2), ("c", 1)], used=1, total=4) == ["a", "b"]
+
+
+def test_a_small_run_does_not_pass_a_large_one():
+    assert admit([("large", 4), ("small", 1)], used=1, total=4) == []
+
+
+def test_a_run_larger_than_the_machine_runs_alone():
+    assert admit([("giant", 9), ("small", 1)], used=0, total=4) == ["giant"]
+    assert admit([("giant", 9)], used=1, total=4) == []
+
+
+@given(runs, st.integers(0, 8), st.integers(1, 8))
+def test_order_is_kept_and_cores_are_not_given_twice(waiting, used, total):
+    admitted = admit(waiting, used, total)
+    assert admitted == [name for name, _ in waiting][: len(admitted)]
+    taken = sum(dict(waiting)[name] for name in admitted)
+    assert used + taken <= total or (used == 0 and len(admitted) == 1) or not admitted
+
+
+@given(runs, st.integers(1, 8))
+def test_an_idle_machine_always_starts_the_first(waiting, total):
+    assert admit(waiting, 0, total)[:1] == [name for name, _ in waiting][:1]
+
+
+def test_addresses_are_distinct_and_nobody_listens_there():
+    first = free_addresses(20, taken=[])
+    second = free_addresses(20, taken=first)
+    assert len({*first, *second}) == 40
+    for address in second:
+        host, port = address.split(":")
+        with socket.socket() as probe:
+            probe.bind((host, int(port)))
