@@ -36,6 +36,7 @@ import uvicorn
 
 from local_gcp.admin import admin_app
 from local_gcp.certificates import Pki
+from local_gcp.dataflow.service import Dataflow
 from local_gcp.environment import client_environment
 from local_gcp.gateway import Gateway
 from local_gcp.home import LOOPBACK, PROJECT, Home
@@ -56,7 +57,10 @@ KEEP_ALIVE_SECONDS = 600
 
 def services(context: Context) -> list[Service]:
     """Everything that is played, in the order in which it starts; stopped in reverse."""
-    return [Identity(context), Storage(context), Vertex(context)]
+    vertex = Vertex(context)
+    # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
+    dataflow = Dataflow(context, vertex.state, vertex.runner)
+    return [Identity(context), Storage(context), vertex, dataflow]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

@@ -9,7 +9,8 @@ from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.vertex.jobs import CustomJobs
 from local_gcp.vertex.runner import Runner
-from local_gcp.wire import Played
+from local_gcp.vertex.tuning.service import TuningJobs
+from local_gcp.wire import Played, Together
 
 _SERVICES = "google.cloud.aiplatform_v1.services"
 
@@ -28,20 +29,24 @@ class Vertex(Service):
         self.runner = Runner(context.home, self.state, context.environment)
         self.operations = Operations(self.state)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
+        self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
         self.grpc_handlers = (
-            Played(f"{_SERVICES}.job_service", self.custom_jobs),
+            Played(f"{_SERVICES}.job_service", Together(self.custom_jobs, self.tuning_jobs)),
             Played("google.longrunning.operations", self.operations),
         )
 
     def start(self) -> None:
         self.runner.start()
+        self.tuning_jobs.start()
 
     def stop(self) -> None:
+        self.tuning_jobs.stop()
         self.runner.stop()
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:
-        return self.custom_jobs.status()
+        jobs = [*self.custom_jobs.status(), *self.tuning_jobs.status()]
+        return sorted(jobs, key=lambda job: job["create_time"])
 
     def preempt(self, job: str) -> bool:
-        return self.custom_jobs.preempt(job)
+        return self.custom_jobs.preempt(job) or self.tuning_jobs.preempt(job)

@@ -47,7 +47,7 @@ def _check_parameter_ids(specs: Sequence[api.StudySpec.ParameterSpec], problems:
 def _parameter(
     spec: api.StudySpec.ParameterSpec, field: str, problems: Problems
 ) -> Parameter | None:
-    before = len(problems.found)
+    before = len(problems)
     if spec.conditional_parameter_specs:
         inner = ", ".join(c.parameter_spec.parameter_id for c in spec.conditional_parameter_specs)
         problems.add(
@@ -80,7 +80,7 @@ def _parameter(
     else:
         _check_categories(spec, field, problems)
         parameter = Categorical(spec.parameter_id, tuple(values.values))
-    return parameter if len(problems.found) == before else None
+    return parameter if len(problems) == before else None
 
 
 def _scale(spec: api.StudySpec.ParameterSpec, field: str, problems: Problems) -> Scale:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 NOT_PLAYED = "local_gcp does not play this"
 
 
-class Problems:
-    """Collects what is wrong with a request, so that one answer names all of it."""
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
+    field: str
+    message: str
+
+
+class Problems:
+    """Collects what is wrong with a request; false while there is nothing.
+
+    `prefix` goes before the paths of all fields, e.g. "hyperparameter_tuning_job.".
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self.found: list[Problem] = []
+        self._prefix = prefix
+
+    def __len__(self) -> int:
+        return len(self.found)
 
     def add(self, field: str, message: str) -> None:
         """`field` is a path in the request, e.g. `study_spec.parameters[0].parameter_id`."""
-        self.found.append(f"{len(self.found) + 1}.Field: {field}; Message: {message}")
-
-    def text(self) -> str:
-        """All of it, in the format of Vertex AI's own answers."""
-        return "List of found errors:\t" + "\t".join(self.found)
+        self.found.append(Problem(self._prefix + field, message))
 
     def check_id(self, field: str, value: str) -> None:
         """An id of a metric or parameter: there, and without white space."""
@@ -27,3 +39,11 @@ class Problems:
             self.add(field, "Required.")
         elif re.search(r"\s", value):
             self.add(field, f"{value!r} contains white space.")
+
+    def text(self) -> str:
+        """All of it, in the format of Vertex AI's own answers."""
+        entries = (
+            f"{number}.Field: {problem.field}; Message: {problem.message}"
+            for number, problem in enumerate(self.found, 1)
+        )
+        return "List of found errors:\t" + "\t".join(entries)

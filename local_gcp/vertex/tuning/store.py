@@ -36,14 +36,17 @@ class Store:
         """The job without its trials."""
         return self._jobs.get(name)
 
-    def get_with_trials(self, name: str) -> api.HyperparameterTuningJob | None:
-        """The job as the API shows it."""
-        job = self._jobs.get(name)
-        return job and self._complete(job)
+    def list(self, prefix: str = "") -> list[api.HyperparameterTuningJob]:
+        """Jobs whose name starts with `prefix`, without their trials, in order of creation."""
+        return [job for _, job in self._jobs.list(prefix)]
 
-    def list(self, newest_first: bool = False) -> list[api.HyperparameterTuningJob]:
-        """All jobs without their trials, in order of creation."""
-        return [job for _, job in self._jobs.list(newest_first=newest_first)]
+    def complete(self, job: api.HyperparameterTuningJob) -> api.HyperparameterTuningJob:
+        """The job with its trials, as the API shows it."""
+        metric = job.study_spec.metrics[0].metric_id
+        # As Vertex: in no order that a client could rely on, yet the same at each request.
+        trials = sorted(self.trials(job.name), key=lambda t: _shuffled(f"{job.name}/{t.id}"))
+        job.trials = [trial_message(trial, metric) for trial in trials]
+        return job
 
     def delete(self, name: str) -> list[str]:
         """Forget the job and all that belongs to it; returns the ids of its trials."""
@@ -67,13 +70,6 @@ class Store:
 
     def put_progress(self, name: str, progress: Progress) -> None:
         self._progress.put(name, dataclasses.asdict(progress))
-
-    def _complete(self, job: api.HyperparameterTuningJob) -> api.HyperparameterTuningJob:
-        metric = job.study_spec.metrics[0].metric_id
-        # As Vertex: in no order that a client could rely on, yet the same at each request.
-        trials = sorted(self.trials(job.name), key=lambda t: _shuffled(f"{job.name}/{t.id}"))
-        job.trials = [trial_message(trial, metric) for trial in trials]
-        return job
 
 
 def trial_message(trial: Trial, metric: str) -> api.Trial:

@@ -85,7 +85,8 @@ class House:
         )
 
     def job(self):
-        return self.store.get_with_trials(NAME)
+        job = self.store.get(NAME)
+        return job and self.store.complete(job)
 
     def trials(self):
         return sorted(self.job().trials, key=lambda trial: int(trial.id))

@@ -1,0 +1,182 @@
+"""HyperparameterTuningJobs: create, get, list, cancel, delete, as a part of JobService."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import grpc
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import empty_pb2
+
+from local_gcp import filters, names
+from local_gcp.listing import masked, page
+from local_gcp.operations import Operations
+from local_gcp.state import State
+from local_gcp.vertex import validation
+from local_gcp.vertex.jobs import JOB_FIELDS, deletion_metadata
+from local_gcp.vertex.run import Spec
+from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tuning.controller import Controller, run_id
+from local_gcp.vertex.tuning.problems import Problems
+from local_gcp.vertex.tuning.space import flags
+from local_gcp.vertex.tuning.spec import read_study
+from local_gcp.vertex.tuning.store import timestamp
+from local_gcp.vertex.tuning.trials import Trial
+from local_gcp.vertex.workload import run_spec
+from local_gcp.wire import RpcError, failed_precondition, not_found
+
+_COLLECTION = "hyperparameterTuningJobs"
+_FIELD = "hyperparameter_tuning_job"
+
+
+class TuningJobs:
+    """Part of JobService. See the module."""
+
+    def __init__(self, state: State, runner: Runner, operations: Operations):
+        self._state, self._runner, self._operations = state, runner, operations
+        self._controller = Controller(state, runner, trial_spec)
+        self._store = self._controller.store
+
+    def start(self) -> None:
+        """Go on with unfinished jobs; the runner has been started."""
+        self._controller.start()
+
+    def stop(self) -> None:
+        """Propose no more trials; the runner is stopped after this."""
+        self._controller.stop()
+
+    def create_hyperparameter_tuning_job(
+        self, request: Any, _context: Any
+    ) -> api.HyperparameterTuningJob:
+        parent, sent = names.location(request.parent), request.hyperparameter_tuning_job
+        _check(sent, names.last(parent))
+        job = api.HyperparameterTuningJob(
+            name=f"{parent}/{_COLLECTION}/{names.new_id()}",
+            display_name=sent.display_name,
+            study_spec=sent.study_spec,
+            max_trial_count=sent.max_trial_count,
+            parallel_trial_count=sent.parallel_trial_count,
+            max_failed_trial_count=sent.max_failed_trial_count,
+            trial_job_spec=sent.trial_job_spec,
+            labels=sent.labels,
+            state=api.JobState.JOB_STATE_QUEUED,
+            create_time=timestamp(time.time()),
+        )
+        job.update_time = job.create_time
+        if "encryption_spec" in sent:
+            job.encryption_spec = sent.encryption_spec
+        self._controller.submit(job)
+        return job
+
+    def get_hyperparameter_tuning_job(
+        self, request: Any, _context: Any
+    ) -> api.HyperparameterTuningJob:
+        return self._store.complete(self._get(request.name))
+
+    def list_hyperparameter_tuning_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
+        parent = names.location(request.parent)
+        matches = filters.parse_filter(request.filter, JOB_FIELDS)
+        jobs = [job for job in self._store.list(f"{parent}/{_COLLECTION}/") if matches(job)]
+        jobs, token = page(jobs, request.page_size, request.page_token)
+        return {
+            "hyperparameter_tuning_jobs": [
+                masked(self._store.complete(job), request.read_mask) for job in jobs
+            ],
+            "next_page_token": token,
+        }
+
+    def cancel_hyperparameter_tuning_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
+        job = self._get(request.name)
+        if job.end_time:
+            raise failed_precondition(
+                f'The HyperparameterTuningJob "{job.name}" is in state {job.state.name} and cannot '
+                "be canceled."
+            )
+        self._controller.cancel(job.name)
+        return empty_pb2.Empty()
+
+    def delete_hyperparameter_tuning_job(self, request: Any, _context: Any) -> Any:
+        job = self._get(request.name)
+        if not job.end_time:
+            raise failed_precondition(
+                f'The HyperparameterTuningJob "{job.name}" is in state {job.state.name} and cannot '
+                "be deleted. Cancel it and wait until it has ended."
+            )
+        self._controller.delete(job.name)
+        return self._operations.done(job.name, metadata=deletion_metadata())
+
+    def preempt(self, job: str) -> bool:
+        """Preempt a running spot trial of the job (resource name or id); False: there is none."""
+        found = [j.name for j in self._store.list() if job in (j.name, names.last(j.name))]
+        return any(self._controller.preempt(name) for name in found)
+
+    def status(self) -> list[dict[str, Any]]:
+        """The tuning jobs in the JSON of `python -m local_gcp status`, oldest first."""
+        return [self._status(job) for job in self._store.list()]
+
+    def _status(self, job: api.HyperparameterTuningJob) -> dict[str, Any]:
+        pools = job.trial_job_spec.worker_pool_specs
+        metric = job.study_spec.metrics[0].metric_id
+        return {
+            "name": job.name,
+            "display_name": job.display_name,
+            "kind": "tuning",
+            "state": job.state.name,
+            "labels": dict(job.labels),
+            "create_time": job.create_time.rfc3339(),
+            "error": job.error.message or None,
+            "cores": job.parallel_trial_count * sum(pool.replica_count for pool in pools),
+            "replicas": [],
+            "trials": [
+                self._trial_status(job.name, trial, metric)
+                for trial in self._store.trials(job.name)
+            ],
+        }
+
+    def _trial_status(self, name: str, trial: Trial, metric: str) -> dict[str, Any]:
+        run = self._runner.get(run_id(name, trial.id))
+        return {
+            "id": trial.id,
+            "state": trial.state.name,
+            "parameters": trial.parameters,
+            "metrics": {metric: [[m.step, m.value] for m in trial.measurements]},
+            "stopped_early": trial.stopped_early,
+            "infeasible_reason": trial.infeasible_reason or None,
+            "replicas": self._runner.replicas(run) if run else [],
+        }
+
+    def _get(self, name: str) -> api.HyperparameterTuningJob:
+        name = names.resource(name, _COLLECTION)
+        job = self._store.get(name)
+        if job is None:
+            raise not_found(name)
+        return job
+
+
+def _check(job: api.HyperparameterTuningJob, location: str) -> None:
+    """INVALID_ARGUMENT or UNIMPLEMENTED for what cannot run; nothing has been spent then."""
+    validation.check_display_name(job.display_name, f"{_FIELD}.display_name")
+    validation.check_labels(job.labels, f"{_FIELD}.labels")
+    problems = Problems(f"{_FIELD}.")
+    read_study("", job, problems)
+    if problems:
+        raise RpcError(grpc.StatusCode.INVALID_ARGUMENT, problems.text(), problems.found[0].field)
+    field = f"{_FIELD}.trial_job_spec"
+    validation.check_job_spec(job.trial_job_spec, field)
+    run_spec(job.trial_job_spec, "0", location, trial="1", field=field)
+
+
+def trial_spec(job: api.HyperparameterTuningJob, trial: Trial) -> Spec:
+    """What the runner shall run for a trial: the job's spec, with its hyperparameters as flags.
+
+    Every replica of every pool gets them, after the arguments of its pool.
+    """
+    spec = api.CustomJobSpec(job.trial_job_spec)
+    for pool in spec.worker_pool_specs:
+        if "container_spec" in pool:
+            pool.container_spec.args.extend(flags(trial.parameters))
+        elif "python_package_spec" in pool:
+            pool.python_package_spec.args.extend(flags(trial.parameters))
+    location = job.name.split("/")[3]
+    return run_spec(spec, names.new_id(), location, trial=trial.id, field="trial_job_spec")
