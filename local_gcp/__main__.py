@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 
@@ -39,6 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _up(home: Home, options: argparse.Namespace) -> int:
+    # Environment variables reach the server however it is started: here, in the background, or by
+    # a process supervisor that sets them itself.
+    for name in ("cores", "preemption_rate", "preemption_seed"):
+        value = getattr(options, name)
+        if value is not None:
+            os.environ[f"LOCAL_GCP_{name.upper()}"] = str(value)
     if options.foreground:
         daemon.configure_logging()
         daemon.run(home)
@@ -105,6 +112,24 @@ def _parser() -> argparse.ArgumentParser:
     up = command("up", _up, "start in the background and return when healthy; does no harm twice")
     up.add_argument(
         "--foreground", action="store_true", help="stay until SIGTERM or SIGINT, log to stderr"
+    )
+    up.add_argument(
+        "--cores",
+        type=int,
+        metavar="N",
+        help="replicas that may run at once, others wait (default: the machine's cores)",
+    )
+    up.add_argument(
+        "--preemption-rate",
+        type=float,
+        metavar="R",
+        help="preempt each replica of spot jobs R times a minute on average (default: never)",
+    )
+    up.add_argument(
+        "--preemption-seed",
+        type=int,
+        metavar="S",
+        help="with the same seed the same jobs are preempted at the same age (default: 0)",
     )
     command("down", _down, "end running jobs and the server; buckets and job records stay")
     status = command("status", _status, "show jobs, replicas and trials")

@@ -7,17 +7,43 @@ larger than the machine runs alone. So processes wait instead of slowing one ano
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from local_gcp.home import LOOPBACK
 
 
-def capacity() -> int:
+def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """The options of `python -m local_gcp up` about the machine."""
+
+    cores: int
+    """Core slots."""
+    preemption_rate: float = 0.0
+    """Preemptions of each spot replica per minute."""
+    preemption_seed: int = 0
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Machine:
+        """From LOCAL_GCP_CORES, LOCAL_GCP_PREEMPTION_RATE and LOCAL_GCP_PREEMPTION_SEED."""
+        cores = int(environment.get("LOCAL_GCP_CORES") or available_cores())
+        rate = float(environment.get("LOCAL_GCP_PREEMPTION_RATE") or 0)
+        seed = int(environment.get("LOCAL_GCP_PREEMPTION_SEED") or 0)
+        if cores < 1:
+            raise ValueError(f"LOCAL_GCP_CORES (up --cores) is {cores}; 1 is the least.")
+        if not 0 <= rate <= 600:
+            raise ValueError(
+                f"LOCAL_GCP_PREEMPTION_RATE (up --preemption-rate) is {rate}, not 0 to 600."
+            )
+        return cls(cores, rate, seed)
 
 
 def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str]:

@@ -38,7 +38,7 @@ from local_gcp.home import Home
 from local_gcp.state import State
 from local_gcp.vertex.attempts import Attempt
 from local_gcp.vertex.logs import last_lines
-from local_gcp.vertex.machine import admit, capacity
+from local_gcp.vertex.machine import Machine, admit, available_cores
 from local_gcp.vertex.run import TYPES, Replica, Run, Spec
 from local_gcp.vertex.supervisor import METRICS_FILE, Supervisor
 
@@ -51,8 +51,7 @@ TICK = 0.1
 class Runner:
     """See the module. All methods may be called from any thread.
 
-    `environment` goes to every process. `preemption_rate`: preemptions of each spot replica per
-    minute, drawn from `seed`, so that the same jobs are hit at the same age again.
+    `environment` goes to every process; the options are those of `machine.Machine`.
     """
 
     def __init__(
@@ -62,10 +61,10 @@ class Runner:
         environment: Mapping[str, str],
         cores: int | None = None,
         preemption_rate: float = 0.0,
-        seed: int = 0,
+        preemption_seed: int = 0,
     ):
         self.home, self.state = home, state
-        self.cores = cores or capacity()
+        self.machine = Machine(cores or available_cores(), preemption_rate, preemption_seed)
         self._table = state.table("runs", dict)
         self._counters = state.table("counters", dict)
         self._active: dict[str, Run] = {}
@@ -75,9 +74,7 @@ class Runner:
         # The state's own lock: a caller may hold it (a transaction) when it calls us, and we write
         # while we hold ours; two locks would meet in both orders.
         self._wake = threading.Condition(state.lock)
-        self._supervisor = Supervisor(
-            home, environment, self._active, self._save, preemption_rate, seed
-        )
+        self._supervisor = Supervisor(home, environment, self.machine, self._active, self._save)
         self._thread: threading.Thread | None = None
         self._looks = True
         """Something changed since the loop last looked, so it must not sleep."""
@@ -234,7 +231,7 @@ class Runner:
         in_order = sorted(self._active.values(), key=lambda run: run.number)
         waiting = [(run.id, run.spec.cores) for run in in_order if run.state == "queued"]
         used = sum(run.spec.cores for run in in_order if run.state != "queued")
-        for name in admit(waiting, used, self.cores):
+        for name in admit(waiting, used, self.machine.cores):
             self._step(self._active[name], admitted=True)
 
     def _save(self, run: Run) -> None:

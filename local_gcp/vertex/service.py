@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from local_gcp.operations import Operations
 from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.vertex.jobs import CustomJobs
+from local_gcp.vertex.machine import Machine
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tuning.service import TuningJobs
 from local_gcp.wire import Played, Together
@@ -26,7 +28,8 @@ class Vertex(Service):
     def __init__(self, context: Context):
         context.home.create()
         self.state = State(context.home.state)
-        self.runner = Runner(context.home, self.state, context.environment)
+        options = dataclasses.asdict(Machine.from_environment())
+        self.runner = Runner(context.home, self.state, context.environment, **options)
         self.operations = Operations(self.state)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)

@@ -20,7 +20,7 @@ from local_gcp.vertex import recovery
 from local_gcp.vertex.attempts import Attempt
 from local_gcp.vertex.cluster import cluster_environment
 from local_gcp.vertex.logs import append_line, failure_message
-from local_gcp.vertex.machine import free_addresses, thread_environment
+from local_gcp.vertex.machine import Machine, free_addresses, thread_environment
 from local_gcp.vertex.run import Ending, Replica, Run
 from local_gcp.vertex.variables import environment, expand
 
@@ -42,14 +42,12 @@ class Supervisor:
         self,
         home: Home,
         environment: Mapping[str, str],
+        machine: Machine,
         active: Mapping[str, Run],
         save: Callable[[Run], None],
-        preemption_rate: float,
-        seed: int,
     ):
-        self.home, self.environment = home, dict(environment)
+        self.home, self.environment, self.machine = home, dict(environment), machine
         self.active, self.save = active, save
-        self.preemption_rate, self.seed = preemption_rate, seed
 
     def folder(self, run: Run, replica: Replica) -> Path:
         """Where the replica's log, metrics and attempts are."""
@@ -227,10 +225,11 @@ class Supervisor:
 
     def _unlucky(self, run: Run, now: float) -> Replica | None:
         """The replica that a preemption rate takes away now."""
-        if not run.spec.spot or not self.preemption_rate:
+        rate, seed = self.machine.preemption_rate, self.machine.preemption_seed
+        if not run.spec.spot or not rate:
             return None
         for replica in run.replicas:
-            age = lifetime(self.preemption_rate, self.seed, run.number, replica)
+            age = lifetime(rate, seed, run.number, replica)
             if replica.running and now - replica.started > age:
                 return replica
         return None

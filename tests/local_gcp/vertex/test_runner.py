@@ -200,7 +200,7 @@ def test_a_job_fails_after_six_preemptions(runner, shell, final, until):
 
 
 def test_a_preemption_rate_preempts_spot_jobs_and_no_others(make_runner, shell, final):
-    runner = make_runner(preemption_rate=600, seed=7)
+    runner = make_runner(preemption_rate=600, preemption_seed=7)
     runner.submit("spot", shell("sleep 60", spot=True))
     runner.submit("standard", shell("sleep 1"))
     assert final(runner, "spot").preemptions == 7
