@@ -27,6 +27,10 @@ STOP_SECONDS = 60
 """Jobs get the time that Vertex AI gives them to end, then they are killed."""
 
 
+_CLOCK_SECONDS = 5
+"""A process's start time moves when the machine's clock is set right."""
+
+
 class DaemonError(Exception):
     """Something a person must know about the server; the message says what to do."""
 
@@ -39,7 +43,7 @@ def running(home: Home) -> psutil.Process | None:
     try:
         record = json.loads(home.pid_file.read_text())
         process = psutil.Process(record["pid"])
-        same = abs(process.create_time() - record["started"]) < 1
+        same = abs(process.create_time() - record["started"]) < _CLOCK_SECONDS
         return process if same and process.status() != psutil.STATUS_ZOMBIE else None
     except (FileNotFoundError, ValueError, KeyError, psutil.NoSuchProcess):
         return None

@@ -132,6 +132,7 @@ def _rest_server(context: Context, played: list[Service]) -> uvicorn.Server:
         lifespan="off",
         log_config=None,
         access_log=False,
+        server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=3,
     )

@@ -111,4 +111,6 @@ def new_local_gcp(tmp_path: Path) -> Iterator[Callable[[], LocalGcp]]:
 
     yield make
     for server in made:
+        if any((server.home / "jobs").glob("*")):
+            server.up()  # if it was killed: finds its jobs, so that `down` can end them
         server.down()

@@ -170,6 +170,6 @@ def _encode_token(name: str) -> str:
 
 def _decode_token(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token).decode()
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         raise ApiError(400, f"Invalid pageToken {token!r}.") from None

@@ -113,13 +113,13 @@ def _headers(found: StoredObject) -> dict[str, str]:
         "X-Goog-Storage-Class": found.fields.get("storageClass", "STANDARD"),
     }
     headers |= {header: found.fields[key] for key, header in names.items() if key in found.fields}
-    for key, value in (found.fields.get("metadata") or {}).items():
-        if key.isascii() and value.isascii():
-            headers[f"X-Goog-Meta-{key}"] = value
+    metadata = found.fields.get("metadata") or {}
+    headers |= {f"X-Goog-Meta-{key}": value for key, value in metadata.items()}
     if found.checksums:
         md5 = f",md5={found.checksums.md5}" if found.checksums.md5 else ""
         headers["X-Goog-Hash"] = f"crc32c={found.checksums.crc32c}{md5}"
-    return headers
+    # HTTP cannot carry other characters; the JSON API shows the values in full.
+    return {k: v for k, v in headers.items() if f"{k}{v}".isascii() and f"{k}{v}".isprintable()}
 
 
 async def _blocks(file: BinaryIO, first: int, last: int) -> AsyncIterator[bytes]:

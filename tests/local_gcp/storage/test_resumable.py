@@ -1,0 +1,165 @@
+"""Resumable uploads through kill -9, by the wire protocol and by Google's client."""
+
+import hashlib
+import os
+import time
+
+import pytest
+import requests
+from google.cloud import storage
+from google.cloud.storage._media.requests import ResumableUpload
+
+from local_gcp.rest import ApiError
+from local_gcp.storage.resumable import ContentRange
+
+CHUNK = 1 << 20
+
+
+@pytest.fixture
+def session(client, bucket):
+    """The address of a new upload session for the object `x`."""
+    begun = requests.post(
+        f"{client.api_endpoint}/upload/storage/v1/b/{bucket.name}/o",
+        params={"uploadType": "resumable", "name": "x", "ifGenerationMatch": "0"},
+        json={"metadata": {"k": "v"}},
+        headers={"X-Upload-Content-Type": "text/x"},
+        timeout=10,
+    )
+    assert begun.status_code == 200
+    return begun.headers["Location"]
+
+
+def send(session: str, data: bytes, content_range: str | None = None) -> requests.Response:
+    headers = {"Content-Range": content_range} if content_range else {}
+    return requests.put(session, data=data, headers=headers, timeout=10)
+
+
+def test_chunks_of_a_known_size(session, bucket):
+    answer = send(session, b"01234", "bytes 0-4/10")
+    assert (answer.status_code, answer.headers["Range"]) == (308, "bytes=0-4")
+    answer = send(session, b"56789", "bytes 5-9/10")
+    assert (answer.status_code, answer.json()["size"]) == (200, "10")
+    blob = bucket.get_blob("x")
+    assert blob.download_as_bytes() == b"0123456789"
+    assert (blob.metadata, blob.content_type) == ({"k": "v"}, "text/x")
+
+
+def test_a_size_that_is_known_at_the_end(session, bucket):
+    assert send(session, b"01234", "bytes 0-4/*").status_code == 308
+    assert send(session, b"", "bytes */5").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == b"01234"
+
+
+def test_everything_at_once(session, bucket):
+    assert send(session, b"01234").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == b"01234"
+
+
+def test_questions_about_the_state(session):
+    answer = send(session, b"", "bytes */*")
+    assert (answer.status_code, "Range" in answer.headers) == (308, False)
+    send(session, b"012", "bytes 0-2/5")
+    assert send(session, b"", "bytes */5").headers["Range"] == "bytes=0-2"
+    generation = send(session, b"34", "bytes 3-4/5").json()["generation"]
+    # The client may not have heard that it is finished; asking again changes nothing.
+    assert send(session, b"", "bytes */5").json()["generation"] == generation
+    assert send(session, b"34", "bytes 3-4/5").json()["generation"] == generation
+
+
+def test_bytes_that_are_sent_again_or_too_early(session, bucket):
+    send(session, b"0123", "bytes 0-3/10")
+    answer = send(session, b"89", "bytes 8-9/10")
+    assert (answer.status_code, answer.headers["Range"]) == (308, "bytes=0-3")
+    assert send(session, b"23456789", "bytes 2-9/10").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == b"0123456789"
+
+
+def test_cancelled_and_unknown_sessions(session, bucket):
+    assert requests.delete(session, timeout=10).status_code == 499
+    assert send(session, b"x").status_code == 404
+    assert not bucket.blob("x").exists()
+
+
+def test_the_precondition_is_checked_again_at_the_end(session, bucket):
+    bucket.blob("x").upload_from_string("another writer's")
+    assert send(session, b"mine").status_code == 412
+    assert bucket.blob("x").download_as_text() == "another writer's"
+
+
+def test_a_damaged_upload_is_refused(session):
+    headers = {"X-Goog-Hash": "crc32c=AAAAAA=="}
+    answer = requests.put(session, data=b"text", headers=headers, timeout=10)
+    assert answer.status_code == 400
+    assert "does not match calculated crc32c" in answer.text
+
+
+def test_a_finished_session_of_a_replaced_object_is_gone(session, bucket):
+    send(session, b"mine")
+    bucket.blob("x").upload_from_string("another writer's")
+    assert send(session, b"", "bytes */4").status_code == 410
+
+
+@pytest.mark.parametrize("header", ["bytes 0-1", "bytes 5-1/6", "bytes a-b/c", "0-1/2"])
+def test_malformed_ranges_are_refused(header):
+    with pytest.raises(ApiError, match="Invalid Content-Range"):
+        ContentRange.parse(header)
+
+
+def test_an_upload_goes_on_after_kill_9(new_local_gcp, monkeypatch):
+    local_gcp = new_local_gcp()
+    local_gcp.up()
+    for name, value in local_gcp.client_env.items():
+        monkeypatch.setenv(name, value)
+    bucket = storage.Client().create_bucket("bucket")
+    data = os.urandom(5 * CHUNK)
+    path = local_gcp.home / "data"
+    path.write_bytes(data)
+
+    transport = requests.Session()
+    url = f"{local_gcp.client_env['STORAGE_EMULATOR_HOST']}/upload/storage/v1/b/bucket/o"
+    upload = ResumableUpload(f"{url}?uploadType=resumable", CHUNK)
+    with path.open("rb") as stream:
+        upload.initiate(transport, stream, {"name": "x"}, "application/octet-stream")
+        for chunk in range(5):
+            if chunk in (0, 2, 4):  # before the first chunk, between two, before the last
+                local_gcp.kill()
+                local_gcp.up()
+            upload.transmit_next_chunk(transport)
+    assert upload.finished
+
+    local_gcp.kill()  # what was acknowledged is there
+    local_gcp.up()
+    blob = bucket.get_blob("x")
+    assert blob.download_as_bytes() == data
+    assert hashlib.md5(data).digest().hex() == hashlib.md5(blob.download_as_bytes()).hexdigest()
+    assert list((local_gcp.home / "storage/uploads").iterdir()) == []
+
+
+def test_a_chunk_that_a_kill_cuts_in_the_middle(new_local_gcp):
+    """The client sent half of a chunk when the server died; it asks, and sends the rest."""
+    local_gcp = new_local_gcp()
+    local_gcp.up()
+    (local_gcp.buckets / "bucket").mkdir()
+    api = local_gcp.client_env["STORAGE_EMULATOR_HOST"]
+    session = requests.post(
+        f"{api}/upload/storage/v1/b/bucket/o?uploadType=resumable&name=x", timeout=10
+    ).headers["Location"]
+    data = os.urandom(8 * CHUNK)
+
+    def dies_half_way():
+        yield data[: 3 * CHUNK]
+        (received,) = (local_gcp.home / "storage/uploads").iterdir()
+        while received.stat().st_size < CHUNK:
+            time.sleep(0.01)
+        local_gcp.kill()
+        yield data[3 * CHUNK :]
+
+    with pytest.raises(requests.ConnectionError):
+        requests.put(session, data=dies_half_way(), timeout=10)
+    local_gcp.up()
+    answer = send(session, b"", f"bytes */{len(data)}")
+    assert answer.status_code == 308
+    have = int(answer.headers["Range"].removeprefix("bytes=0-")) + 1
+    answer = send(session, data[have:], f"bytes {have}-{len(data) - 1}/{len(data)}")
+    assert answer.status_code == 200
+    assert (local_gcp.buckets / "bucket/x").read_bytes() == data
