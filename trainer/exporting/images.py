@@ -1,8 +1,9 @@
 """One image file -> the encoded image that a dataset stores: decode, turn upright, resize, encode.
 
-OpenCV does the work, several times faster than Pillow; Pillow reads the header first (format, size,
-pixel type: nothing is decoded for it) and takes over the one case where OpenCV gives no right
-answer, transparency. Decisions that a model can see:
+OpenCV does the work (two to four times faster than Pillow on PNG and on large JPEG, the same in
+between: benchmarks/export.py). Pillow reads the header first, which decodes nothing (format, size,
+pixel type), and takes over the one case where OpenCV gives no right answer, transparency.
+Decisions that a model can see:
 
 - rotation: the EXIF orientation is applied, the image is stored upright without metadata
 - size: stretched to the asked height and width, without cropping; INTER_AREA where an axis shrinks

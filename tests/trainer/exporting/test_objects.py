@@ -3,8 +3,6 @@
 Each program runs as its own process, because Google's clients read their environment once.
 """
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,26 +15,13 @@ from trainer import dataset_description
 from trainer.exporting.objects import Objects
 
 ROOT = Path(__file__).parents[3]
-LOCAL_GCP = ROOT / ".venv/local_gcp/bin/python"
 
 
 @pytest.fixture(scope="module")
-def gcp(tmp_path_factory):
+def gcp(local_gcp):
     """The environment that leads clients to a local_gcp with one bucket, `data`."""
-    if not LOCAL_GCP.exists():
-        pytest.skip("needs the local_gcp environment: make setup")
-    home = tmp_path_factory.mktemp("gcp")
-
-    def local_gcp(*arguments):
-        command = [LOCAL_GCP, "-m", "local_gcp", "--home", home, *arguments]
-        return subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout
-
-    local_gcp("up")
-    try:
-        (home / "buckets/data").mkdir(parents=True)
-        yield os.environ | json.loads(local_gcp("env", "--json"))
-    finally:
-        local_gcp("down")
+    (local_gcp.buckets / "data").mkdir(parents=True, exist_ok=True)
+    return local_gcp.env
 
 
 def python(gcp, program, *arguments):

@@ -1,0 +1,92 @@
+"""The flex template of docker/, published and launched with Google's client; local_gcp runs it."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from trainer import dataset_description
+
+ROOT = Path(__file__).parents[2]
+BUCKET = "export-on-dataflow"
+TEMPLATE = f"gs://{BUCKET}/templates/export.json"
+
+
+@pytest.fixture
+def bucket(local_gcp, monkeypatch):
+    """A bucket with 100 images, their manifest, and the published template."""
+    folder = local_gcp.buckets / BUCKET
+    (folder / "digits").mkdir(parents=True, exist_ok=True)
+    (folder / "templates").mkdir(exist_ok=True)
+    lines = []
+    for number in range(100):
+        pixels = np.full((4, 4), number, np.uint8)
+        (folder / f"digits/{number}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
+        lines.append(f"gs://{BUCKET}/digits/{number}.png,{number % 2}\n")
+    (folder / "digits/manifest.csv").write_text("".join(lines))
+    template = json.loads((ROOT / "docker/export_template.json").read_text(encoding="utf-8"))
+    template["image"] = "us-central1-docker.pkg.dev/project/trellis/export:1"
+    (folder / "templates/export.json").write_text(json.dumps(template))
+    monkeypatch.setenv("GCS_ROOT", str(local_gcp.buckets))
+    return folder
+
+
+# Launches the template with the flags given as arguments; prints the job's last state.
+LAUNCH = """
+import sys, time
+from google.cloud import dataflow_v1beta3 as dataflow
+
+template, *flags = sys.argv[1:]
+where = {"project_id": "local-gcp", "location": "us-central1"}
+launched = dataflow.FlexTemplatesServiceClient().launch_flex_template(
+    dataflow.LaunchFlexTemplateRequest(
+        **where,
+        launch_parameter={
+            "job_name": "export",
+            "container_spec_gcs_path": template,
+            "parameters": dict(flag.split("=", 1) for flag in flags),
+        },
+    )
+)
+jobs = dataflow.JobsV1Beta3Client()
+ended = {"JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
+while True:
+    job = jobs.get_job(dataflow.GetJobRequest(**where, job_id=launched.job.id))
+    if job.current_state.name in ended:
+        break
+    time.sleep(0.2)
+print(job.current_state.name)
+"""
+
+
+def launch(local_gcp, tmp_path, **changed):
+    flags = {
+        "source": f"gs://{BUCKET}/digits/manifest.csv",
+        "output": f"gs://{BUCKET}/datasets/f/",
+        "fingerprint": "f",
+        "image_size": "4",
+        "shards": "2",
+    }
+    program = tmp_path / "launch.py"
+    program.write_text(LAUNCH)
+    return local_gcp.run(program, TEMPLATE, *(f"{k}={v}" for k, v in (flags | changed).items()))
+
+
+def test_the_template_exports_a_dataset(local_gcp, bucket, tmp_path):
+    assert launch(local_gcp, tmp_path).strip() == "JOB_STATE_DONE"
+    description = dataset_description.load(f"gs://{BUCKET}/datasets/f/")
+    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
+
+
+def test_a_refused_export_is_a_failed_job_that_says_why(local_gcp, bucket, tmp_path):
+    output = f"gs://{BUCKET}/datasets/refused/"
+    assert launch(local_gcp, tmp_path, output=output, shards="99").strip() == "JOB_STATE_FAILED"
+    errors = [job["error"] for job in local_gcp.status()["jobs"] if job["kind"] == "dataflow"]
+    assert any(error and "--shards 99 is more than the" in error for error in errors)
+
+
+def test_a_wrong_parameter_is_refused_at_the_launch(local_gcp, bucket, tmp_path):
+    with pytest.raises(AssertionError, match=r"image_size: .*'0' does not match"):
+        launch(local_gcp, tmp_path, image_size="0")
