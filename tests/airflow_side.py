@@ -4,12 +4,8 @@ A conftest imports this module before anything of Airflow is imported (Airflow r
 once), and takes the fixtures from it. Nothing of a developer's own Airflow is read or written.
 """
 
-import json
 import os
-import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +20,9 @@ os.environ |= {
     "AIRFLOW_HOME": _home.name,
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+    # For the local_gcp that conftest.py starts: programs of the tests, beside the job image.
+    "LOCAL_GCP_IMAGES": str(ROOT / "tests/plugins/images.yaml"),
 }
-
-
-@dataclass(frozen=True)
-class Google:
-    """A running local_gcp."""
-
-    home: Path
-
-    def jobs(self, kind: str | None = None) -> list[dict]:
-        """The jobs it knows, oldest first, all or of one kind."""
-        jobs = json.loads(_local_gcp(self.home, "status", "--json"))["jobs"]
-        return [job for job in jobs if kind in (None, job["kind"])]
-
-    @property
-    def buckets(self) -> Path:
-        return self.home / "buckets"
 
 
 @pytest.fixture(scope="session")
@@ -54,25 +36,11 @@ def airflow_database() -> None:
 
 
 @pytest.fixture(scope="session")
-def google_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Google]:
-    home = tmp_path_factory.mktemp("local_gcp")
-    images = home / "test_images.yaml"
-    images.write_text((ROOT / "tests/plugins/images.yaml").read_text().replace("ROOT", str(ROOT)))
-    os.environ["LOCAL_GCP_IMAGES"] = str(images)
-    _local_gcp(home, "up")
-    environment = json.loads(_local_gcp(home, "env", "--json"))
-    # For the whole session: gRPC reads its certificates once, when it is first used.
-    os.environ |= environment
-    yield Google(home)
-    _local_gcp(home, "down")
-    for name in (*environment, "LOCAL_GCP_IMAGES"):
-        del os.environ[name]
-
-
-@pytest.fixture
-def google(google_session: Google, airflow_database: None) -> Google:
+def google(local_gcp: Any, airflow_database: None) -> Any:
     """Google Cloud, as far as local_gcp plays it, and an Airflow whose connections lead there."""
-    return google_session
+    # For the whole session: gRPC reads its certificates once, when it is first used.
+    os.environ |= local_gcp.client_env
+    return local_gcp
 
 
 def run_dag(dag: Any, **conf: Any) -> Any:
@@ -103,16 +71,3 @@ def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
         for ti in tasks:
             _run_task(ti=ti, task=dag.get_task(ti.task_id), run_triggerer=True)
         return {ti.task_id: ti.state for ti in tasks}
-
-
-def _local_gcp(home: Path, *arguments: str) -> str:
-    python = ROOT / ".venv/local_gcp/bin/python"
-    done = subprocess.run(
-        [python, "-m", "local_gcp", "--home", home, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

@@ -17,7 +17,7 @@ from pydantic import Field
 from research import checks
 from research.problems import Field as Where
 from research.problems import FileError, Problem
-from research.quantities import USD, Duration, Pixels
+from research.quantities import USD, Duration, Number, Pixels, Scalar
 from research.sections import Section, check, key
 from research.trainer_schema import TrainerSchema
 from research.trainer_schema import load as load_schema
@@ -83,10 +83,10 @@ class TrainingMachines(Machines):
 class Range(Section):
     """What the tuner may choose for one hyperparameter: {from, to, scale} or {choose}."""
 
-    from_: float | int | None = key("least value", None, alias="from")
-    to: float | int | None = key("greatest value", None)
+    from_: Number | None = key("least value", None, alias="from")
+    to: Number | None = key("greatest value", None)
     scale: Literal["linear", "log"] = key("log: each power of ten gets its share", "linear")
-    choose: list[bool | int | float | str] | None = key("the values to choose from", None)
+    choose: list[Scalar] | None = key("the values to choose from", None)
 
 
 class Tune(Section):
@@ -139,7 +139,7 @@ class Experiment(Section):
     source: Source = key("where the examples come from")
     model: str = key("architecture, one of the trainer's models")
     task: str = key("what is learned, one of the trainer's tasks")
-    hyperparameters: dict[str, bool | int | float | str] = key(
+    hyperparameters: dict[str, Scalar] = key(
         "fixed for all trainings; what is neither here nor searched has the trainer's default",
         {},
     )

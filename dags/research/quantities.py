@@ -1,11 +1,12 @@
 """Values as people write them: `6 USD`, `30 minutes`, `8` or `[28, 32]` pixels."""
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,22 @@ def _pixels(value: Any) -> tuple[int, int]:
 def _pixels_text(size: tuple[int, int]) -> int | list[int]:
     return size[0] if size[0] == size[1] else list(size)
 
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("no number")
+    return value
+
+
+def _scalar(value: Any) -> bool | int | float | str:
+    return value if isinstance(value, bool | str) else _number(value)
+
+
+Number = Annotated[Any, PlainValidator(_number), Form("a number")]
+"""An int stays an int, a float a float: an integer hyperparameter's bounds are integers."""
+
+Scalar = Annotated[Any, PlainValidator(_scalar), Form("a number, a text, true or false")]
+"""A value of a hyperparameter, of whatever type it has."""
 
 USD = Annotated[
     float,

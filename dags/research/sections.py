@@ -1,7 +1,7 @@
 """Checked sections: what pydantic finds wrong, in words for the person who wrote the file."""
 
 from collections.abc import Iterator, Mapping
-from types import UnionType
+from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import annotated_types
@@ -43,9 +43,10 @@ def check(model: type[Model], values: Any, later: Mapping[Where, str]) -> tuple[
 
 def expected(info: FieldInfo) -> str:
     """`a whole number from 1 to 1000, in epochs`; `one of png, jpeg`; `text`."""
-    if form := next((m.text for m in info.metadata if isinstance(m, Form)), None):
-        return form
     kind = _without_none(info.annotation)
+    for rule in (*info.metadata, *getattr(kind, "__metadata__", ())):
+        if isinstance(rule, Form):
+            return rule.text
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(str(choice) for choice in get_args(kind))
     text = _KINDS.get(get_origin(kind) or kind, "a section of keys")
@@ -74,8 +75,8 @@ _KINDS: dict[Any, str] = {
 
 def _without_none(annotation: Any) -> Any:
     """`float | int | None` -> float: the first of the kinds that a field may have."""
-    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-    return kinds[0] if isinstance(annotation, UnionType) else annotation
+    kinds = get_args(annotation)
+    return next(k for k in kinds if k is not NoneType) if NoneType in kinds else annotation
 
 
 def bounds(info: FieldInfo) -> tuple[Any, Any]:
@@ -95,13 +96,17 @@ def fields(model: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
 def field_of(model: type[Section], where: Where) -> FieldInfo | None:
     """What is known of the field at `where` below `model`; None below a free mapping."""
     info: FieldInfo | None = None
+    section: type[Section] | None = model
+    named = False  # the next part is a key that the file's author chose
     for part in where:
-        section = model if info is None else section_of(info.annotation)
-        if section is None:
-            return None
-        info = dict(fields(section)).get(str(part))
+        if named:
+            named = False
+            continue
+        info = dict(fields(section)).get(str(part)) if section else None
         if info is None:
             return None
+        section = section_of(info.annotation)
+        named = get_origin(info.annotation) is dict
     return info
 
 

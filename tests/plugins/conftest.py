@@ -1,3 +1,3 @@
-from tests.airflow_side import airflow_database, google, google_session
+from tests.airflow_side import airflow_database, google
 
-__all__ = ["airflow_database", "google", "google_session"]
+__all__ = ["airflow_database", "google"]

@@ -21,7 +21,8 @@ def pool(script):
     return {
         "machine_spec": {"machine_type": "n1-standard-4"},
         "replica_count": 1,
-        "container_spec": {"image_uri": "example.com/test/sh:1", "args": [script]},
+        # The word after the script is its $0.
+        "container_spec": {"image_uri": "example.com/test/sh:1", "args": [script, "job"]},
     }
 
 
@@ -48,7 +49,7 @@ def jobs_of(google):
 
     def find(dag):
         label = label_value(dag.dag_id)
-        return [job for job in google.jobs() if job["labels"].get("airflow-dag") == label]
+        return [job for job in google.status()["jobs"] if job["labels"].get("airflow-dag") == label]
 
     return find
 

@@ -1,0 +1,202 @@
+"""Every way to write an experiment wrongly, and what the file's author is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from research.experiment import Experiment, load
+from research.problems import FileError
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "dags/experiments/digits.yaml"
+
+GOOD = """\
+# A good experiment.
+# For tests.
+owner: lab
+budget: 6 USD
+source:
+  images: manifest.csv
+  size: 8
+model: dense
+task: multiclass_classification
+tune:
+  maximize: accuracy
+  trials: 4
+  epochs: 2
+  search:
+    learning_rate: {from: 1e-4, to: 1e-1, scale: log}
+    layers: {from: 1, to: 4}
+    optimizer: {choose: [adam, sgd]}
+train:
+  top: 2
+  epochs: 10
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="good.yaml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_the_demo_experiment_is_good():
+    assert load(DIGITS).name == "digits"
+
+
+def test_what_is_left_out_has_its_default(write):
+    experiment = load(write(GOOD))
+    assert (experiment.name, experiment.about) == ("good", "A good experiment.\nFor tests.")
+    assert experiment.schedule == "manual"
+    assert experiment.tune.algorithm == "bayesian"
+    assert experiment.train.machines.workers == 1
+    assert experiment.source.size == (8, 8)
+
+
+MISTAKES = [
+    # (what is replaced, by what, line, field, part of the message)
+    ("owner: lab", "ownr: lab", 3, "ownr", "did you mean 'owner'?"),
+    ("owner: lab\n", "", 1, "owner", "missing; expected text, not empty: who answers for it"),
+    ("owner: lab", "owner: 5", 3, "owner", "got 5; expected text"),
+    ("owner: lab", "owner:", 3, "owner", "got nothing; expected text"),
+    ("owner: lab", "owner: lab\nschedule: weekly", 4, "schedule", "@weekly"),
+    ("owner: lab", "owner: lab\nschedule: 0 25 * * *", 4, "schedule", "cron"),
+    ("owner: lab", "owner: lab\nname: x", 4, "name", "the file's name says it"),
+    ("owner: lab", "owner: lab\ngeneration: 0", 4, "generation", "at least 1"),
+    ("6 USD", "6 EUR", 4, "budget", "as in '6 USD'"),
+    ("6 USD", "6", 4, "budget", "got 6; expected an amount above 0 in US dollars"),
+    ("6 USD", "0 USD", 4, "budget", "above 0"),
+    ("size: 8", "size: 0", 7, "source.size", "got 0; expected one side of a square"),
+    ("size: 8", "size: [8]", 7, "source.size", "[height, width]"),
+    ("size: 8", "size: 8\n  channels: 2", 8, "source.channels", "one of 1, 3"),
+    ("size: 8", "size: 8\n  encoding: gif", 8, "source.encoding", "one of png, jpeg"),
+    ("size: 8", "size: 8\n  max_rejected: 5", 8, "source.max_rejected", "from 0 to 1"),
+    ("size: 8", "size: 8\n  shards: 0", 8, "source.shards", "from 1 to 10000"),
+    ("size: 8", "size: 8\n  split: {train: 90}", 8, "source.split", "add up to 110"),
+    ("images: manifest.csv", "bigquery: d.t", 6, "source.bigquery", "not yet known"),
+    ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
+    ("task: multiclass", "task: multi", 9, "task", "did you mean 'multiclass_classification'?"),
+    ("maximize: acc", "minimize: acc", 11, "tune.minimize", "write `maximize: accuracy`"),
+    ("maximize: accuracy", "maximize: loss", 11, "tune.maximize", "write `minimize: loss`"),
+    ("maximize: accuracy", "maximize: acuracy", 11, "tune.maximize", "mean 'accuracy'?"),
+    ("maximize: accuracy\n  ", "", 10, "tune", "expected one of `maximize: METRIC`"),
+    ("trials: 4", "trials: four", 12, "tune.trials", "got 'four'; expected a whole number"),
+    ("trials: 4", "trials: 0", 12, "tune.trials", "from 1 to 1000, in trials"),
+    ("trials: 4", "trials: 2.5", 12, "tune.trials", "got 2.5; expected a whole number"),
+    ("trials: 4", "trials: true", 12, "tune.trials", "got True; expected a whole number"),
+    ("trials: 4", "trails: 4", 12, "tune.trails", "did you mean 'trials'?"),
+    ("epochs: 2", "epochs: 2\n  parallel: 5", 14, "tune.parallel", "got 5 of only 4 trials"),
+    ("epochs: 2", "epochs: 2\n  timeout: 30 min", 14, "tune.timeout", "as in '30 minutes'"),
+    ("epochs: 2", "epochs: 2\n  stop_early: 1", 14, "tune.stop_early", "true or false"),
+    ("epochs: 2", "epochs: 2\n  algorithm: grid", 16, "tune.search.learning_rate", "a grid needs"),
+    ("{from: 1e-4, to: 1e-1, scale: log}", "{from: 1e-1, to: 1e-4}", 15,
+     "tune.search.learning_rate.from", "got 0.1, which is not below `to: 0.0001`"),
+    ("{from: 1e-4,", "{from: 0,", 15, "tune.search.learning_rate.from", "above 0"),
+    ("to: 1e-1", "to: 2", 15, "tune.search.learning_rate.to", "got 2; expected a number above 0"),
+    ("scale: log}", "scale: lin}", 15, "tune.search.learning_rate.scale", "linear, log"),
+    (", to: 1e-1, scale: log}", "}", 15, "tune.search.learning_rate", "expected {from: A, to: B}"),
+    ("learning_rate:", "learning_rat:", 15, "tune.search.learning_rat",
+     "the model 'dense' has no hyperparameter 'learning_rat'; did you mean 'learning_rate'?"),
+    ("layers: {from: 1, to: 4}", "layers: {from: 1, to: 4.5}", 16, "tune.search.layers.to",
+     "got 4.5; expected a whole number"),
+    ("layers: {from: 1, to: 4}", "layers: {from: 1, to: 4, choose: [2]}", 16,
+     "tune.search.layers", "not both"),
+    ("layers: {from: 1", "filters: {from: 1", 16, "tune.search.filters", "'dense' has no"),
+    ("{choose: [adam, sgd]}", "{from: adam, to: sgd}", 17, "tune.search.optimizer.from",
+     "got 'adam'; expected a number"),
+    ("{choose: [adam, sgd]}", "{from: 1, to: 2}", 17, "tune.search.optimizer", "use {choose"),
+    ("[adam, sgd]", "[adam, adamm]", 17, "tune.search.optimizer.choose.1", "one of adam, sgd"),
+    ("[adam, sgd]", "[adam]", 17, "tune.search.optimizer.choose", "at least two different"),
+    ("top: 2", "top: 5", 19, "train.top", "the best 5 of 4 trials"),
+    ("epochs: 10", "epochs: -1", 20, "train.epochs", "from 1 to 10000"),
+    ("epochs: 10", "epochs: 10\n  machines: {workers: 9}", 5, "source.shards", "for 9 workers"),
+    ("epochs: 10", "epochs: 10\n  machines: {type: n1-standard-5}", 21, "train.machines.type",
+     "did you mean 'n1-standard-"),
+    ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_T4}", 21, "train.machines.gpu",
+     "did you mean 'NVIDIA_TESLA_T4'?"),
+    ("epochs: 10", "epochs: 10\n  machines: {gpus: 2}", 21, "train.machines.gpus", "which type?"),
+    ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_TESLA_T4, type: e2-standard-4}", 21,
+     "train.machines", "goes with n1 machines"),
+    ("train:", "baselines: {bqml: []}\ntrain:", 18, "baselines", "not yet known: BigQuery ML"),
+    ("train:", "deploy:\n  gate: {}\ntrain:", 18, "deploy", "not yet known"),
+    ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
+    ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
+    ("train:", "hyperparameters: {unit: 9}\ntrain:", 18, "hyperparameters.unit", "mean 'units'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"), MISTAKES, ids=[f"{m[3]}-{m[1]}" for m in MISTAKES]
+)
+def test_a_mistake_is_named_with_line_and_field(write, old, new, line, field, message):
+    assert old in GOOD
+    with pytest.raises(FileError) as raised:
+        load(write(GOOD.replace(old, new, 1)))
+    found = [p for p in raised.value.problems if message in p.message]
+    assert found, str(raised.value)
+    assert ".".join(map(str, found[0].field)) == field
+    assert found[0].line == line
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
+    text = GOOD.replace("owner: lab", "owner: 1").replace("trials: 4", "trials: 0")
+    with pytest.raises(FileError) as raised:
+        load(write(text.replace("top: 2", "tops: 2")))
+    lines = str(raised.value).splitlines()
+    assert lines[0].endswith("good.yaml: 3 problems")
+    assert [line.split(",")[0].strip() for line in lines[1:]] == ["line 3", "line 12", "line 19"]
+
+
+@pytest.mark.parametrize("name", ["Digits.yaml", "1st.yaml", "a_b.yaml", f"{'a' * 41}.yaml"])
+def test_the_files_name_must_name_an_experiment(write, name):
+    with pytest.raises(FileError, match="the file's name names the experiment"):
+        load(write(GOOD, name))
+
+
+def test_a_file_that_is_no_text_is_a_problem_like_others(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileError, match="cannot be read"):
+        load(path)
+
+
+def test_a_configuration_is_an_experiment_file(write):
+    """plan.json's configuration, saved as a file, is the same experiment."""
+    experiment = load(write(GOOD))
+    text = "# A good experiment.\n# For tests.\n" + yaml.safe_dump(experiment.configuration())
+    assert load(write(text)) == experiment
+    json.dumps(experiment.configuration())
+
+
+def test_changes_are_checked_like_a_file(write):
+    experiment = load(write(GOOD))
+    changed = experiment.changed({("tune", "trials"): 9, ("train", "machines", "workers"): 3})
+    assert (changed.tune.trials, changed.train.machines.workers) == (9, 3)
+    with pytest.raises(FileError, match=r"train.top: the best 2 of 1 trials"):
+        experiment.changed({("tune", "trials"): 1})
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*Experiment.model_fields, "x"]), inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_no_file_breaks_the_checks(tmp_path_factory, content):
+    """Whatever a file holds, the answer is an experiment or a FileError."""
+    path = tmp_path_factory.mktemp("fuzz") / "a.yaml"
+    path.write_text(yaml.safe_dump(content))
+    try:
+        load(path)
+    except FileError as error:
+        assert error.problems
