@@ -21,6 +21,8 @@ from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_
 
 WAIT_AT_MOST = 60.0
 """Seconds that a WaitOperation may hold a thread of the server."""
+ANSWER_TAKES = 0.5
+"""Seconds before the client's deadline at which a WaitOperation is answered."""
 
 
 class Operations:
@@ -90,10 +92,12 @@ class Operations:
         raise failed_precondition(f"{request.name} is done and cannot be cancelled.")
 
     def wait_operation(self, request: Any, context: Any) -> operations_pb2.Operation:
-        limits = [WAIT_AT_MOST, context.time_remaining()]
+        limits = [WAIT_AT_MOST]
         if request.HasField("timeout"):
             limits.append(request.timeout.ToTimedelta().total_seconds())
-        deadline = time.monotonic() + min(limit for limit in limits if limit is not None)
+        if context.time_remaining() is not None:
+            limits.append(context.time_remaining() - ANSWER_TAKES)
+        deadline = time.monotonic() + min(limits)
         with self._finished:
             while not (operation := self._get(request.name)).done:
                 left = deadline - time.monotonic()

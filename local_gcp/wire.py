@@ -182,7 +182,7 @@ class Played(grpc.GenericRpcHandler):
         def call(request: Any, context: grpc.ServicerContext) -> Any:
             try:
                 if function is None:
-                    raise not_played(path.removeprefix("/"))
+                    raise not_played(path.removeprefix("/").replace("/", "."))
                 return function(request, context)
             except RpcError as error:
                 log.info("%s: %s: %s", path, error.code.name, error.message)

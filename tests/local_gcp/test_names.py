@@ -1,0 +1,39 @@
+"""Resource names."""
+
+import grpc
+import pytest
+
+from local_gcp import names
+from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp.wire import RpcError
+
+LOCATION = f"projects/{PROJECT_NUMBER}/locations/us-central1"
+
+
+@pytest.mark.parametrize("project", [PROJECT, PROJECT_NUMBER])
+def test_the_project_is_known_by_id_and_number(project):
+    assert names.location(f"projects/{project}/locations/us-central1") == LOCATION
+    name = f"projects/{project}/locations/us-central1/customJobs/1"
+    assert names.resource(name, "customJobs") == f"{LOCATION}/customJobs/1"
+    assert names.with_number(name) == f"{LOCATION}/customJobs/1"
+
+
+def test_another_project_is_refused_and_this_one_named():
+    with pytest.raises(RpcError, match=PROJECT) as refusal:
+        names.location("projects/typo/locations/us-central1")
+    assert refusal.value.code is grpc.StatusCode.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["1", "projects/p", f"{LOCATION}/models/1", f"{LOCATION}/customJobs/1/x", f"{LOCATION}"],
+)
+def test_other_forms_are_refused(name):
+    with pytest.raises(RpcError, match="is not projects/PROJECT/locations/LOCATION/customJobs/ID"):
+        names.resource(name, "customJobs")
+
+
+def test_ids_are_numbers_and_distinct():
+    ids = {names.new_id() for _ in range(100)}
+    assert len(ids) == 100
+    assert all(one.isdigit() for one in ids)

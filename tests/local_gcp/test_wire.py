@@ -1,0 +1,79 @@
+"""gRPC services from recorded tables, asked by Google's own client."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as api
+from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+from local_gcp.wire import Played, failed_precondition, invalid_argument, method_table, not_found
+
+JOBS = "google.cloud.aiplatform_v1.services.job_service"
+
+
+class Jobs:
+    def get_custom_job(self, request, _context):
+        match request.name.rpartition("/")[2]:
+            case "missing":
+                raise not_found(request.name)
+            case "odd":
+                raise invalid_argument("name", "is odd.")
+            case "broken":
+                raise KeyError("oops")
+        return {"name": request.name, "state": api.JobState.JOB_STATE_RUNNING}
+
+    def delete_custom_job(self, request, _context):
+        raise failed_precondition("It runs.")
+
+
+class MoreJobs:
+    def get_hyperparameter_tuning_job(self, request, _context):
+        return api.HyperparameterTuningJob(name=request.name)
+
+
+@pytest.fixture(scope="module")
+def client():
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers([Played(JOBS, Jobs(), MoreJobs())])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield api.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+    server.stop(None)
+
+
+def test_the_table_has_every_method_with_its_messages():
+    table = method_table(JOBS)
+    path = "/google.cloud.aiplatform.v1.JobService/"
+    assert table[f"{path}CreateCustomJob"] == (api.CreateCustomJobRequest, api.CustomJob)
+    assert table[f"{path}CancelCustomJob"][1].DESCRIPTOR.full_name == "google.protobuf.Empty"
+    assert len(table) == 35
+
+
+def test_answers_may_be_dicts_or_messages_of_several_objects(client):
+    assert client.get_custom_job(name="j/1").state == api.JobState.JOB_STATE_RUNNING
+    assert client.get_hyperparameter_tuning_job(name="h/1").name == "h/1"
+
+
+def test_errors_have_code_message_and_field(client):
+    with pytest.raises(exceptions.NotFound, match="j/missing is not found"):
+        client.get_custom_job(name="j/missing")
+    with pytest.raises(exceptions.FailedPrecondition, match="It runs"):
+        client.delete_custom_job(name="j/1")
+    with pytest.raises(exceptions.InvalidArgument, match="name: is odd") as error:
+        client.get_custom_job(name="j/odd")
+    assert error.value.details[0].field_violations[0].field == "name"
+
+
+def test_an_unplayed_method_is_named(client):
+    with pytest.raises(exceptions.MethodNotImplemented, match=r"JobService\.CreateNasJob") as error:
+        client.create_nas_job(parent="p", nas_job={})
+    assert "local_gcp does not play" in error.value.message
+
+
+def test_a_bug_is_no_silence(client, caplog):
+    with pytest.raises(exceptions.InternalServerError, match="KeyError: 'oops'"):
+        client.get_custom_job(name="j/broken")
+    assert "Traceback" in caplog.text
