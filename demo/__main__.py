@@ -72,7 +72,8 @@ def run(params: dict) -> int:
     airflow.trigger(DAG, run_id, params)
     say(f"Triggered DAG {DAG}, run {run_id}")
     last = _watch(airflow, run_id, environment["LOCAL_GCP_URL"], began)
-    _farewell(last, run_id, platform["bucket"], Path(environment["GCS_ROOT"]))
+    _say_why_failed(airflow, run_id)
+    _farewell(run_id, platform["bucket"], Path(environment["GCS_ROOT"]))
     return 0 if last.state == "success" else 1
 
 
@@ -150,7 +151,14 @@ def _jobs(gcp: str) -> list[dict]:
         return []  # being restarted by its supervisor; the next look shows it again
 
 
-def _farewell(last: progress.Snapshot, run_id: str, bucket: str, gcs: Path) -> None:
+def _say_why_failed(airflow: Airflow, run_id: str) -> None:
+    for task in airflow.task_instances(DAG, run_id):
+        if task["state"] == "failed":
+            console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
+            say(airflow.why_failed(DAG, task))
+
+
+def _farewell(run_id: str, bucket: str, gcs: Path) -> None:
     folder = gcs / bucket / DAG / "runs" / run_id
     say("")
     if (board := folder / "leaderboard" / "leaderboard.json").exists():
@@ -165,9 +173,6 @@ def _farewell(last: progress.Snapshot, run_id: str, bucket: str, gcs: Path) -> N
     say(f"Shell         . {ENVIRONMENT_FILE}   (airflow and Google's clients, against this run)")
     say("")
     say("`make stop` ends it all. `make demo` runs the experiment once more.")
-    if last.state != "success":
-        failed = ", ".join(s.name for s in last.stages if s.state == "failed")
-        console.print(f"The run failed in: {failed}", style="red", markup=False)
 
 
 def _print_leaderboard(board: dict) -> None:

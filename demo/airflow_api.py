@@ -54,6 +54,19 @@ class Airflow:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances?limit=200"
         return self._get(path)["task_instances"]
 
+    def why_failed(self, dag_id: str, task: dict) -> str:
+        """The error that ended a failed task instance, as its log has it; empty if it has none."""
+        path = (
+            f"/api/v2/dags/{dag_id}/dagRuns/{task['dag_run_id']}/taskInstances/{task['task_id']}"
+            f"/logs/{task['try_number']}?map_index={task['map_index']}"
+        )
+        errors = [
+            detail["exc_value"]
+            for line in self._get(path)["content"]
+            for detail in line.get("error_detail") or []
+        ]
+        return errors[-1] if errors else ""
+
     def _get(self, path: str, accept: int | None = None) -> Any:
         return self._call("GET", path, accept=accept)
 
