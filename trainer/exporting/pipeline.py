@@ -9,7 +9,7 @@ to refuse a bad one before a job exists; its checksum makes sure that both saw t
 """
 
 import dataclasses
-import re
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -70,6 +70,7 @@ class WriteShard(beam.DoFn):
     def setup(self):
         """Make what cannot be pickled, once per worker thread."""
         cv2.setNumThreads(1)  # the pool below is the parallelism
+        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)  # rejected.jsonl tells
         self._objects = Objects(self._beam_flags)
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="images")
 
@@ -132,8 +133,7 @@ def build(
 
 
 def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> bool:
-    """Run the export. True when the dataset is committed, False when a service works on it from now
-    on.
+    """Run the export. True: the dataset is committed. False: a service works on it from now on.
 
     Without --runner (or with DirectRunner) it runs in this process. Raises ExportError for what the
     pipeline found wrong with the input.
@@ -144,6 +144,8 @@ def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> boo
         standard.runner = _LOCAL_RUNNER
     pipeline = beam.Pipeline(options=options)
     build(pipeline, settings, beam_flags, sha256)
+    beam_log = logging.getLogger("apache_beam.runners.common")
+    beam_log.addFilter(_tells_no_export_error)
     try:
         result = pipeline.run()
         if standard.runner == _DATAFLOW_RUNNER:
@@ -151,10 +153,11 @@ def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> boo
             return False
         result.wait_until_finish()
     except Exception as error:
-        # Runners report a worker's exception as the text of its traceback.
-        if message := _export_error_in(str(error)):
+        if message := _export_error_in(error):
             raise ExportError(message) from error
         raise
+    finally:
+        beam_log.removeFilter(_tells_no_export_error)
     return True
 
 
@@ -170,10 +173,23 @@ def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
     return sorted(set(options.get_all_options(retain_unknown_options=True)) - set(known))
 
 
-def _export_error_in(text: str) -> str | None:
-    name = re.escape(f"{ExportError.__module__}.{ExportError.__qualname__}: ")
-    found = re.search(name + r"(.*?)(?: \[while running |\Z)", text, re.DOTALL)
-    return found[1].strip() if found else None
+def _tells_no_export_error(record: logging.LogRecord) -> bool:
+    """Keep pages of traceback from hiding a refusal, which the caller reports."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ExportError))
+
+
+def _export_error_in(error: Exception) -> str | None:
+    """The message of the ExportError that ended a worker, if that is what happened.
+
+    Runners raise a worker's exception again, or a RuntimeError with the text of its traceback; in
+    both, Beam adds the name of the step.
+    """
+    text = str(error)
+    if not isinstance(error, ExportError):
+        _, found, text = text.rpartition(f"{ExportError.__module__}.{ExportError.__qualname__}: ")
+        if not found:
+            return None
+    return text.partition(" [while running ")[0].strip()
 
 
 def _writer(objects: Objects, folder: str):
