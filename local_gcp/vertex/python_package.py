@@ -90,7 +90,8 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
     for requirement in metadata.get_all("Requires-Dist") or [] if names else []:
         name = re.match(r"[\w.-]+", requirement)[0]
         if "extra ==" not in requirement and not _installed(name):
-            print(f"local_gcp: {wheel.name} requires {requirement}, which is not installed here")
+            note = f"local_gcp: {wheel.name} requires {requirement}, which is not installed here"
+            print(note, flush=True)
 
 
 def _installed(name: str) -> bool:
