@@ -10,6 +10,8 @@ from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.vertex.jobs import CustomJobs
 from local_gcp.vertex.machine import Machine
+from local_gcp.vertex.models import Models
+from local_gcp.vertex.pipelines import Pipelines
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tuning.service import TuningJobs
 from local_gcp.wire import Played, Together
@@ -18,7 +20,7 @@ _SERVICES = "google.cloud.aiplatform_v1.services"
 
 
 class Vertex(Service):
-    """JobService and long-running operations.
+    """JobService, training pipelines, the model registry and long-running operations.
 
     `runner` also runs the jobs of other services (Dataflow), whose records go to the same `state`.
     """
@@ -33,14 +35,21 @@ class Vertex(Service):
         self.operations = Operations(self.state)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
+        self.models = Models(self.state, self.operations, context.home.buckets)
+        self.pipelines = Pipelines(
+            self.state, self.runner, self.operations, self.custom_jobs, self.models
+        )
         self.grpc_handlers = (
             Played(f"{_SERVICES}.job_service", Together(self.custom_jobs, self.tuning_jobs)),
+            Played(f"{_SERVICES}.pipeline_service", self.pipelines),
+            Played(f"{_SERVICES}.model_service", self.models),
             Played("google.longrunning.operations", self.operations),
         )
 
     def start(self) -> None:
         self.runner.start()
         self.tuning_jobs.start()
+        self.pipelines.start()
 
     def stop(self) -> None:
         self.tuning_jobs.stop()

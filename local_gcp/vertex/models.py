@@ -1,0 +1,217 @@
+"""ModelService: models with versions and aliases, as a registry. Nothing serves them here yet.
+
+A version is one record, named MODEL@VERSION; a model is its versions. Exactly one version of a
+model has the alias "default"; what names a model without a version means that one.
+https://cloud.google.com/vertex-ai/docs/model-registry/versioning
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from google.cloud import aiplatform_v1 as api
+from google.rpc import code_pb2, status_pb2
+
+from local_gcp import filters, names
+from local_gcp.listing import masked, page
+from local_gcp.operations import Operations
+from local_gcp.state import State
+from local_gcp.vertex import validation
+from local_gcp.vertex.jobs import deletion_metadata, timestamp
+from local_gcp.wire import (
+    RpcError,
+    already_exists,
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    not_played,
+)
+
+DEFAULT = "default"
+_ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
+_MODEL_ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
+_LABELS = {"labels": filters.Labels("labels")}
+_FIELDS = {**_LABELS, "display_name": filters.Text("display_name")}
+
+
+class Models:
+    """See the module. `buckets`: the folder that plays Cloud Storage."""
+
+    def __init__(self, state: State, operations: Operations, buckets: Path):
+        self._state, self._operations, self._buckets = state, operations, buckets
+        self._table = state.table("models", api.Model)
+
+    def upload_model(self, request: Any, _context: Any) -> Any:
+        parent = names.location(request.parent)
+        self.check(parent, request.model, request.model_id, request.parent_model, "model")
+        with self._state.transaction():
+            name = self.target(parent, request.model_id, request.parent_model)
+            metadata = api.UploadModelOperationMetadata(generic_metadata=_now())
+            operation = self._operations.start(name, metadata)
+            try:
+                model = self.upload(name, request.model)
+            except RpcError as error:
+                code = getattr(code_pb2, error.code.name)
+                status = status_pb2.Status(code=code, message=error.message)
+                return self._operations.finish(operation.name, error=status)
+            response = api.UploadModelResponse(model=model.name, model_version_id=model.version_id)
+            return self._operations.finish(operation.name, response)
+
+    def get_model(self, request: Any, _context: Any) -> api.Model:
+        return self._find(request.name)
+
+    def list_models(self, request: Any, _context: Any) -> dict[str, Any]:
+        _check_order(request)
+        parent = names.location(request.parent)
+        matches = filters.parse_filter(request.filter, _FIELDS)
+        models = [
+            model
+            for _, model in self._table.list(f"{parent}/models/")
+            if DEFAULT in model.version_aliases and matches(model)
+        ]
+        return _page(models, request)
+
+    def list_model_versions(self, request: Any, _context: Any) -> dict[str, Any]:
+        _check_order(request)
+        matches = filters.parse_filter(request.filter, _LABELS)
+        versions = self._versions(names.resource(request.name, "models").partition("@")[0])
+        if not versions:
+            raise not_found(request.name)
+        for version in versions:
+            version.name = _key(version)
+        return _page(list(filter(matches, versions)), request)
+
+    def merge_version_aliases(self, request: Any, _context: Any) -> api.Model:
+        with self._state.transaction():
+            model = self._find(request.name)
+            for number, change in enumerate(request.version_aliases):
+                _check_alias(change.removeprefix("-"), f"version_aliases[{number}]")
+            removed = {c.removeprefix("-") for c in request.version_aliases if c.startswith("-")}
+            added = [c for c in request.version_aliases if not c.startswith("-")]
+            if DEFAULT in removed & set(model.version_aliases):
+                raise failed_precondition(
+                    f"{request.name} is the default version; give the alias to another one instead."
+                )
+            kept = [alias for alias in model.version_aliases if alias not in removed]
+            return self._put(model, [*kept, *added])
+
+    def delete_model(self, request: Any, _context: Any) -> Any:
+        with self._state.transaction():
+            model = self._find(request.name.partition("@")[0])
+            for version in self._versions(model.name):
+                self._table.delete(_key(version))
+            return self._operations.done(model.name, metadata=deletion_metadata())
+
+    def delete_model_version(self, request: Any, _context: Any) -> Any:
+        with self._state.transaction():
+            model = self._find(request.name)
+            if "@" not in request.name:
+                raise invalid_argument("name", f"{request.name!r} names no version (@VERSION).")
+            if DEFAULT in model.version_aliases:
+                raise failed_precondition(
+                    f"{request.name} is the default version and cannot be deleted: make another "
+                    "one the default, or delete the model."
+                )
+            self._table.delete(_key(model))
+            return self._operations.done(model.name, metadata=deletion_metadata())
+
+    def check(
+        self, parent: str, model: api.Model, model_id: str, parent_model: str, field: str
+    ) -> None:
+        """Refuse what could not be uploaded, whatever its files: INVALID_ARGUMENT and others."""
+        validation.check_display_name(model.display_name, f"{field}.display_name")
+        validation.check_labels(model.labels, f"{field}.labels")
+        if not model.container_spec.image_uri:
+            raise invalid_argument(f"{field}.container_spec.image_uri", "is required.")
+        for number, alias in enumerate(model.version_aliases):
+            _check_alias(alias, f"{field}.version_aliases[{number}]")
+        if parent_model:
+            if model_id:
+                raise invalid_argument("model_id", "is only for a new model: parent_model is set.")
+            self._find(parent_model)
+        elif model_id and not _MODEL_ID.fullmatch(model_id):
+            raise invalid_argument("model_id", f"{model_id!r} is not {_MODEL_ID.pattern}.")
+        elif model_id and self._versions(f"{parent}/models/{model_id}"):
+            raise already_exists(f"{parent}/models/{model_id}")
+
+    def target(self, parent: str, model_id: str, parent_model: str) -> str:
+        """Name of the model that an upload makes, or adds a version to; see `check`."""
+        if parent_model:
+            return self._find(parent_model).name
+        return f"{parent}/models/{model_id or names.new_id()}"
+
+    def upload(self, name: str, sent: api.Model, training_pipeline: str = "") -> api.Model:
+        """Register a version of model `name`, the first one or the next.
+
+        FAILED_PRECONDITION when there are no files at its artifact_uri.
+        """
+        self._check_files(sent.artifact_uri)
+        with self._state.transaction():
+            versions = self._versions(name)
+            now = timestamp(time.time())
+            model = api.Model(sent)
+            model.name, model.training_pipeline = name, training_pipeline
+            model.version_id = str(1 + max((int(v.version_id) for v in versions), default=0))
+            model.create_time = model.version_create_time = now
+            model.update_time = model.version_update_time = now
+            aliases = [*sent.version_aliases] if versions else [*sent.version_aliases, DEFAULT]
+            return self._put(model, aliases)
+
+    def _check_files(self, uri: str) -> None:
+        if not uri:
+            return
+        bucket, _, folder = uri.removeprefix("gs://").strip("/").partition("/")
+        path = self._buckets / bucket / folder
+        if not uri.startswith("gs://") or not any(p.is_file() for p in path.rglob("*")):
+            raise failed_precondition(f'There are no files under "{uri}" to copy.')
+
+    def _put(self, model: api.Model, aliases: list[str]) -> api.Model:
+        """Store a version, and take its aliases from the other versions: each has one bearer."""
+        model.version_aliases = list(dict.fromkeys(aliases))
+        for other in self._versions(model.name):
+            rest = [alias for alias in other.version_aliases if alias not in aliases]
+            if other.version_id != model.version_id and rest != list(other.version_aliases):
+                other.version_aliases = rest
+                self._table.put(_key(other), other)
+        self._table.put(_key(model), model)
+        return model
+
+    def _find(self, name: str) -> api.Model:
+        """The version that `name` means: MODEL, MODEL@VERSION or MODEL@ALIAS."""
+        model_name, _, wanted = names.resource(name, "models").partition("@")
+        wanted = wanted or DEFAULT
+        for version in self._versions(model_name):
+            if wanted == version.version_id or wanted in version.version_aliases:
+                return version
+        raise not_found(name)
+
+    def _versions(self, model_name: str) -> list[api.Model]:
+        return [version for _, version in self._table.list(f"{model_name}@")]
+
+
+def _key(model: api.Model) -> str:
+    return f"{model.name}@{model.version_id}"
+
+
+def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
+    found, token = page(models, request.page_size, request.page_token)
+    shown = [masked(model, request.read_mask) for model in found]
+    return {"models": shown, "next_page_token": token}
+
+
+def _check_order(request: Any) -> None:
+    if request.order_by:
+        raise not_played("order_by", "The newest come first; sort in the client.")
+
+
+def _check_alias(alias: str, field: str) -> None:
+    if not _ALIAS.fullmatch(alias):
+        raise invalid_argument(field, f"{alias!r} is no alias: it has to match {_ALIAS.pattern}.")
+
+
+def _now() -> dict[str, Any]:
+    moment = timestamp(time.time())
+    return {"create_time": moment, "update_time": moment}

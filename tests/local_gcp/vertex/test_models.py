@@ -1,0 +1,123 @@
+"""The model registry through Google's own client: versions and aliases."""
+
+import pytest
+from google.api_core import exceptions
+
+IMAGE = {"image_uri": "example.com/serve:1"}
+
+
+@pytest.fixture
+def artifact(home):
+    """gs:// folder with a file in it."""
+    folder = home.buckets / "bucket/model"
+    folder.mkdir(parents=True)
+    (folder / "saved_model.pb").write_text("weights")
+    return "gs://bucket/model"
+
+
+@pytest.fixture
+def upload(vertex, artifact):
+    """upload(...): a model's version, as get_model shows it."""
+
+    def make(display_name="digits", aliases=(), parent_model="", model_id="", **fields):
+        model = {
+            "display_name": display_name,
+            "artifact_uri": artifact,
+            "container_spec": IMAGE,
+            "version_aliases": aliases,
+            **fields,
+        }
+        request = {
+            "parent": vertex.parent,
+            "model": model,
+            "parent_model": parent_model,
+            "model_id": model_id,
+        }
+        answer = vertex.models.upload_model(request=request).result(timeout=10)
+        return vertex.models.get_model(name=f"{answer.model}@{answer.model_version_id}")
+
+    return make
+
+
+def aliases(vertex, name):
+    versions = vertex.models.list_model_versions(name=name)
+    return {version.version_id: sorted(version.version_aliases) for version in versions}
+
+
+def test_the_first_version_is_the_default(vertex, upload):
+    model = upload(labels={"team": "vision"})
+    assert model.version_id == "1"
+    assert vertex.models.get_model(name=model.name) == model
+    assert dict(model.labels) == {"team": "vision"}
+    assert model.container_spec.image_uri == IMAGE["image_uri"]
+
+
+def test_versions_and_aliases(vertex, upload):
+    name = upload().name
+    upload(parent_model=name, aliases=["candidate"])
+    assert aliases(vertex, name) == {"1": ["default"], "2": ["candidate"]}
+
+    upload(parent_model=name, aliases=["default", "candidate"])
+    assert aliases(vertex, name) == {"1": [], "2": [], "3": ["candidate", "default"]}
+    assert vertex.models.get_model(name=f"{name}@candidate").version_id == "3"
+    assert vertex.models.get_model(name=name).version_id == "3"
+
+    merge = vertex.models.merge_version_aliases
+    merge(name=f"{name}@2", version_aliases=["champion", "default"])
+    merge(name=f"{name}@3", version_aliases=["-candidate"])
+    assert aliases(vertex, name) == {"1": [], "2": ["champion", "default"], "3": []}
+    with pytest.raises(exceptions.FailedPrecondition, match="default version"):
+        merge(name=f"{name}@2", version_aliases=["-default"])
+    with pytest.raises(exceptions.InvalidArgument, match="'9' is no alias"):
+        merge(name=f"{name}@2", version_aliases=["9"])
+
+
+def test_lists_show_the_default_version_of_each_model(vertex, upload):
+    first, second = upload("one"), upload("two", labels={"team": "audio"})
+    upload("one again", parent_model=first.name)
+
+    def listed(text=""):
+        request = {"parent": vertex.parent, "filter": text}
+        return [model.display_name for model in vertex.models.list_models(request=request)]
+
+    assert listed() == ["two", "one"]
+    assert listed('display_name="one"') == ["one"]
+    assert listed("labels.team=audio") == ["two"]
+    assert second.name != first.name
+
+
+def test_deleting(vertex, upload):
+    name = upload().name
+    upload(parent_model=name)
+    vertex.models.delete_model_version(name=f"{name}@2").result(timeout=10)
+    assert list(aliases(vertex, name)) == ["1"]
+    with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):
+        vertex.models.delete_model_version(name=f"{name}@default")
+    vertex.models.delete_model(name=name).result(timeout=10)
+    for call in (vertex.models.get_model, vertex.models.list_model_versions):
+        with pytest.raises(exceptions.NotFound):
+            call(name=name)
+
+
+def test_an_id_of_ones_own_is_taken_once(upload):
+    assert upload(model_id="digits").name.endswith("/models/digits")
+    with pytest.raises(exceptions.AlreadyExists):
+        upload(model_id="digits")
+
+
+def test_a_folder_without_files_is_refused_by_the_operation(upload):
+    with pytest.raises(exceptions.FailedPrecondition, match='no files under "gs://bucket/empty"'):
+        upload(artifact_uri="gs://bucket/empty")
+
+
+def test_what_is_refused(vertex, upload):
+    with pytest.raises(exceptions.InvalidArgument, match="image_uri"):
+        upload(container_spec={})
+    with pytest.raises(exceptions.InvalidArgument, match="'Best' is no alias"):
+        upload(aliases=["Best"])
+    with pytest.raises(exceptions.NotFound):
+        upload(parent_model=f"{vertex.parent}/models/none")
+    with pytest.raises(exceptions.MethodNotImplemented, match="order_by"):
+        vertex.models.list_models(request={"parent": vertex.parent, "order_by": "create_time"})
+    with pytest.raises(exceptions.MethodNotImplemented, match="ModelService.UpdateModel"):
+        vertex.models.update_model(model={"name": "x"}, update_mask={})

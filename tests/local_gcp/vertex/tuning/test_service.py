@@ -1,0 +1,217 @@
+"""HyperparameterTuningJobs through Google's own client."""
+
+import json
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as api
+
+REPORT = """
+import json, os, sys, time
+flags = dict(a.removeprefix("--").split("=", 1) for a in sys.argv[1:] if "=" in a)
+entry = {"timestamp": time.time(), "accuracy": flags["rate"], "global_step": "1"}
+print(json.dumps({"args": sys.argv[1:], "env": dict(os.environ)}))
+with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
+    file.write(json.dumps(entry) + "\\n")
+"""
+
+PARAMETERS = [
+    {
+        "parameter_id": "rate",
+        "double_value_spec": {"min_value": 0.001, "max_value": 0.1},
+        "scale_type": "UNIT_LOG_SCALE",
+    },
+    {"parameter_id": "layers", "integer_value_spec": {"min_value": 1, "max_value": 3}},
+    {"parameter_id": "units", "discrete_value_spec": {"values": [32, 64]}},
+    {"parameter_id": "optimizer", "categorical_value_spec": {"values": ["adam", "sgd"]}},
+]
+
+
+def job(pools, trials=2, **changes):
+    fields = {
+        "display_name": "tune digits",
+        "study_spec": {
+            "metrics": [{"metric_id": "accuracy", "goal": "MAXIMIZE"}],
+            "parameters": PARAMETERS,
+        },
+        "max_trial_count": trials,
+        "parallel_trial_count": 1,
+        "trial_job_spec": {
+            "worker_pool_specs": pools,
+            "base_output_directory": {"output_uri_prefix": "gs://bucket/tuning"},
+        },
+        "labels": {"team": "vision"},
+    }
+    return api.HyperparameterTuningJob(**(fields | changes))
+
+
+def create(vertex, a_job):
+    return vertex.jobs.create_hyperparameter_tuning_job(
+        parent=vertex.parent, hyperparameter_tuning_job=a_job
+    ).name
+
+
+def get(vertex, name):
+    return vertex.jobs.get_hyperparameter_tuning_job(name=name)
+
+
+def finish(vertex, until, name):
+    until(lambda: get(vertex, name).end_time)
+    return get(vertex, name)
+
+
+def replicas(vertex, name):
+    """What each replica of trial 1 printed: its arguments and environment."""
+    (entry,) = (entry for entry in vertex.service.jobs() if entry["name"] == name)
+    return [json.loads(replica["last_line"]) for replica in entry["trials"][0]["replicas"]]
+
+
+def test_a_trial_gets_its_hyperparameters_and_its_environment(vertex, until):
+    name = create(vertex, job([vertex.pool(REPORT, "--epochs=4")]))
+    assert name.split("/")[4] == "hyperparameterTuningJobs"
+    done = finish(vertex, until, name)
+
+    assert done.state.name == "JOB_STATE_SUCCEEDED"
+    assert sorted(trial.id for trial in done.trials) == ["1", "2"]
+    first = next(trial for trial in done.trials if trial.id == "1")
+    values = {p.parameter_id: p.value for p in first.parameters}
+    assert values == {
+        "rate": pytest.approx(0.01),
+        "layers": 2.0,
+        "units": 32.0,
+        "optimizer": "adam",
+    }
+    assert first.final_measurement.metrics[0].value == pytest.approx(0.01)
+
+    (told,) = replicas(vertex, name)
+    rate = values["rate"]
+    assert told["args"] == [
+        "--epochs=4",
+        f"--rate={rate}",
+        "--layers=2",
+        "--units=32",
+        "--optimizer=adam",
+    ]
+    environment = told["env"]
+    assert environment["CLOUD_ML_TRIAL_ID"] == "1"
+    assert environment["AIP_MODEL_DIR"] == "gs://bucket/tuning/1/model/"
+    assert environment["AIP_CHECKPOINT_DIR"] == "gs://bucket/tuning/1/checkpoints/"
+    assert environment["AIP_TENSORBOARD_LOG_DIR"] == "gs://bucket/tuning/1/logs/"
+    assert "TF_CONFIG" not in environment
+    assert json.loads(environment["CLUSTER_SPEC"])["task"]["trial"] == "1"
+
+
+def test_a_distributed_trial_is_one_trial(vertex, until):
+    pools = [vertex.pool(REPORT), vertex.pool(REPORT + "time.sleep(9)", "--worker=1")]
+    done = finish(vertex, until, name := create(vertex, job(pools, trials=1)))
+    assert done.state.name == "JOB_STATE_SUCCEEDED"
+    chief, worker = replicas(vertex, name)
+    assert json.loads(chief["env"]["TF_CONFIG"])["task"]["type"] == "chief"
+    assert json.loads(worker["env"]["TF_CONFIG"])["task"]["type"] == "worker"
+    assert worker["args"][0] == "--worker=1"
+    assert worker["args"][1:] == chief["args"]
+
+
+def test_list_filters_and_pages(vertex, until):
+    names = [
+        create(vertex, job([vertex.pool(REPORT)], trials=1, display_name=f"run {i}"))
+        for i in range(3)
+    ]
+    for name in names:
+        finish(vertex, until, name)
+
+    def listed(**arguments):
+        request = {"parent": vertex.parent, **arguments}
+        return [j.name for j in vertex.jobs.list_hyperparameter_tuning_jobs(request=request)]
+
+    assert listed() == names[::-1]
+    assert listed(page_size=1) == names[::-1]  # the client asks for page after page
+    assert listed(filter='display_name="run 1"') == [names[1]]
+    assert listed(filter="labels.team=vision AND state=JOB_STATE_SUCCEEDED") == names[::-1]
+    assert listed(filter="labels.team=audio") == []
+    masked = {"parent": vertex.parent, "read_mask": {"paths": ["name", "state"]}}
+    (first, *_) = vertex.jobs.list_hyperparameter_tuning_jobs(request=masked)
+    assert first.name == names[2]
+    assert not first.trials
+
+
+def test_cancel_ends_all_running_trials(vertex, until):
+    a_job = job([vertex.pool("import time; time.sleep(60)")])
+    a_job.parallel_trial_count = 2
+    name = create(vertex, a_job)
+    until(lambda: get(vertex, name).state.name == "JOB_STATE_RUNNING")
+    vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
+    assert get(vertex, name).state.name in ("JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED")
+    with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):
+        vertex.jobs.delete_hyperparameter_tuning_job(name=name)
+
+    done = finish(vertex, until, name)
+
+    assert done.state.name == "JOB_STATE_CANCELLED"
+    assert {trial.state.name for trial in done.trials} == {"INFEASIBLE"}
+    with pytest.raises(exceptions.FailedPrecondition, match="cannot be canceled"):
+        vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
+
+
+def test_delete(vertex, until):
+    finish(vertex, until, name := create(vertex, job([vertex.pool(REPORT)], trials=1)))
+    vertex.jobs.delete_hyperparameter_tuning_job(name=name).result(timeout=10)
+    with pytest.raises(exceptions.NotFound):
+        get(vertex, name)
+
+
+def test_a_preempted_spot_trial_starts_again(vertex, until):
+    program = (
+        """
+import os, time
+if not os.path.exists(os.path.join(os.environ["GCS_ROOT"], "been_here")):
+    open(os.path.join(os.environ["GCS_ROOT"], "been_here"), "w").close()
+    time.sleep(60)
+"""
+        + REPORT
+    )
+    a_job = job([vertex.pool(program)], trials=1)
+    a_job.trial_job_spec.scheduling.strategy = api.Scheduling.Strategy.SPOT
+    name = create(vertex, a_job)
+    until(lambda: vertex.service.runner.home.buckets.joinpath("been_here").exists())
+    assert vertex.service.preempt(name.rpartition("/")[2])
+    done = finish(vertex, until, name)
+    assert done.state.name == "JOB_STATE_SUCCEEDED"
+    assert len(done.trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"display_name": ""}, "display_name"),
+        ({"labels": {"Team": "x"}}, "labels"),
+        ({"max_trial_count": 0}, "max_trial_count; Message: Required"),
+        (
+            {"trial_job_spec": {}},
+            "hyperparameter_tuning_job.trial_job_spec.worker_pool_specs",
+        ),
+        (
+            {
+                "trial_job_spec": {
+                    "worker_pool_specs": [
+                        {
+                            "machine_spec": {"machine_type": "n1-standard-4"},
+                            "replica_count": 1,
+                            "container_spec": {"image_uri": "nobody/plays:1"},
+                        }
+                    ]
+                }
+            },
+            "no local environment plays the image nobody/plays:1",
+        ),
+    ],
+)
+def test_what_is_refused_starts_nothing(vertex, changes, words):
+    with pytest.raises(exceptions.InvalidArgument, match=words):
+        create(vertex, job([vertex.pool(REPORT)], **changes))
+    assert vertex.service.jobs() == []
+
+
+def test_unknown_jobs_are_not_found(vertex):
+    with pytest.raises(exceptions.NotFound):
+        get(vertex, f"{vertex.parent}/hyperparameterTuningJobs/1")
