@@ -1,0 +1,228 @@
+"""All hyperparameters: type, bounds, default, unit and meaning, in this one place.
+
+A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
+and a column of the leaderboard. Its metadata are JSON Schema's words, so that the same lines check
+the command line here and an experiment file where there is no TensorFlow (trainer.schema).
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+Value = bool | int | float | str
+
+
+class HyperparameterError(ValueError):
+    """A value that the trainer does not take; the message says what it would take."""
+
+
+def _hyperparameter(default: Value, description: str, *, unit: str = "", models=(), **schema):
+    """A field. models: the only models that read it; empty: all do."""
+    words = {"description": description} | ({"unit": unit} if unit else {})
+    metadata = {"schema": {**schema, "default": default, **words}, "models": models}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """What a tuner may vary. The defaults train a small image classifier well.
+
+    Raises HyperparameterError when a value is out of its bounds.
+    """
+
+    # Optimization: read by every model.
+    learning_rate: float = _hyperparameter(
+        0.001,
+        "step size of one replica; the optimizer gets this times the number of replicas, because "
+        "the global batch grows with them (linear scaling, https://arxiv.org/abs/1706.02677)",
+        exclusiveMinimum=0,
+        maximum=1,
+    )
+    batch_size: int = _hyperparameter(
+        32,
+        "examples that one replica sees in one step; the global batch is this times the replicas",
+        unit="examples",
+        minimum=1,
+        maximum=65536,
+    )
+    optimizer: str = _hyperparameter(
+        "adam",
+        "update rule; sgd has Nesterov momentum 0.9",
+        enum=("adam", "sgd", "rmsprop"),
+    )
+    warmup_epochs: float = _hyperparameter(
+        1.0,
+        "time in which the learning rate rises in a straight line to its full value",
+        unit="epochs",
+        minimum=0,
+        maximum=100,
+    )
+    weight_decay: float = _hyperparameter(
+        0.0,
+        "share of each kernel taken off per step, times the learning rate (decoupled decay, "
+        "https://arxiv.org/abs/1711.05101); biases and normalization are left alone",
+        minimum=0,
+        maximum=1,
+    )
+    label_smoothing: float = _hyperparameter(
+        0.0,
+        "share of the target probability spread evenly over all classes; the reported loss is "
+        "without it",
+        minimum=0,
+        exclusiveMaximum=1,
+    )
+    augment: bool = _hyperparameter(
+        False,
+        "shift each training image at random, by up to an eighth of its height and width, anew "
+        "in every epoch",
+    )
+    flip: bool = _hyperparameter(
+        False,
+        "mirror each training image left to right at random, anew in every epoch",
+    )
+    early_stopping_patience: int = _hyperparameter(
+        10,
+        "stop after this many epochs in a row without a better metric on the validation split; "
+        "0: never",
+        unit="epochs",
+        minimum=0,
+        maximum=10_000,
+    )
+    plateau_patience: int = _hyperparameter(
+        5,
+        "multiply the learning rate by plateau_factor after this many epochs in a row without a "
+        "better validation loss; 0: never",
+        unit="epochs",
+        minimum=0,
+        maximum=10_000,
+    )
+    plateau_factor: float = _hyperparameter(
+        0.5,
+        "what the learning rate is multiplied by on a plateau",
+        exclusiveMinimum=0,
+        exclusiveMaximum=1,
+    )
+
+    # Architecture.
+    dropout: float = _hyperparameter(
+        0.0,
+        "share of activations set to zero in training: after every hidden layer (dense), before "
+        "the classifier (convolutional)",
+        minimum=0,
+        exclusiveMaximum=1,
+    )
+    layers: int = _hyperparameter(
+        2, "hidden layers", unit="layers", minimum=1, maximum=8, models=("dense",)
+    )
+    units: int = _hyperparameter(
+        128, "width of each hidden layer", unit="units", minimum=1, maximum=4096, models=("dense",)
+    )
+    blocks: int = _hyperparameter(
+        2,
+        "blocks of two convolutions and a pooling that halves height and width; an image must be "
+        "at least 2 to the power of this wide and high",
+        unit="blocks",
+        minimum=1,
+        maximum=8,
+        models=("convolutional",),
+    )
+    filters: int = _hyperparameter(
+        32,
+        "filters of the first block's convolutions; every further block has twice as many, up to "
+        "512",
+        unit="filters",
+        minimum=1,
+        maximum=512,
+        models=("convolutional",),
+    )
+    kernel: int = _hyperparameter(
+        3,
+        "height and width of the convolutions",
+        unit="pixels",
+        enum=(1, 3, 5, 7),
+        models=("convolutional",),
+    )
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            _check(field.name, getattr(self, field.name))
+
+    def of_model(self, model: str) -> dict[str, Value]:
+        """The values that a model reads."""
+        return {name: getattr(self, name) for name in of_model(model)}
+
+
+_FIELDS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
+_TYPES = {float: "number", int: "integer", bool: "boolean", str: "string"}
+
+
+def schema() -> dict[str, dict[str, Any]]:
+    """JSON Schema of every hyperparameter, by name."""
+    return {
+        name: {"type": _TYPES[field.type], **field.metadata["schema"]}
+        for name, field in _FIELDS.items()
+    }
+
+
+def of_model(model: str) -> list[str]:
+    """Names of the hyperparameters that a model reads."""
+    return [
+        n for n, f in _FIELDS.items() if not f.metadata["models"] or model in f.metadata["models"]
+    ]
+
+
+def parse(name: str, text: str) -> Value:
+    """The value of a flag. An integer may come as 2.0: Vertex AI's tuner keeps every number as a
+    double. Raises HyperparameterError when the text is no value of that hyperparameter.
+    """
+    kind = _FIELDS[name].type
+    try:
+        if kind is bool:
+            value = {"true": True, "false": False}[text.lower()]
+        elif kind is int:
+            value = int(text) if text.lstrip("+-").isdigit() else _integral(float(text))
+        else:
+            value = kind(text)
+    except (KeyError, ValueError, OverflowError):
+        raise HyperparameterError(f"{text!r} is not {expected(name)}") from None
+    _check(name, value)
+    return value
+
+
+def expected(name: str) -> str:
+    """What a hyperparameter takes, in words: `a number above 0, at most 1`."""
+    field = _FIELDS[name]
+    limits = field.metadata["schema"]
+    if "enum" in limits:
+        return "one of " + ", ".join(map(str, limits["enum"]))
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    kind = {float: "a number", int: "a whole number", bool: "true or false"}[field.type]
+    bounds = ", ".join(f"{text} {limits[word]}" for word, text in words.items() if word in limits)
+    return f"{kind} {bounds}".strip()
+
+
+def _integral(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError(number)
+    return int(number)
+
+
+def _check(name: str, value: Value) -> None:
+    limits = _FIELDS[name].metadata["schema"]
+    within = value in limits["enum"] if "enum" in limits else True
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        within = (
+            within
+            and math.isfinite(value)
+            and limits.get("minimum", value) <= value <= limits.get("maximum", value)
+            and ("exclusiveMinimum" not in limits or value > limits["exclusiveMinimum"])
+            and ("exclusiveMaximum" not in limits or value < limits["exclusiveMaximum"])
+        )
+    if not within:
+        raise HyperparameterError(f"{value!r} is not {expected(name)}")

@@ -1,0 +1,36 @@
+"""The models that can be trained. A module of this package defines one: `build` makes it.
+
+Only what a command line needs to know stands here: Keras is imported when a model is built.
+"""
+
+import importlib
+from dataclasses import dataclass
+
+from trainer.hyperparameters import Hyperparameters
+
+
+class ModelError(ValueError):
+    """A model that cannot be built as asked; the message says which hyperparameter to change."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is known of a model without building it. inputs: kinds of feature that it reads."""
+
+    description: str
+    inputs: tuple[str, ...] = ("image",)
+
+
+MODELS = {
+    "dense": Model("fully connected layers over all pixels"),
+    "convolutional": Model("blocks of convolutions, then the mean over the image"),
+}
+
+
+def build(name: str, shape: tuple[int, int, int], classes: int, h: Hyperparameters):
+    """A Functional Keras model: uint8 pixels (batch, *shape) -> logits (batch, classes).
+
+    shape: (height, width, channels). Scaling the pixels is the model's first layer. Raises
+    ModelError if the hyperparameters do not fit the shape.
+    """
+    return importlib.import_module(f"trainer.models.{name}").build(shape, classes, h)

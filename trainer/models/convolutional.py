@@ -1,0 +1,44 @@
+"""A small convolutional network in VGG's manner (https://arxiv.org/abs/1409.1556).
+
+Normalization is by group (https://arxiv.org/abs/1803.08494), not by batch: batch normalization's
+moving statistics would differ between workers, each of which sees its own share of the data, so
+there would be no one model to checkpoint, compare and export.
+"""
+
+import keras
+from keras import layers
+
+from trainer.hyperparameters import Hyperparameters
+from trainer.models import ModelError
+
+_MAX_GROUPS = 8
+_MAX_FILTERS = 512
+
+
+def build(shape: tuple[int, int, int], classes: int, h: Hyperparameters) -> keras.Model:
+    """See trainer.models.build."""
+    height, width, _ = shape
+    most = min(height, width).bit_length() - 1
+    if h.blocks > most:
+        raise ModelError(
+            f"blocks={h.blocks} would halve {height}x{width} images to nothing: "
+            + (f"use at most {most}" if most else "use the dense model")
+        )
+    image = keras.Input(shape, dtype="uint8", name="image")
+    x = layers.Rescaling(1 / 127.5, offset=-1)(image)
+    for block in range(h.blocks):
+        filters = min(h.filters << block, _MAX_FILTERS)
+        x = _convolution(x, filters, h.kernel)
+        x = _convolution(x, filters, h.kernel)
+        x = layers.MaxPooling2D()(x)
+    x = layers.GlobalAveragePooling2D()(x)
+    x = layers.Dropout(h.dropout)(x)
+    return keras.Model(image, layers.Dense(classes, name="logits")(x), name="convolutional")
+
+
+def _convolution(x, filters: int, kernel: int):
+    # The normalization's own offset makes a bias superfluous.
+    x = layers.Conv2D(filters, kernel, padding="same", use_bias=False)(x)
+    groups = max(g for g in range(1, _MAX_GROUPS + 1) if filters % g == 0)
+    x = layers.GroupNormalization(groups)(x)
+    return layers.ReLU()(x)

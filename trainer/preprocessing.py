@@ -1,0 +1,71 @@
+"""Encoded images -> the pixels that models see: one code for training and for serving.
+
+trainer.export has stored every image of a dataset upright and in the dataset's size: training only
+decodes. What comes to a served model has any size: it is stretched by the export's own rule (area
+means where an axis shrinks, bilinear where it grows). The export's other repairs (EXIF rotation,
+transparency over white) need more than TensorFlow's decoders: clients send upright opaque images.
+"""
+
+import tensorflow as tf
+
+
+def decode(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
+    """Encoded images of one size, (n,) bytes of JPEG, PNG, BMP or GIF -> (n, *shape) uint8.
+
+    shape: (height, width, channels); channels 1 is grey, 3 RGB. Fails if an image has another size.
+    """
+    return tf.map_fn(
+        lambda image: tf.ensure_shape(_decode_one(image, shape[-1]), shape),
+        encoded,
+        fn_output_signature=tf.TensorSpec(shape, tf.uint8),
+    )
+
+
+def decode_any_size(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
+    """As `decode`, but images may have any size: they are stretched to the shape's."""
+    return tf.map_fn(
+        lambda image: tf.ensure_shape(_stretch(_decode_one(image, shape[-1]), shape), shape),
+        encoded,
+        fn_output_signature=tf.TensorSpec(shape, tf.uint8),
+    )
+
+
+def augment(
+    images: tf.Tensor, seed: tf.Tensor, *, shift: bool = False, flip: bool = False
+) -> tf.Tensor:
+    """Vary a batch of images (n, height, width, channels), as a pure function of `seed` (2,).
+
+    shift: by up to an eighth of height and width; what is uncovered mirrors the edge. flip: half of
+    the images, left to right.
+    """
+    rows, columns, mirrored = tf.unstack(tf.random.split(seed, 3))
+    if shift:
+        images = _shift(images, 1, rows)
+        images = _shift(images, 2, columns)
+    if flip:
+        chosen = tf.random.stateless_uniform([tf.shape(images)[0], 1, 1, 1], mirrored) < 0.5
+        images = tf.where(chosen, tf.reverse(images, [2]), images)
+    return images
+
+
+def _decode_one(image: tf.Tensor, channels: int) -> tf.Tensor:
+    return tf.io.decode_image(image, channels=channels, expand_animations=False)
+
+
+def _stretch(pixels: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
+    smaller = tf.minimum(tf.shape(pixels)[:2], shape[:2])
+    pixels = tf.image.resize(pixels, smaller, tf.image.ResizeMethod.AREA)
+    pixels = tf.image.resize(pixels, shape[:2], tf.image.ResizeMethod.BILINEAR)
+    return tf.cast(tf.round(pixels), tf.uint8)
+
+
+def _shift(images: tf.Tensor, axis: int, seed: tf.Tensor) -> tf.Tensor:
+    """Move each image along an axis by its own number of pixels."""
+    size = images.shape[axis]
+    most = max(1, size // 8)
+    paddings = [[0, 0]] * 4
+    paddings[axis] = [most, most]
+    padded = tf.pad(images, paddings, "SYMMETRIC")
+    count = tf.shape(images)[0]
+    first = tf.random.stateless_uniform([count, 1], seed, 0, 2 * most + 1, dtype=tf.int32)
+    return tf.gather(padded, first + tf.range(size), axis=axis, batch_dims=1)

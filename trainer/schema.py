@@ -1,0 +1,94 @@
+"""What others must know of the trainer without importing it: `python -m trainer.task --schema`.
+
+The Airflow side keeps a copy (dags/research/trainer_schema.json, a test compares) and checks every
+experiment file against it, in full and without TensorFlow, before anything is spent. Version 1:
+
+    {"version": 1,
+     "image_tag": "0.1.0",                              tag of the job image with this trainer
+     "commands": {"train": ["python", "-m", "trainer.task"], ...},
+     "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy"]}},
+     "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
+     "models":   {"dense": {"description": "...", "inputs": ["image"],
+                            "hyperparameters": ["learning_rate", ...]}, ...},
+     "hyperparameters": {"learning_rate": {JSON Schema, and "unit" where there is one}, ...}}
+"""
+
+import json
+from dataclasses import dataclass
+
+from trainer import hyperparameters
+from trainer.models import MODELS
+
+VERSION = 1
+IMAGE_TAG = "0.1.0"
+
+COMMANDS = {
+    name: ["python", "-m", module]
+    for name, module in (
+        ("train", "trainer.task"),
+        ("export", "trainer.export"),
+        ("compare", "trainer.compare"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """goal: maximize or minimize."""
+
+    goal: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """min_classes, max_classes: how many classes a dataset for this task has."""
+
+    description: str
+    min_classes: int
+    max_classes: int | None = None
+    metrics: tuple[str, ...] = ("accuracy", "loss")
+
+
+METRICS = {
+    "accuracy": Metric("maximize", "share of examples whose most probable class is the true one"),
+    "loss": Metric("minimize", "mean cross-entropy of the predicted probabilities, in nats"),
+}
+
+# In both tasks a model predicts one probability per class, so that all that comes after training
+# (serving, comparison) knows one form of prediction.
+TASKS = {
+    "multiclass_classification": Task("one of several classes", min_classes=2),
+    "binary_classification": Task("one of two classes", min_classes=2, max_classes=2),
+}
+
+
+def document() -> dict:
+    """The schema as plain values."""
+    return {
+        "version": VERSION,
+        "image_tag": IMAGE_TAG,
+        "commands": COMMANDS,
+        "tasks": {
+            name: {"description": task.description, "metrics": list(task.metrics)}
+            for name, task in TASKS.items()
+        },
+        "metrics": {
+            name: {"goal": metric.goal, "description": metric.description}
+            for name, metric in METRICS.items()
+        },
+        "models": {
+            name: {
+                "description": model.description,
+                "inputs": list(model.inputs),
+                "hyperparameters": hyperparameters.of_model(name),
+            }
+            for name, model in MODELS.items()
+        },
+        "hyperparameters": hyperparameters.schema(),
+    }
+
+
+def to_json() -> str:
+    """The text that --schema prints."""
+    return json.dumps(document(), indent=1) + "\n"

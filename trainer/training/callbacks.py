@@ -1,0 +1,118 @@
+"""Keras' callbacks around the loop, and what of their state a resumed training needs.
+
+The loop calls them once per epoch. All replicas see the same reduced metrics, so EarlyStopping and
+ReduceLROnPlateau decide the same on each of them. Only the chief reports and writes.
+"""
+
+import os
+
+import hypertune
+import keras
+import numpy as np
+from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPlateau
+
+from trainer import schema
+from trainer.training.settings import Settings
+
+# Attributes that decide about later epochs. Everything else follows from the settings.
+_STATE = {
+    EarlyStopping: ("best", "best_epoch", "wait", "stopped_epoch"),
+    ReduceLROnPlateau: ("best", "wait", "cooldown_counter"),
+}
+
+
+def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> CallbackList:
+    """The callbacks of a training."""
+    h = settings.hyperparameters
+    callbacks: list[Callback] = [
+        # With patience 0 it never stops, but still keeps the best epoch's weights.
+        EarlyStopping(
+            monitor=settings.monitor,
+            mode="max" if schema.METRICS[settings.metric].goal == "maximize" else "min",
+            patience=h.early_stopping_patience or settings.epochs,
+            restore_best_weights=True,
+        )
+    ]
+    if h.plateau_patience:
+        callbacks.append(
+            ReduceLROnPlateau(
+                monitor="val_loss", mode="min", factor=h.plateau_factor, patience=h.plateau_patience
+            )
+        )
+    if is_chief:
+        callbacks.append(keras.callbacks.TensorBoard(str(settings.places.logs), write_graph=False))
+        # Vertex AI names the trial, local runs have none to report to.
+        if os.environ.get("CLOUD_ML_TRIAL_ID"):
+            callbacks.append(TunerReport(settings.metric, settings.monitor))
+    callbacks.append(ProgressLine(settings.epochs))
+    return CallbackList(callbacks, model=model)
+
+
+def state(callbacks: CallbackList) -> dict[str, dict[str, float | int | None]]:
+    """What `restore` needs beside the best weights, as JSON values."""
+    return {
+        type(callback).__name__: {name: getattr(callback, name) for name in names}
+        for callback in callbacks.callbacks
+        if (names := _STATE.get(type(callback)))
+    }
+
+
+def best_weights(callbacks: CallbackList) -> list[np.ndarray] | None:
+    """Weights of the best epoch so far; None before the first epoch's end."""
+    return _early_stopping(callbacks).best_weights
+
+
+def best_epoch(callbacks: CallbackList) -> int:
+    """The best epoch so far, from 1."""
+    return _early_stopping(callbacks).best_epoch + 1
+
+
+def restore(
+    callbacks: CallbackList,
+    saved: dict,
+    weights: list[np.ndarray] | None,
+    history: list[dict[str, float]],
+) -> None:
+    """Put back the state of a checkpoint. After on_train_begin, which resets it."""
+    for callback in callbacks.callbacks:
+        for name, value in saved.get(type(callback).__name__, {}).items():
+            setattr(callback, name, value)
+        if isinstance(callback, TunerReport):
+            # Its file begins anew with the process.
+            for row in history:
+                callback.on_epoch_end(row["epoch"] - 1, row)
+    _early_stopping(callbacks).best_weights = weights
+
+
+def _early_stopping(callbacks: CallbackList) -> EarlyStopping:
+    return next(c for c in callbacks.callbacks if isinstance(c, EarlyStopping))
+
+
+class ProgressLine(Callback):
+    """One line on stdout per epoch."""
+
+    def __init__(self, epochs: int):
+        super().__init__()
+        self._epochs = epochs
+
+    def on_epoch_end(self, epoch, logs=None):
+        names = ("loss", "accuracy", "val_loss", "val_accuracy")
+        parts = [f"{name} {logs[name]:.3f}" for name in names]
+        parts += [f"lr {logs['learning_rate']:.3g}", f"{logs['seconds']:.1f} s"]
+        print(f"epoch {epoch + 1}/{self._epochs}", *parts, flush=True)
+
+
+class TunerReport(Callback):
+    """One measurement per epoch for Vertex AI's tuner; the epoch, from 1, is its step."""
+
+    def __init__(self, metric: str, monitor: str):
+        super().__init__()
+        self._tuner = hypertune.HyperTune()
+        self._metric, self._monitor = metric, monitor
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._tuner.report_hyperparameter_tuning_metric(
+            hyperparameter_metric_tag=self._metric,
+            metric_value=logs[self._monitor],
+            global_step=epoch + 1,
+        )

@@ -1,0 +1,142 @@
+"""Checkpoints that survive a kill at any moment, on a mounted bucket.
+
+    checkpoints/step-0000000440/
+        variables.index, variables.data-00000-of-00001   model and optimizer (tf.train.Checkpoint)
+        best.npz                                          weights of the best epoch so far
+        state.json                                        all else; written last: the commit mark
+
+state.json, schema 1:
+
+    {"schema": 1,
+     "settings":  {...},       what must be the same for the training to go on (Settings and data)
+     "progress":  {...},       trainer.training.loop.Progress
+     "callbacks": {...},       trainer.training.callbacks.state
+     "files":     {"variables.index": 2381, ...}}       sizes in bytes of the other files
+
+tf.train.CheckpointManager is not used: it writes a data file under a temporary name and renames it,
+which a mounted bucket does by copying, and it keeps only variables. A checkpoint here is complete
+when its state.json is, so a kill while one is written leaves the one before it in force.
+
+Only the chief writes; all others read the one that the chief chose. Every variable is mirrored, so
+the chief's copies are everybody's.
+"""
+
+import json
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainer import storage
+from trainer.training import TrainingError
+
+SCHEMA_VERSION = 1
+NONE = "none"
+
+_STATE = "state.json"
+_BEST = "best.npz"
+_PREFIX = "variables"
+_KEPT = 2
+
+# A bucket mount may show another machine's new file with some delay.
+_VISIBLE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint's content beside the variables. best: weights of the best epoch, or None."""
+
+    settings: dict
+    progress: dict
+    callbacks: dict
+    best: list[np.ndarray] | None
+
+
+def latest(directory: Path) -> str:
+    """Name of the newest complete checkpoint, NONE if there is none. Does not need TensorFlow."""
+    complete = [path for path in _all(directory) if _state(path)]
+    return complete[-1].name if complete else NONE
+
+
+def save(directory: Path, step: int, variables, saved: Saved) -> None:
+    """Write a checkpoint, then remove those that are no longer needed.
+
+    variables: a tf.train.Checkpoint.
+    """
+    target = directory / f"step-{step:010d}"
+    if _state(target):
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder)
+        variables.write(str(local / _PREFIX))
+        if saved.best is not None:
+            np.savez(local / _BEST, *saved.best)
+        files = {path.name: path.stat().st_size for path in local.iterdir()}
+        for name in files:
+            shutil.copyfile(local / name, target / name)
+    document = {
+        "schema": SCHEMA_VERSION,
+        "settings": saved.settings,
+        "progress": saved.progress,
+        "callbacks": saved.callbacks,
+        "files": files,
+    }
+    storage.write_text(target / _STATE, json.dumps(document, indent=1) + "\n")
+    _prune(directory)
+
+
+def load(directory: Path, name: str, variables, settings: dict) -> Saved:
+    """Read a checkpoint into `variables`.
+
+    Raises TrainingError if it was made with other settings: with them, the training would neither
+    be the one that was begun nor the one that is asked for.
+    """
+    path = directory / name
+    deadline = time.monotonic() + _VISIBLE_SECONDS
+    while not (document := _state(path)):
+        if time.monotonic() > deadline:
+            raise TrainingError(f"the chief goes on from {path}, which is not complete here")
+        time.sleep(1)
+    _refuse_other_settings(path, document["settings"], settings)
+    variables.read(str(path / _PREFIX)).assert_existing_objects_matched()
+    best = None
+    if _BEST in document["files"]:
+        with np.load(path / _BEST) as arrays:
+            best = [arrays[name] for name in arrays.files]
+    return Saved(settings, document["progress"], document["callbacks"], best)
+
+
+def _refuse_other_settings(path: Path, found: dict, wanted: dict) -> None:
+    differing = [n for n in sorted(found | wanted) if found.get(n) != wanted.get(n)]
+    if differing:
+        was = ", ".join(f"{name}={found.get(name)}" for name in differing)
+        now = ", ".join(f"{name}={wanted.get(name)}" for name in differing)
+        raise TrainingError(
+            f"the checkpoint {path} is of a training with {was}; asked for is {now}. Use another "
+            "output folder, or delete the checkpoints"
+        )
+
+
+def _all(directory: Path) -> list[Path]:
+    return sorted(directory.glob("step-*"))
+
+
+def _state(path: Path) -> dict | None:
+    """state.json of a complete checkpoint; None if it is not complete."""
+    try:
+        document = json.loads((path / _STATE).read_text())
+        complete = all((path / n).stat().st_size == s for n, s in document["files"].items())
+    except (OSError, ValueError, KeyError):
+        return None
+    return document if complete and document["schema"] == SCHEMA_VERSION else None
+
+
+def _prune(directory: Path) -> None:
+    """Keep the newest ones; of what goes, the commit mark first."""
+    for path in _all(directory)[:-_KEPT]:
+        (path / _STATE).unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True)

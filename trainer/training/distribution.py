@@ -1,0 +1,132 @@
+"""tf.distribute: which strategy, how to make it, and what its failures mean.
+
+TF_CONFIG is TensorFlow's own way to describe a cluster (trainer.training.cluster); Vertex AI sets
+it. Every process runs the same program; the strategy sums gradients over all replicas, so all hold
+the same weights after every step.
+"""
+
+import contextlib
+import faulthandler
+import hashlib
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from trainer.training import TrainingError
+from trainer.training.cluster import ALONE, Cluster
+
+# Once all processes are there, connecting takes a second.
+_CONNECT_SECONDS = 120
+
+# What collectives raise, within 10 s of heartbeats, when a process of the cluster is gone.
+_LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+
+
+class PeerLostError(Exception):
+    """Another process of the cluster is gone: training can only go on after all start again."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A strategy and the cluster that it spans.
+
+    kind: single, mirrored or multi_worker. Every process has the same number of replicas.
+    """
+
+    kind: str
+    strategy: tf.distribute.Strategy
+    cluster: Cluster
+
+    @property
+    def replicas(self) -> int:
+        """Replicas in all processes together."""
+        return self.strategy.num_replicas_in_sync
+
+    @property
+    def local_replicas(self) -> int:
+        """Replicas of this process."""
+        return self.replicas // len(self.cluster)
+
+    @contextlib.contextmanager
+    def watching(self, what: str) -> Iterator[None]:
+        """Raises PeerLostError where TensorFlow says, in many words, that a process is gone."""
+        try:
+            yield
+        except _LOST as error:
+            if len(self.cluster) == 1:
+                raise
+            raise PeerLostError(f"{_lost_peer(error)} is gone, {what}") from error
+
+    def gather(self, row: np.ndarray) -> np.ndarray:
+        """One row (n,) of int32 of every process -> (processes, n), in the order of the cluster.
+
+        Waits until all processes have come here.
+        """
+        if len(self.cluster) == 1:
+            return row[np.newaxis]
+        rows = self.strategy.experimental_distribute_values_from_function(
+            lambda _: tf.constant(row[np.newaxis], tf.int32)
+        )
+        return self.strategy.gather(rows, axis=0).numpy()[:: self.local_replicas]
+
+
+def choose(kind: str, cluster: Cluster) -> str:
+    """The kind of strategy for --strategy `kind`. Raises TrainingError if it cannot be had."""
+    if kind == "auto":
+        if len(cluster) > 1:
+            return "multi_worker"
+        return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
+    if kind == "multi_worker" and len(cluster) == 1:
+        raise TrainingError("--strategy multi_worker: TF_CONFIG names no second process")
+    if kind != "multi_worker" and len(cluster) > 1:
+        raise TrainingError(
+            f"--strategy {kind}, but TF_CONFIG names {len(cluster)} processes, which would all "
+            "train the same model; use --strategy auto or multi_worker"
+        )
+    return kind
+
+
+def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
+    """Make the strategy; the first use of TensorFlow in the process. All processes must be there.
+
+    From here on every operation of the process is deterministic and seeded.
+    """
+    # Not 0: tf.data looks at the seeds' values then, and the input pipeline's are tensors.
+    keras.utils.set_random_seed(seed + 1)
+    tf.config.experimental.enable_op_determinism()
+    if kind == "single":
+        return Distribution(kind, tf.distribute.get_strategy(), ALONE)
+    if kind == "mirrored":
+        devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+        return Distribution(kind, tf.distribute.MirroredStrategy(devices), ALONE)
+    # If a process dies right now, TensorFlow's wait for it can be ended neither by a signal nor
+    # from Python, whose lock it holds; this timer is a thread in C.
+    faulthandler.dump_traceback_later(_CONNECT_SECONDS, exit=True)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    faulthandler.cancel_dump_traceback_later()
+    # TensorFlow notes SIGTERM and does nothing about it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return Distribution(kind, strategy, cluster)
+
+
+def weights_digest(model: keras.Model) -> bytes:
+    """SHA-256 of this process's copy of a model's weights."""
+    digest = hashlib.sha256()
+    for array in model.get_weights():
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
+
+
+def _lost_peer(error: Exception) -> str:
+    named = re.search(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", str(error))
+    return f"{named[1]}:{named[2]}" if named else "another process"

@@ -1,0 +1,208 @@
+"""The command line of trainer.task."""
+
+import argparse
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+
+from trainer import hyperparameters, schema, storage
+from trainer.hyperparameters import HyperparameterError, Hyperparameters
+from trainer.models import MODELS
+from trainer.training.settings import OUTPUTS, STRATEGIES, Places, Settings
+
+_VARIABLES = {
+    "model": "AIP_MODEL_DIR",
+    "checkpoints": "AIP_CHECKPOINT_DIR",
+    "logs": "AIP_TENSORBOARD_LOG_DIR",
+}
+
+_MAX_SEED = 2**31 - 1
+
+
+def parse_flags(
+    argv: Sequence[str], description: str, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """The checked settings. Exits: with code 2 on a wrong flag, with 0 after --help or --schema."""
+    parser = _parser(description)
+    flags, unknown = parser.parse_known_args(argv)
+    known = hyperparameters.of_model(flags.model)
+    given = {
+        n: v for n, v in vars(flags).items() if n in hyperparameters.schema() and v is not None
+    }
+    if unknown:
+        _refuse_unknown(parser, flags.model, unknown[0], [*vars(flags)])
+    if foreign := [name for name in given if name not in known]:
+        parser.error(
+            f"--{foreign[0]} is no hyperparameter of the {flags.model} model, which takes: "
+            + ", ".join(f"--{name}" for name in known)
+        )
+    if flags.metric not in (metrics := schema.TASKS[flags.task].metrics):
+        parser.error(f"--metric {flags.metric}: {flags.task} has {', '.join(metrics)}")
+    return Settings(
+        dataset=flags.dataset,
+        model=flags.model,
+        task=flags.task,
+        epochs=flags.epochs,
+        seed=flags.seed,
+        metric=flags.metric,
+        outputs=flags.outputs,
+        strategy=flags.strategy,
+        hyperparameters=Hyperparameters(**given),
+        places=_places(parser, flags.output, environment),
+    )
+
+
+def _parser(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.task",
+        # All flags would fill the screen above every error message.
+        usage="%(prog)s --dataset ADDRESS --model MODEL --task TASK --epochs N [...]; see --help",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "--dataset",
+        required=True,
+        type=_address,
+        metavar="ADDRESS",
+        help="folder of a dataset that trainer.export wrote, gs://... or a path",
+    )
+    add("--model", required=True, choices=MODELS, help=_listed(MODELS))
+    add("--task", required=True, choices=schema.TASKS, help=_listed(schema.TASKS))
+    add(
+        "--epochs",
+        required=True,
+        type=_whole(1, 100_000),
+        metavar="N",
+        help="passes over the train split, unless training stops earlier (early_stopping_patience)",
+    )
+    add(
+        "--seed",
+        type=_whole(0, _MAX_SEED),
+        default=0,
+        metavar="N",
+        help="of initial weights, data order, dropout and augmentation: same seed, same number of "
+        "replicas and same kind of machine, same weights (default: 0)",
+    )
+    add(
+        "--metric",
+        choices=schema.METRICS,
+        default="accuracy",
+        help="on the validation split: reported to the tuner after every epoch, and decides which "
+        "epoch's weights are kept (default: accuracy)",
+    )
+    add(
+        "--outputs",
+        choices=OUTPUTS,
+        default="all",
+        help="all: SavedModel, predictions of the test split and metrics.json; metrics: only "
+        "metrics.json, as a tuning trial needs (default: all)",
+    )
+    add(
+        "--strategy",
+        choices=STRATEGIES,
+        default="auto",
+        help="single: one device; mirrored: all GPUs of this machine; multi_worker: all machines "
+        "in TF_CONFIG; auto: what the environment offers (default: auto)",
+    )
+    add(
+        "--output",
+        type=_address,
+        metavar="ADDRESS",
+        help="folder for model/, checkpoints/, logs/, metrics.json and predictions.parquet, for a "
+        "run by hand; Vertex AI names the folders in " + ", ".join(_VARIABLES.values()),
+    )
+    add("--schema", action=_PrintSchema, nargs=0, help="print trainer_schema.json and exit")
+    _add_hyperparameters(parser)
+    return parser
+
+
+def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "hyperparameters", "In brackets the model that reads one; without, all do."
+    )
+    for name, words in hyperparameters.schema().items():
+        readers = [model for model in MODELS if name in hyperparameters.of_model(model)]
+        only = f"[{', '.join(readers)}] " if len(readers) < len(MODELS) else ""
+        unit = f" {words['unit']}" if "unit" in words else ""
+        text = (
+            f"{only}{words['description']}: {hyperparameters.expected(name)}{unit} "
+            f"(default: {str(words['default']).lower()})"
+        )
+        group.add_argument(
+            f"--{name}",
+            type=_hyperparameter(name),
+            metavar="VALUE",
+            help=text.replace("%", "%%"),
+        )
+
+
+class _PrintSchema(argparse.Action):
+    """Like --help: works without the required flags."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        print(schema.to_json(), end="")
+        parser.exit()
+
+
+def _refuse_unknown(parser, model: str, argument: str, known: list[str]) -> None:
+    name = argument.partition("=")[0]
+    near = difflib.get_close_matches(name, [f"--{flag}" for flag in known], 1)
+    parser.error(
+        f"unknown flag {name}"
+        + (f"; did you mean {near[0]}?" if near else "")
+        + f" The hyperparameters of the {model} model are: "
+        + ", ".join(f"--{known}" for known in hyperparameters.of_model(model))
+    )
+
+
+def _places(parser, output: str | None, environment: Mapping[str, str]) -> Places:
+    if output:
+        root = storage.local_path(output)
+        return Places(**{name: root / name for name in _VARIABLES})
+    missing = [variable for variable in _VARIABLES.values() if not environment.get(variable)]
+    if missing:
+        parser.error(
+            f"nowhere to write: {', '.join(missing)} not set. Give --output FOLDER, or set a base "
+            "output directory for the Vertex AI job"
+        )
+    return Places(**{n: storage.local_path(environment[v]) for n, v in _VARIABLES.items()})
+
+
+def _listed(table: Mapping) -> str:
+    return "; ".join(f"{name}: {entry.description}" for name, entry in table.items())
+
+
+def _address(text: str) -> str:
+    try:
+        storage.local_path(text)
+    except storage.StorageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not text:
+        raise argparse.ArgumentTypeError("the address is empty")
+    return text
+
+
+def _whole(low: int, high: int):
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def _hyperparameter(name: str):
+    def parse(text: str):
+        try:
+            return hyperparameters.parse(name, text)
+        except HyperparameterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parse

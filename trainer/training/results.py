@@ -1,0 +1,104 @@
+"""What a training leaves: SavedModel, predictions of the test split, metrics.json.
+
+metrics.json, schema 1; written last, so a training that has one is complete:
+
+    {"schema": 1,
+     "model": "convolutional", "task": "multiclass_classification", "metric": "accuracy",
+     "hyperparameters": {"learning_rate": 0.001, ...},      all that the model reads
+     "seed": 0, "strategy": "multi_worker",                 single, mirrored or multi_worker
+     "epochs_run": 25, "best_epoch": 21,                    best: by `metric` on validation, from 1
+     "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7, "val_loss": 0.5, "val_accuracy": 0.8,
+                  "learning_rate": 0.002, "seconds": 1.4}, ...],
+     "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch
+     "test":       {"loss": 0.07, "accuracy": 0.98},        of the SavedModel; null for a trial,
+                                                            which must not look at the test split
+     "replicas": {"chief:0": {"steps": 550, "examples": 17600,
+                              "weights_sha256": "...",       at the best epoch
+                              "last_weights_sha256": "..."}, "worker:0": ...},
+     "weights_sha256": "...",                               of the exported model
+     "parameters": 65514,                                   trainable numbers
+     "dataset": {"uri": "gs://...", "fingerprint": "..."}}
+
+loss is the mean cross-entropy in nats, without label smoothing; on the train split it is the mean
+over the epoch's steps, during which the weights change. A replica's entry is a process: its steps,
+and the examples of all its devices.
+"""
+
+import json
+
+import keras
+import numpy as np
+
+from trainer import storage
+from trainer.dataset_description import DatasetDescription
+from trainer.training import saved_model
+from trainer.training.settings import Settings
+
+SCHEMA_VERSION = 1
+
+
+def write(
+    settings: Settings,
+    dataset: DatasetDescription,
+    model: keras.Model,
+    strategy: str,
+    history: list[dict[str, float]],
+    best_epoch: int,
+    replicas: dict[str, dict],
+) -> None:
+    """Write all that --outputs asks for. model: with the best epoch's weights."""
+    test = _export(settings, dataset, model) if settings.outputs == "all" else None
+    best = history[best_epoch - 1]
+    document = {
+        "schema": SCHEMA_VERSION,
+        "model": settings.model,
+        "task": settings.task,
+        "metric": settings.metric,
+        "hyperparameters": settings.hyperparameters.of_model(settings.model),
+        "seed": settings.seed,
+        "strategy": strategy,
+        "epochs_run": len(history),
+        "best_epoch": best_epoch,
+        "history": history,
+        "validation": {"loss": best["val_loss"], "accuracy": best["val_accuracy"]},
+        "test": test,
+        "replicas": replicas,
+        "weights_sha256": next(iter(replicas.values()))["weights_sha256"],
+        "parameters": sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+        "dataset": {"uri": settings.dataset, "fingerprint": dataset.fingerprint},
+    }
+    storage.write_text(settings.places.metrics, json.dumps(document, indent=1) + "\n")
+    print(_summary(document), flush=True)
+
+
+def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model) -> dict:
+    """SavedModel and predictions; returns the metrics of the test split.
+
+    The predictions are those of the SavedModel for the stored images: what is compared is what
+    would be served.
+    """
+    # Parquet takes a second to import, which a tuning trial need not wait for.
+    from trainer import predictions
+
+    saved_model.export(model, dataset, settings.places.model)
+    keys, labels, probabilities = saved_model.predict(
+        settings.places.model, settings.dataset, dataset, "test"
+    )
+    predictions.write(
+        settings.places.predictions,
+        predictions.Predictions(keys, labels, probabilities, dataset.classes),
+    )
+    likelihood = probabilities[np.arange(len(labels)), labels].astype(float)
+    return {
+        "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
+        "accuracy": float((probabilities.argmax(axis=1) == labels).mean()),
+    }
+
+
+def _summary(document: dict) -> str:
+    """The last line on stdout."""
+    validation, test = document["validation"], document["test"]
+    parts = [f"best epoch {document['best_epoch']} val_accuracy {validation['accuracy']:.4f}"]
+    if test:
+        parts.append(f"test accuracy {test['accuracy']:.4f}")
+    return " ".join([*parts, f"weights {document['weights_sha256'][:12]}"])

@@ -1,0 +1,162 @@
+"""A whole training, top to bottom."""
+
+import os
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from trainer import models
+from trainer.dataset_description import DatasetDescription
+from trainer.models import ModelError
+from trainer.training import (
+    TrainingError,
+    callbacks,
+    checkpoints,
+    cluster,
+    distribution,
+    loop,
+    rendezvous,
+    results,
+)
+from trainer.training.checkpoints import Saved
+from trainer.training.distribution import Distribution, PeerLostError, weights_digest
+from trainer.training.input import Input
+from trainer.training.loop import Progress, Trainee
+from trainer.training.settings import Settings
+from trainer.training.stop import StoppedError, StopRequest
+
+# os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
+LOST, STOPPED = os.EX_TEMPFAIL, 143
+
+
+def train(settings: Settings, dataset: DatasetDescription) -> int:
+    """Train, and write the results; returns the exit code. Raises TrainingError."""
+    try:
+        _train(settings, dataset)
+        return 0
+    except StoppedError as reason:
+        print(f"stopped: {reason}; a checkpoint is saved", file=sys.stderr)
+        return STOPPED
+    except PeerLostError as reason:
+        print(f"lost: {reason}; start all again to go on", file=sys.stderr, flush=True)
+        # TensorFlow's threads may still wait for the peer: a normal exit could hang.
+        os._exit(LOST)
+
+
+def _train(settings: Settings, dataset: DatasetDescription) -> None:
+    peers = cluster.from_environment(os.environ)
+    kind = distribution.choose(settings.strategy, peers)
+    checkpoint = rendezvous.meet(peers, checkpoints.latest(settings.places.checkpoints))
+    spread = distribution.connect(kind, peers, settings.seed)
+    data = Input(
+        settings.dataset,
+        dataset,
+        spread,
+        settings.hyperparameters,
+        settings.seed,
+        settings.epochs,
+    )
+    trainee = _build(settings, dataset, spread)
+    calls = callbacks.build(settings, trainee.model, is_chief=peers.is_chief)
+    progress = Progress(spread.replicas)
+    variables = tf.train.Checkpoint(model=trainee.model, optimizer=trainee.optimizer)
+    decisive = _decisive_settings(settings, dataset, spread)
+
+    def save() -> None:
+        if peers.is_chief:
+            state = callbacks.state(calls)
+            best = callbacks.best_weights(calls)
+            content = Saved(decisive, progress.to_dict(), state, best)
+            checkpoints.save(settings.places.checkpoints, progress.step, variables, content)
+
+    calls.on_train_begin()
+    if checkpoint != checkpoints.NONE:
+        saved = checkpoints.load(settings.places.checkpoints, checkpoint, variables, decisive)
+        progress = Progress(**saved.progress)
+        callbacks.restore(calls, saved.callbacks, saved.best, progress.history)
+        print(f"going on from {checkpoint}, {len(progress.history)} epochs done", flush=True)
+    with StopRequest() as stop:
+        loop.fit(settings, spread, trainee, data, calls, progress, save, stop)
+    last = weights_digest(trainee.model)
+    calls.on_train_end()  # puts back the best epoch's weights
+    replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)
+    if peers.is_chief:
+        # Written from a model of its own: the trained one's variables are mirrored.
+        model = _build_model(settings, dataset)
+        model.set_weights(trainee.model.get_weights())
+        best_epoch = callbacks.best_epoch(calls)
+        results.write(settings, dataset, model, kind, progress.history, best_epoch, replicas)
+    # The others are done, but all must start again if the chief dies before it has written.
+    with spread.watching("while the chief wrote the results"):
+        spread.gather(np.zeros(1, np.int32))
+
+
+def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> Trainee:
+    """Model and optimizer, their variables on every replica."""
+    h = settings.hyperparameters
+    peak_rate = h.learning_rate * spread.replicas
+    decay = h.weight_decay or None
+    with spread.strategy.scope():
+        model = _build_model(settings, dataset)
+        optimizer = {
+            "adam": lambda: keras.optimizers.Adam(peak_rate, weight_decay=decay),
+            "rmsprop": lambda: keras.optimizers.RMSprop(peak_rate, weight_decay=decay),
+            "sgd": lambda: keras.optimizers.SGD(
+                peak_rate, momentum=0.9, nesterov=True, weight_decay=decay
+            ),
+        }[h.optimizer]()
+        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+        optimizer.build(model.trainable_variables)
+        # Keras' callbacks look for the optimizer at the model.
+        model.compile(optimizer=optimizer, jit_compile=False)
+    return Trainee(model, optimizer, peak_rate)
+
+
+def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:
+    shape = dataset.features[0].shape
+    try:
+        return models.build(settings.model, shape, len(dataset.classes), settings.hyperparameters)
+    except ModelError as error:
+        raise TrainingError(str(error)) from error
+
+
+def _decisive_settings(
+    settings: Settings, dataset: DatasetDescription, spread: Distribution
+) -> dict[str, Any]:
+    """What two processes must share for one to go on from the other's checkpoint."""
+    return {
+        "dataset": dataset.fingerprint,
+        "model": settings.model,
+        "task": settings.task,
+        "metric": settings.metric,
+        "seed": settings.seed,
+        "replicas": spread.replicas,
+        **settings.hyperparameters.of_model(settings.model),
+    }
+
+
+def _compare_replicas(
+    spread: Distribution, progress: Progress, best: bytes, last: bytes
+) -> dict[str, dict[str, Any]]:
+    """What each process did, for metrics.json.
+
+    best, last: digests of this process's weights at the best and at the last epoch. Raises
+    TrainingError if those of another process differ: then they have not trained one model.
+    """
+    with spread.watching("at the end of the training"):
+        digests = spread.gather(np.frombuffer(best + last, np.uint8).astype(np.int32))
+    if (digests != digests[0]).any():
+        raise TrainingError("the processes ended with different weights; this is a bug, report it")
+    local = spread.local_replicas
+    return {
+        name: {
+            "steps": progress.steps[index * local],
+            "examples": sum(progress.examples[index * local : (index + 1) * local]),
+            "weights_sha256": digest[: len(best)].astype(np.uint8).tobytes().hex(),
+            "last_weights_sha256": digest[len(best) :].astype(np.uint8).tobytes().hex(),
+        }
+        for index, (name, digest) in enumerate(zip(spread.cluster.names, digests, strict=True))
+    }

@@ -1,0 +1,53 @@
+"""What is asked of one training."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.hyperparameters import Hyperparameters
+
+STRATEGIES = ("auto", "single", "mirrored", "multi_worker")
+OUTPUTS = ("all", "metrics")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a training writes, as paths below the bucket mount.
+
+    model, checkpoints, logs: Vertex AI's AIP_MODEL_DIR, AIP_CHECKPOINT_DIR and
+    AIP_TENSORBOARD_LOG_DIR.
+    """
+
+    model: Path
+    checkpoints: Path
+    logs: Path
+
+    @property
+    def metrics(self) -> Path:
+        """metrics.json, beside the model."""
+        return self.model.parent / "metrics.json"
+
+    @property
+    def predictions(self) -> Path:
+        """predictions.parquet, beside the model."""
+        return self.model.parent / "predictions.parquet"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The flags of trainer.task, checked; `python -m trainer.task --help` explains them."""
+
+    dataset: str
+    model: str
+    task: str
+    epochs: int
+    seed: int
+    metric: str
+    outputs: str
+    strategy: str
+    hyperparameters: Hyperparameters
+    places: Places
+
+    @property
+    def monitor(self) -> str:
+        """Name, in the logs of an epoch, of the metric that chooses the best epoch."""
+        return f"val_{self.metric}"
