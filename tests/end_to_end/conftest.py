@@ -53,6 +53,27 @@ class Demo:
         jobs = json.loads(out.stdout)["jobs"]
         return [job for job in jobs if kind in (None, job["kind"])]
 
+    def supervised_pid(self, program: str) -> int:
+        """The process of one of supervisord's programs: "local_gcp", "airflow:scheduler"..."""
+        supervisorctl = [ROOT / ".venv/tools/bin/supervisorctl", "-c"]
+        out = subprocess.run(
+            [*supervisorctl, self.local / "supervisor" / "supervisord.conf", "pid", program],
+            capture_output=True,
+            check=True,
+        )
+        return int(out.stdout)
+
+    def with_google_client(self, program: Path, *arguments: str) -> None:
+        """Run a Python program of the Airflow environment against this run's local_gcp."""
+        script = f'. "{self.local / "environment.sh"}" && exec python "$@"'
+        subprocess.run(["/bin/sh", "-c", script, "sh", program, *arguments], check=True)
+
+    @property
+    def bucket(self) -> Path:
+        """The folder of the one bucket that the demo uses."""
+        (bucket,) = (self.local / "gcp" / "buckets").iterdir()
+        return bucket
+
     @property
     def runs(self) -> list[Path]:
         """The folders of all runs, oldest first, as the bucket holds them."""
