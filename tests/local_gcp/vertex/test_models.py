@@ -119,5 +119,5 @@ def test_what_is_refused(vertex, upload):
         upload(parent_model=f"{vertex.parent}/models/none")
     with pytest.raises(exceptions.MethodNotImplemented, match="order_by"):
         vertex.models.list_models(request={"parent": vertex.parent, "order_by": "create_time"})
-    with pytest.raises(exceptions.MethodNotImplemented, match="ModelService.UpdateModel"):
+    with pytest.raises(exceptions.MethodNotImplemented, match=r"ModelService\.UpdateModel"):
         vertex.models.update_model(model={"name": "x"}, update_mask={})
