@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import httplib2
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,6 +41,8 @@ def google(local_gcp: Any, airflow_database: None) -> Any:
     """Google Cloud, as far as local_gcp plays it, and an Airflow whose connections lead there."""
     # For the whole session: gRPC reads its certificates once, when it is first used.
     os.environ |= local_gcp.client_env
+    # httplib2 read its own when it was imported, before there was a local_gcp.
+    httplib2.CA_CERTS = os.environ["HTTPLIB2_CA_CERTS"]
     return local_gcp
 
 

@@ -124,7 +124,7 @@ def _range(
     if None in ends:
         yield (), "expected {from: A, to: B} or {choose: [A, B]}"
         return
-    if parameter.type not in ("number", "integer"):
+    if parameter.type not in ("number", "integer") or "enum" in parameter.schema:
         yield (), f"{parameter.name} is {parameter.expected}: use {{choose: [...]}}"
         return
     low, high = ends

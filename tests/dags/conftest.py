@@ -1,3 +1,19 @@
-from tests.airflow_side import airflow_database, google
+import pytest
+
+from research import platform
+from research.experiment import load
+from tests.airflow_side import ROOT, airflow_database, google
 
 __all__ = ["airflow_database", "google"]
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """The demo's experiment, as committed."""
+    return load(ROOT / "dags/experiments/digits.yaml")
+
+
+@pytest.fixture(scope="session")
+def group():
+    """The group's platform, as committed."""
+    return platform.load()

@@ -1,0 +1,37 @@
+import datetime
+
+import pytest
+
+from research import cost
+
+
+def test_the_limit_is_machines_times_timeouts(digits, group):
+    """6 trials of half an hour, 2 trainings on 2 machines of an hour, at 0.2185 USD an hour."""
+    limit = cost.at_most(digits, group)
+    machine = 0.21849885
+    assert limit.stages["tune"] == pytest.approx(6 * 0.5 * machine)
+    assert limit.stages["train"] == pytest.approx(2 * 2 * 1 * machine)
+    assert limit.stages["compare"] == pytest.approx(0.5 * machine)
+    assert limit.stages["export"] == pytest.approx(2 * 0.5 * (4 * 0.056 + 15 * 0.003557))
+    assert limit.usd == pytest.approx(sum(limit.stages.values()))
+    assert str(limit).startswith("at most 1.92 USD (export 0.28, tune 0.66")
+
+
+def test_gpus_cost_extra(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "workers": 2}
+    with_gpus = digits.changed({("train", "machines"): machines})
+    more = cost.at_most(with_gpus, group).usd - cost.at_most(digits, group).usd
+    assert more == pytest.approx(2 * 2 * 2 * 0.4025)
+
+
+def test_spot_machines_do_not_lower_the_limit(digits, group):
+    """Their price changes; the limit has to hold."""
+    steady = digits.changed({("train", "machines", "spot"): False})
+    assert cost.at_most(steady, group).usd == cost.at_most(digits, group).usd
+
+
+def test_prices_say_where_they_are_from():
+    prices = cost.prices()
+    assert prices.source.startswith("https://cloud.google.com/vertex-ai/pricing")
+    assert datetime.date.fromisoformat(prices.date)
+    assert prices.region == "us-central1"

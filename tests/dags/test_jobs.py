@@ -1,0 +1,191 @@
+"""The messages that reach Google, field by field, and that Google's own classes take them."""
+
+import pytest
+
+from research import jobs, layout
+from research.plan import Plan
+from research.platform import Platform
+from research.stages import compare, export, train, tune
+from vertex.jobs import CUSTOM, TUNING, message_of
+
+RUN = layout.Run("trellis-local", "digits", "demo")
+CHOSEN = {"rank": 1, "trial": "4", "parameters": {"learning_rate": 0.01, "filters": 32}}
+
+
+@pytest.fixture
+def plan(digits):
+    return Plan(digits, RUN, "gs://trellis-local/digits/datasets/3f2a/", "3f2a")
+
+
+@pytest.fixture
+def changed(plan):
+    """The plan of the experiment with some fields changed."""
+
+    def change(changes):
+        return Plan(plan.experiment.changed(changes), RUN, plan.dataset, plan.fingerprint)
+
+    return change
+
+
+def flags(pool):
+    return dict(a.removeprefix("--").split("=", 1) for a in pool.container_spec.args)
+
+
+def test_a_trial_trains_for_a_few_epochs_and_writes_metrics_only(plan, group):
+    job = message_of(TUNING, tune.job(plan, group), {})
+    (pool,) = job.trial_job_spec.worker_pool_specs
+    assert pool.machine_spec.machine_type == "n1-standard-4"
+    assert pool.container_spec.image_uri == (
+        "us-central1-docker.pkg.dev/local-gcp/trellis/trainer:0.1.0"
+    )
+    assert list(pool.container_spec.command) == ["python", "-m", "trainer.task"]
+    assert flags(pool) == {
+        "dataset": "gs://trellis-local/digits/datasets/3f2a/",
+        "model": "convolutional",
+        "task": "multiclass_classification",
+        "metric": "accuracy",
+        "epochs": "4",
+        "seed": "0",
+        "outputs": "metrics",
+    }
+
+
+def test_the_search_is_what_the_file_says(plan, group):
+    job = message_of(TUNING, tune.job(plan, group), {})
+    assert (job.max_trial_count, job.parallel_trial_count, job.max_failed_trial_count) == (6, 2, 3)
+    (metric,) = job.study_spec.metrics
+    assert (metric.metric_id, metric.goal.name) == ("accuracy", "MAXIMIZE")
+    rate, filters, dropout = job.study_spec.parameters
+    assert (rate.parameter_id, rate.scale_type.name) == ("learning_rate", "UNIT_LOG_SCALE")
+    assert (rate.double_value_spec.min_value, rate.double_value_spec.max_value) == (3e-4, 1e-2)
+    assert list(filters.discrete_value_spec.values) == [16, 32]
+    assert dropout.scale_type.name == "UNIT_LINEAR_SCALE"
+    assert job.study_spec.measurement_selection_type.name == "BEST_MEASUREMENT"
+    assert job.trial_job_spec.base_output_directory.output_uri_prefix == RUN.tuning
+    assert job.trial_job_spec.scheduling.strategy.name == "SPOT"
+    assert job.trial_job_spec.scheduling.timeout.total_seconds() == 1800
+
+
+@pytest.mark.parametrize(
+    ("range_", "expected"),
+    [
+        ({"from": 1, "to": 4}, {"integer_value_spec": {"min_value": 1, "max_value": 4},
+                                "scale_type": "UNIT_LINEAR_SCALE"}),
+        ({"choose": [3, 1]}, {"discrete_value_spec": {"values": [1, 3]}}),
+    ],
+)  # fmt: skip
+def test_integers(changed, range_, expected):
+    plan = changed({("tune", "search"): {"blocks": range_}})
+    assert tune.study(plan.experiment)["parameters"] == [{"parameter_id": "blocks", **expected}]
+
+
+def test_texts_and_switches_are_categories(changed):
+    search = {"optimizer": {"choose": ["sgd", "adam"]}, "augment": {"choose": [True, False]}}
+    spec = tune.study(changed({("tune", "search"): search}).experiment)
+    values = [p["categorical_value_spec"]["values"] for p in spec["parameters"]]
+    assert values == [["sgd", "adam"], ["true", "false"]]
+
+
+def test_early_stopping_and_algorithm(changed, group):
+    plan = changed(
+        {("tune", "stop_early"): True, ("tune", "algorithm"): "random", ("tune", "measurement"): "last"}
+    )  # fmt: skip
+    study = message_of(TUNING, tune.job(plan, group), {}).study_spec
+    assert study.algorithm.name == "RANDOM_SEARCH"
+    assert study.measurement_selection_type.name == "LAST_MEASUREMENT"
+    assert "median_automated_stopping_spec" in study
+
+
+def test_a_training_runs_on_all_its_workers(plan, group):
+    job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    chief, workers = job.job_spec.worker_pool_specs
+    assert (chief.replica_count, workers.replica_count) == (1, 1)
+    assert chief.container_spec == workers.container_spec
+    assert flags(chief)["outputs"] == "all"
+    assert flags(chief)["epochs"] == "25"
+    assert flags(chief)["filters"] == "32"
+    assert flags(chief)["learning_rate"] == "0.01"
+    assert job.job_spec.base_output_directory.output_uri_prefix == RUN.training(1)
+    assert job.job_spec.scheduling.restart_job_on_worker_restart
+    assert job.display_name == "digits training/1 (trial 4)"
+
+
+def test_a_training_on_one_machine_has_one_pool(changed, group):
+    plan = changed({("train", "machines"): {"workers": 1}})
+    job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    assert len(job.job_spec.worker_pool_specs) == 1
+    assert not job.job_spec.scheduling.restart_job_on_worker_restart
+    assert job.job_spec.scheduling.strategy.name == "STANDARD"
+
+
+def test_gpus_bring_their_image(changed, group):
+    machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "gpus": 2}
+    plan = changed({("tune", "machines"): machines})
+    job = message_of(TUNING, tune.job(plan, group), {})
+    (pool,) = job.trial_job_spec.worker_pool_specs
+    assert pool.machine_spec.accelerator_type.name == "NVIDIA_TESLA_T4"
+    assert pool.machine_spec.accelerator_count == 2
+    assert pool.container_spec.image_uri.endswith("/trainer:0.1.0-gpu")
+
+
+def test_fixed_hyperparameters_reach_trials_and_trainings(changed, group):
+    plan = changed({("hyperparameters",): {"batch_size": 64, "augment": True}})
+    trial = message_of(TUNING, tune.job(plan, group), {}).trial_job_spec.worker_pool_specs[0]
+    full = message_of(CUSTOM, train.job(plan, group, CHOSEN), {}).job_spec.worker_pool_specs[0]
+    for pool in (trial, full):
+        assert (flags(pool)["batch_size"], flags(pool)["augment"]) == ("64", "true")
+
+
+def test_the_comparison_gets_the_run(plan, group):
+    job = message_of(CUSTOM, compare.job(plan, group), {})
+    (pool,) = job.job_spec.worker_pool_specs
+    assert list(pool.container_spec.command) == ["python", "-m", "trainer.compare"]
+    assert flags(pool) == {"run": RUN.uri, "metric": "accuracy"}
+
+
+def test_the_export_gets_source_settings_and_limits(plan, group):
+    launch = export.body(plan, group)["launchParameter"]
+    assert launch["parameters"] == {
+        "source": "gs://trellis-local/digits/manifest.csv",
+        "output": "gs://trellis-local/digits/datasets/3f2a/",
+        "fingerprint": "3f2a",
+        "image_size": "8x8",
+        "channels": "1",
+        "encoding": "png",
+        "shards": "4",
+        "max_rejected": "0.05",
+        "split_fractions": "80,10,10",
+    }
+    environment = launch["environment"]
+    assert environment["maxWorkers"] == 2
+    assert environment["additionalExperiments"] == ["max_workflow_runtime_walltime_seconds=1800"]
+    assert launch["containerSpec"]["image"].endswith("/trellis/export:0.1.0")
+
+
+def test_the_groups_names_are_on_every_job(plan, group):
+    platform = Platform.model_validate(
+        {
+            **group.model_dump(mode="json"),
+            "service_account": "jobs@lab.iam.gserviceaccount.com",
+            "network": "projects/1/global/networks/lab",
+            "encryption_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
+            "labels": {"cost-center": "c1"},
+        }
+    )
+    for spec, job in [
+        ("trial_job_spec", message_of(TUNING, tune.job(plan, platform), {})),
+        ("job_spec", message_of(CUSTOM, train.job(plan, platform, CHOSEN), {})),
+        ("job_spec", message_of(CUSTOM, compare.job(plan, platform), {})),
+    ]:
+        assert getattr(job, spec).service_account == platform.service_account
+        assert getattr(job, spec).network == platform.network
+        assert job.encryption_spec.kms_key_name == platform.encryption_key
+        assert job.labels == {"cost-center": "c1", "experiment": "digits", "owner": "trellis"}
+    environment = export.body(plan, platform)["launchParameter"]["environment"]
+    assert environment["serviceAccountEmail"] == platform.service_account
+    assert environment["kmsKeyName"] == platform.encryption_key
+
+
+def test_labels_are_labels_whatever_the_owner_is_called(changed, group):
+    plan = changed({("owner",): "Pathology Lab, Room 4"})
+    assert jobs.labels(plan, group)["owner"].startswith("pathology-lab-room-4-")

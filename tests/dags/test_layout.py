@@ -1,0 +1,41 @@
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from research.layout import Run, dataset, dataset_mark, run_folder
+
+RUN = Run("bucket", "digits", "demo")
+
+
+def test_addresses_of_a_run():
+    assert RUN.plan == "gs://bucket/digits/runs/demo/plan.json"
+    assert RUN.tuning == "gs://bucket/digits/runs/demo/tuning/"
+    assert RUN.training(1) == "gs://bucket/digits/runs/demo/training/1/"
+    assert RUN.leaderboard == "gs://bucket/digits/runs/demo/leaderboard/leaderboard.json"
+    assert dataset_mark(dataset("bucket", "digits", "3f2a")) == (
+        "gs://bucket/digits/datasets/3f2a/dataset.json"
+    )
+
+
+def test_a_run_id_that_can_be_a_folder_is_the_folder():
+    assert run_folder("demo__2025-01-01T00-00-00") == "demo__2025-01-01T00-00-00"
+
+
+def test_a_run_id_of_airflow_stays_readable():
+    folder = run_folder("scheduled__2025-01-01T00:00:00+00:00")
+    assert re.fullmatch(r"scheduled__2025-01-01T00-00-00-00-00-[0-9a-f]{8}", folder)
+
+
+@given(st.text(min_size=1), st.integers(1, 5))
+def test_every_run_id_becomes_one_folder(run_id, generation):
+    folder = run_folder(run_id, generation)
+    assert re.fullmatch(r"[A-Za-z0-9_.~-]{1,110}", folder)
+    assert folder.strip(".") == folder
+    assert run_folder(run_id, generation) == folder
+
+
+@given(st.text(), st.text(), st.integers(1, 3), st.integers(1, 3))
+def test_two_runs_never_share_a_folder(one, other, first, second):
+    same = run_folder(one, first) == run_folder(other, second)
+    assert same == ((one, first) == (other, second))

@@ -1,0 +1,60 @@
+import pytest
+
+from airflow.sdk.exceptions import ParamValidationError
+from research.params import apply, run_params
+from research.problems import FileError
+
+
+def defaults(experiment):
+    return {name: param.resolve() for name, param in run_params(experiment).items()}
+
+
+def test_the_files_values_are_the_defaults(digits):
+    assert defaults(digits) == {
+        "source": "digits/manifest.csv",
+        "trials": 6,
+        "parallel": 2,
+        "tune_epochs": 4,
+        "top": 2,
+        "train_epochs": 25,
+        "workers": 2,
+        "budget": "2 USD",
+    }
+    assert apply(digits, defaults(digits)) == digits
+
+
+def test_a_run_changes_what_it_says(digits):
+    changed = apply(digits, {**defaults(digits), "trials": 9, "source": "gs://b/m.csv"})
+    assert (changed.tune.trials, changed.source.images) == (9, "gs://b/m.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trials", 0),
+        ("trials", 1001),
+        ("trials", "many"),
+        ("trials", 2.5),
+        ("parallel", 0),
+        ("top", 21),
+        ("train_epochs", None),
+        ("workers", -1),
+        ("source", ""),
+        ("budget", "6 EUR"),
+    ],
+)
+def test_form_and_rest_api_refuse_what_the_file_may_not_say(digits, name, value):
+    with pytest.raises(ParamValidationError):
+        run_params(digits)[name].resolve(value)
+
+
+def test_what_does_not_fit_together_is_refused(digits):
+    with pytest.raises(FileError, match=r"train.top: the best 2 of 1 trials"):
+        apply(digits, {**defaults(digits), "trials": 1})
+
+
+def test_the_form_explains_itself(digits):
+    for param in run_params(digits).values():
+        assert param.schema["title"]
+        assert param.schema["section"]
+        assert param.description

@@ -1,0 +1,97 @@
+import pytest
+
+from research.source import SourceError, check_contents, fingerprint, read_manifest
+
+AT = "gs://b/manifest.csv"
+CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n"]
+VERSION = {"generation": 1, "crc32c": "abc="}
+
+
+@pytest.fixture
+def pets(digits):
+    """An experiment of two classes and two files."""
+    return digits.changed({("source", "shards"): 2})
+
+
+def test_a_manifest_is_counted():
+    contents = read_manifest(AT, [*CATS_AND_DOGS, "\n"])
+    assert (contents.lines, contents.examples) == (3, 3)
+    assert contents.classes == {"cat": 2, "dog": 1}
+
+
+def test_a_split_before_the_image_is_no_label():
+    contents = read_manifest(AT, ["TRAINING,gs://b/1.png,cat\n", "test,gs://b/2.png,dog\n"])
+    assert set(contents.classes) == {"cat", "dog"}
+
+
+def test_an_image_without_its_label_is_left_to_the_export():
+    contents = read_manifest(AT, [*CATS_AND_DOGS, "gs://b/4.png,\n"])
+    assert (contents.lines, contents.examples) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "manifest.csv is empty"),
+        (["\n", "  \n"], "is empty"),
+        (["image,label\n", *CATS_AND_DOGS], r"line 1 \('image,label'\) names no image"),
+        (["cat,dog,gs://b/1.png\n"], "names no image"),
+        (["b/1.png,cat\n"], "names no image"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(lines, message):
+    with pytest.raises(SourceError, match=message):
+        read_manifest(AT, lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["gs://b/1.png\n", "gs://b/2.png\n"], "the label column is missing"),
+        (["gs://b/1.png,cat\n", "gs://b/2.png,cat\n"], "of one class, 'cat'"),
+        (["gs://b/1.png,cat\n", "gs://b/2.png,dog\n"], "cannot fill source.shards = 4 files"),
+    ],
+)
+def test_what_no_training_can_come_of_is_refused(digits, lines, message):
+    with pytest.raises(SourceError, match=message):
+        check_contents(AT, read_manifest(AT, lines), digits)
+
+
+def test_two_classes_are_enough(pets):
+    check_contents(AT, read_manifest(AT, CATS_AND_DOGS), pets)
+
+
+def test_a_binary_task_wants_two_classes(pets):
+    binary = pets.changed({("task",): "binary_classification"})
+    check_contents(AT, read_manifest(AT, CATS_AND_DOGS), binary)
+    with pytest.raises(SourceError, match="3 classes"):
+        check_contents(AT, read_manifest(AT, [*CATS_AND_DOGS, "gs://b/4.png,fox\n"]), binary)
+
+
+def test_the_fingerprint_names_the_datasets_content(digits):
+    name = fingerprint(AT, VERSION, digits)
+    assert fingerprint(AT, VERSION, digits) == name
+    others = [
+        fingerprint(AT, {**VERSION, "generation": 2}, digits),
+        fingerprint(AT, {**VERSION, "crc32c": "def="}, digits),
+        fingerprint("gs://b/other.csv", VERSION, digits),
+        *(
+            fingerprint(AT, VERSION, digits.changed({("source", *where): value}))
+            for where, value in [
+                (("size",), 16),
+                (("channels",), 3),
+                (("encoding",), "jpeg"),
+                (("shards",), 5),
+                (("split",), {"train": 70, "validation": 20, "test": 10}),
+            ]
+        ),
+    ]
+    assert len({name, *others}) == len(others) + 1
+
+
+def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
+    name = fingerprint(AT, VERSION, digits)
+    for where in [("tune", "epochs"), ("train", "top"), ("seed",), ("generation",)]:
+        assert fingerprint(AT, VERSION, digits.changed({where: 2})) == name
+    tolerant = digits.changed({("source", "max_rejected"): 0.5})
+    assert fingerprint(AT, VERSION, tolerant) == name
