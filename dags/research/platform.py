@@ -52,8 +52,13 @@ class Platform(Section):
 
 
 @functools.cache
-def load(path: Path = PATH) -> Platform:
-    """Read and check the platform file. Raises FileError with everything that is wrong."""
+def load() -> Platform:
+    """The group's platform. Raises FileError with everything that is wrong with its file."""
+    return read(PATH)
+
+
+def read(path: Path) -> Platform:
+    """Read and check a platform file. Raises FileError."""
     document = parse(str(path), path.read_text())
     platform, problems = check(Platform, document.values, {})
     if platform is None:

@@ -1,6 +1,6 @@
 import pytest
-
 from airflow.sdk.exceptions import ParamValidationError
+
 from research.params import apply, run_params
 from research.problems import FileError
 

@@ -1,0 +1,56 @@
+from dataclasses import dataclass, field
+
+import pytest
+
+from research import workflow
+from research.alerts import ADVICE, message, on_failure
+from research.experiment import load
+from research.platform import load as load_platform
+from tests.airflow_side import ROOT
+
+
+@dataclass
+class Task:
+    """What the callback takes from Airflow's context."""
+
+    task_id: str = "train"
+    run_id: str = "demo"
+    try_number: int = 1
+    map_index: int = 1
+
+
+@dataclass
+class Dag:
+    dag_id: str = "digits"
+    owner: str = "trellis"
+    tasks: list = field(default_factory=list)
+
+
+def context(**changes):
+    return {"ti": Task(), "dag": Dag(), "exception": OSError("out of paper"), **changes}
+
+
+def test_a_failure_names_stage_cause_and_what_to_do():
+    text = message(context())
+    assert "TRELLIS FAILURE: digits failed in train [1]" in text
+    assert "Run: demo, attempt 1. Owner: trellis" in text
+    assert "Why: out of paper" in text
+    assert "goes on from its last checkpoint" in text
+
+
+def test_a_lost_process_leaves_no_exception():
+    assert "its process was lost" in message(context(exception=None))
+
+
+def test_it_is_one_line_of_the_log_that_can_be_alerted_on(caplog):
+    on_failure(context())
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert "TRELLIS FAILURE" in record.getMessage()
+
+
+@pytest.mark.parametrize("stage", sorted(ADVICE))
+def test_there_is_advice_for_every_stage(stage):
+    dag = workflow.build(load(ROOT / "dags/experiments/digits.yaml"), load_platform())
+    assert set(ADVICE) == set(dag.task_ids)
+    assert stage in dag.task_ids

@@ -1,0 +1,132 @@
+"""The plan stage against a real Cloud Storage."""
+
+import datetime
+import json
+
+import pytest
+
+from research import params
+from research.problems import FileError
+from research.source import SourceError
+from research.stages.plan import BudgetError, make
+
+CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
+
+
+@pytest.fixture
+def bucket(google, group):
+    """The group's bucket, with a manifest of 50 images in it; as a folder."""
+    folder = google.buckets / group.bucket
+    (folder / "digits").mkdir(parents=True, exist_ok=True)
+    (folder / "digits/manifest.csv").write_text(IMAGES)
+    return folder
+
+
+@pytest.fixture
+def plan(bucket, digits, group):
+    """Plans a run of the demo's experiment with some parameters changed."""
+
+    def plan(run_id="demo", interval=(None, None), **changes):
+        values = {name: param.resolve() for name, param in params.run_params(digits).items()}
+        return make(digits, group, values | changes, run_id, CREATED, interval)
+
+    return plan
+
+
+def read(bucket, run_id="demo"):
+    return json.loads((bucket / "digits/runs" / run_id / "plan.json").read_text())
+
+
+def test_a_plan_says_what_the_run_will_do(plan, bucket):
+    plan(trials=4, parallel=1)
+    content = read(bucket)
+    assert (content["schema"], content["experiment"], content["run_id"]) == (1, "digits", "demo")
+    assert content["run"] == "gs://trellis-local/digits/runs/demo/"
+    assert content["configuration"]["tune"]["trials"] == 4
+    assert content["configuration"]["tune"]["timeout"] == "30 minutes"
+    assert content["jobs"] == {"dataflow": 1, "tuning": 1, "custom": 3}
+    assert content["dataset"]["classes"] == {str(n): 5 for n in range(10)}
+    assert not content["dataset"]["exists"]
+    assert 0 < content["cost"]["at_most_usd"] < 2
+    assert content["data_interval"] == {"start": None, "end": None}
+
+
+def test_a_scheduled_run_has_its_interval(plan, bucket):
+    plan("weekly", (CREATED, CREATED + datetime.timedelta(days=7)))
+    assert read(bucket, "weekly")["data_interval"] == {
+        "start": "2025-01-01T00:00:00+00:00",
+        "end": "2025-01-08T00:00:00+00:00",
+    }
+
+
+def test_planning_again_gives_the_same_plan(plan, bucket):
+    first, content = plan(), read(bucket)
+    assert plan() == first
+    assert read(bucket) == content
+
+
+def test_the_jobs_are_made_from_the_runs_parameters(plan):
+    planned = plan(trials=3, tune_epochs=1, parallel=3)
+    job = planned["tuning_job"]
+    assert (job["max_trial_count"], job["parallel_trial_count"]) == (3, 3)
+    (pool,) = job["trial_job_spec"]["worker_pool_specs"]
+    assert "--epochs=1" in pool["container_spec"]["args"]
+    assert f"--dataset={planned['dataset']['uri']}" in pool["container_spec"]["args"]
+
+
+def test_a_dataset_that_is_there_is_not_planned_again(plan, bucket):
+    planned = plan()
+    folder = bucket / planned["dataset"]["uri"].removeprefix("gs://trellis-local/")
+    folder.mkdir(parents=True)
+    (folder / "dataset.json").write_text("{}")
+    assert plan("second")["dataset"] == planned["dataset"]
+    content = read(bucket, "second")
+    assert content["dataset"]["exists"]
+    assert content["jobs"]["dataflow"] == 0
+
+
+def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, group):
+    from research import storage
+
+    first = plan()["dataset"]["fingerprint"]
+    storage.blob(group, f"gs://{group.bucket}/digits/manifest.csv").upload_from_string(IMAGES)
+    assert plan()["dataset"]["fingerprint"] != first
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"source": "nowhere.csv"}, SourceError, "no manifest.*gs://trellis-local/nowhere.csv"),
+        ({"source": "gs://no-bucket/m.csv"}, SourceError, "no bucket gs://no-bucket"),
+        ({"top": 7}, FileError, "the best 7 of 6 trials"),
+        ({"parallel": 7}, FileError, "7 of only 6 trials"),
+        ({"workers": 5}, FileError, "4 files for 5 workers"),
+        ({"budget": "1 USD"}, BudgetError, r"may cost at most 1\.92 USD .* budget is 1 USD"),
+        ({"trials": 100}, BudgetError, "fewer trials"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    plan, bucket, changes, error, message
+):
+    with pytest.raises(error, match=message):
+        plan("refused", **changes)
+    assert not (bucket / "digits/runs/refused").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("gs://b/1.png\n" * 5, "label column is missing"),
+        ("gs://b/1.png,a\n" * 5, "of one class"),
+        ("gs://b/1.png,a\ngs://b/2.png,b\n", "cannot fill source.shards"),
+        ("image,label\n" + IMAGES, "names no image"),
+        (b"\xff\xfe", "no CSV file in UTF-8"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_refused(plan, bucket, text, message):
+    content = text if isinstance(text, bytes) else text.encode()
+    (bucket / "digits/bad.csv").write_bytes(content)
+    with pytest.raises(SourceError, match=message):
+        plan(source="digits/bad.csv")

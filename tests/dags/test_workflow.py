@@ -1,0 +1,76 @@
+import datetime
+
+import pytest
+
+from research import workflow
+
+
+@pytest.fixture
+def dag(digits, group):
+    return workflow.build(digits, group)
+
+
+def test_the_chain_of_stages(dag):
+    chain = ["plan", "export", "tune", "choose", "train", "compare", "result"]
+    edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert edges == {a: {b} for a, b in zip(chain, chain[1:], strict=False)} | {"result": set()}
+
+
+def test_a_skipped_export_does_not_skip_what_follows(dag):
+    assert dag.get_task("tune").trigger_rule == "none_failed"
+
+
+def test_the_comparison_needs_one_training_that_succeeded(dag):
+    assert dag.get_task("compare").trigger_rule == "all_done_min_one_success"
+
+
+def test_trainings_are_mapped(dag):
+    assert dag.get_task("train").is_mapped
+
+
+def test_runs_do_not_pile_up(dag):
+    assert dag.max_active_runs == 1
+    assert not dag.catchup
+
+
+def test_every_task_is_retried_and_says_why_it_failed(dag):
+    for task in dag.tasks:
+        assert task.retries == 3
+        assert task.retry_exponential_backoff == 2
+        assert task.on_failure_callback
+        assert task.owner == "trellis"
+
+
+def test_a_manual_experiment_has_no_schedule(dag):
+    assert dag.timetable.__class__.__name__ == "NullTimetable"
+
+
+def test_a_scheduled_run_covers_the_interval_before_it(digits, group):
+    from airflow.serialization.encoders import coerce_to_core_timetable
+
+    dag = workflow.build(digits.changed({("schedule",): "@weekly"}), group)
+    timetable = coerce_to_core_timetable(dag.timetable)
+    wednesday = datetime.datetime(2025, 1, 15, tzinfo=datetime.UTC)
+    interval = timetable.infer_manual_data_interval(run_after=wednesday)
+    assert (interval.start.date(), interval.end.date()) == (
+        datetime.date(2025, 1, 5),
+        datetime.date(2025, 1, 12),
+    )
+
+
+def test_the_page_says_what_a_person_on_duty_needs(dag):
+    for words in ("Handwritten digits", "trellis", "at most 1.92 USD", "When it fails at night"):
+        assert words in dag.doc_md
+
+
+def test_tags_and_description(dag):
+    assert dag.tags == {"research", "convolutional", "multiclass_classification"}
+    assert dag.description.startswith("Handwritten digits")
+
+
+def test_the_dag_can_be_stored(dag):
+    """What the DAG processor does with it."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    stored = DagSerialization.to_dict(dag)
+    assert DagSerialization.from_dict(stored).task_ids == dag.task_ids
