@@ -15,9 +15,10 @@ from collections.abc import Mapping
 
 from trainer import storage
 from trainer.comparison import leaderboard, scoreboard
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.run import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import ScoringError
-from trainer.comparison.scores import CLASSIFICATION_METRICS, Outcome
+from trainer.comparison.scores import CLASSIFICATION_METRICS
 from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
 from trainer.dataset_description import DatasetError
 from trainer.report.page import render

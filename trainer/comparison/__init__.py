@@ -1,8 +1,15 @@
 """The scientific core of `trainer.compare`: contenders, scores, uncertainty, leaderboard.
 
 test_split    keys and labels that every contender must have predicted, from the TFRecords
-contenders    what a run left in its folder: plan, tuning trials, full trainings
-scores        the metrics, for one contender and for many resamples of the test split at once
-bootstrap     95% intervals of a score and of the difference between two contenders
-leaderboard   the ranking, leaderboard.json and the table in the terminal
+run           what a run left in its folder: plan, tuning trials, full trainings
+outcome       one contender's predictions, aligned with the test split
+scores        the metrics, for the split as it is and for many resamples of it at once
+calibration   the metric of calibration, whose interval needs care
+bootstrap     resamples of the test split, and intervals from them
+proportions   intervals of shares of examples, for which the bootstrap is not good enough
+intervals     which interval fits which metric
+scoreboard    the ranking, with every contender's difference to the champion
+notes         what a reader must know before believing it
+leaderboard   leaderboard.json and the table in the terminal
+provenance    versions and fingerprint of the code
 """

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from trainer.comparison.scores import Metric, Outcome
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.scores import Metric
 
 RESAMPLES = 2000
-LEVEL = 0.95
 
 # Fixed, so that the same predictions always give the same leaderboard.
 SEED = 20240229
@@ -61,7 +61,7 @@ def resampled_scores(
     return np.concatenate(parts, axis=2)
 
 
-def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+def interval(samples: np.ndarray, level: float) -> tuple[float, float]:
     """Percentile interval of one score's or difference's resamples, undefined ones left out.
 
     (nan, nan) if it was undefined in all of them.

@@ -8,15 +8,14 @@ import json
 from collections.abc import Mapping, Sequence
 
 from trainer.comparison import bootstrap, provenance
+from trainer.comparison.intervals import LEVEL
 from trainer.comparison.notes import notes
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.run import Contender, Run
-from trainer.comparison.scoreboard import LEVEL, Difference, Estimate, Standing
-from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric, Outcome
+from trainer.comparison.scoreboard import Difference, Estimate, Standing
+from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric
 
 SCHEMA_VERSION = 1
-
-_SHARE_INTERVALS = {"interval": "clopper-pearson", "difference_interval": "bonett-price"}
-_OTHER_INTERVALS = {"interval": "bootstrap", "difference_interval": "paired bootstrap"}
 
 
 def document(
@@ -53,7 +52,8 @@ def document(
                 "title": metric.title,
                 "goal": metric.goal,
                 "description": metric.description,
-                **(_SHARE_INTERVALS if metric.hits else _OTHER_INTERVALS),
+                "interval": metric.interval,
+                "difference_interval": metric.difference_interval,
             }
             for metric in CLASSIFICATION_METRICS.values()
         },

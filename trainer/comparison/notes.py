@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Standing
-from trainer.comparison.scores import Metric, Outcome
+from trainer.comparison.scores import Metric
 
 # A split below this is called small: one example is then more than a tenth of a point of accuracy.
 SMALL_SPLIT = 1000

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.comparison import bootstrap, proportions
-from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric, Outcome
+from trainer.comparison import bootstrap
+from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric
 
-LEVEL = bootstrap.LEVEL
 DECIMALS = 6
 TIE_BREAKER = "log_loss"
 
@@ -116,11 +117,8 @@ def _scores(outcome: Outcome, metrics: list[Metric], samples) -> dict[str, Estim
     for metric in metrics:
         value = metric.point(outcome)
         if not math.isnan(value):
-            interval = (
-                proportions.share_interval(metric.hits(outcome), LEVEL)
-                if metric.hits
-                else bootstrap.interval(samples[metric.name], LEVEL)
-            )
+            method = METHODS[metric.interval]
+            interval = method(outcome, value, samples[metric.name], LEVEL)
             estimates[metric.name] = Estimate.of(value, interval)
     return estimates
 
@@ -129,14 +127,9 @@ def _difference(name, champion, outcomes, scores, samples, primary: Metric) -> D
     this, best = outcomes[name], outcomes[champion]
     estimates = {}
     for metric_name in scores[name]:
-        metric = CLASSIFICATION_METRICS[metric_name]
-        interval = (
-            proportions.difference_interval(metric.hits(this), metric.hits(best), LEVEL)
-            if metric.hits
-            else bootstrap.interval(
-                samples[name][metric_name] - samples[champion][metric_name], LEVEL
-            )
-        )
+        method = DIFFERENCE_METHODS[CLASSIFICATION_METRICS[metric_name].difference_interval]
+        resampled = samples[name][metric_name] - samples[champion][metric_name]
+        interval = method(this, best, resampled, LEVEL)
         # The difference of the published values, so that the table adds up.
         value = scores[name][metric_name].value - scores[champion][metric_name].value
         estimates[metric_name] = Estimate.of(value, interval)

@@ -17,7 +17,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import storage
-from trainer.comparison.scores import Outcome
+from trainer.comparison.outcome import Outcome
 from trainer.dataset_description import DatasetDescription
 from trainer.predictions import Predictions
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.scores import Outcome
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import Feature
 from trainer.report import pictures
@@ -18,7 +18,9 @@ _CLASSES_WITH_SHARES = 12
 _CONFUSIONS = 12
 _EXAMPLES = 24
 _MATRIX_SIZE = 600
-_MATRIX_MARGIN = 90
+# Room for class names above and left of the matrix, and the width of a letter in them, in pixels.
+_MARGINS = 36, 96
+_LETTER = 6.5
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Cell:
 class ConfusionMatrix:
     """True classes down, predicted classes across.
 
+    size, margin, cell, font_size: in pixels. slanted: class names above the columns.
     cells: all pairs that occur, if there are few classes; else `picture`, a data URI.
     """
 
@@ -44,6 +47,8 @@ class ConfusionMatrix:
     margin: int
     cell: float
     ticks: Sequence[Tick]
+    slanted: bool
+    font_size: float
     cells: Sequence[Cell]
     with_shares: bool
     picture: str
@@ -123,15 +128,17 @@ def champion_section(
 
 def _matrix(counts: np.ndarray, shares: np.ndarray, classes: Sequence[str]) -> ConfusionMatrix:
     c = len(classes)
-    cell = (_MATRIX_SIZE - _MATRIX_MARGIN) / c
+    longest = max(map(len, classes)) * _LETTER
+    margin = int(min(max(longest + 14, _MARGINS[0]), _MARGINS[1]))
+    cell = (_MATRIX_SIZE - margin) / c
     with_numbers = c <= _CLASSES_WITH_NUMBERS
     every = max(1, -(-c // 24))
     cells = []
     if with_numbers:
         cells = [
             Cell(
-                x=round(_MATRIX_MARGIN + j * cell, 1),
-                y=round(_MATRIX_MARGIN + i * cell, 1),
+                x=round(margin + j * cell, 1),
+                y=round(margin + i * cell, 1),
                 count=int(counts[i, j]),
                 share=round(float(shares[i, j]), 3),
                 right=i == j,
@@ -144,12 +151,11 @@ def _matrix(counts: np.ndarray, shares: np.ndarray, classes: Sequence[str]) -> C
         ]
     return ConfusionMatrix(
         size=_MATRIX_SIZE,
-        margin=_MATRIX_MARGIN,
+        margin=margin,
         cell=round(cell, 2),
-        ticks=[
-            Tick(round(_MATRIX_MARGIN + (i + 0.5) * cell, 1), classes[i])
-            for i in range(0, c, every)
-        ],
+        ticks=[Tick(round(margin + (i + 0.5) * cell, 1), classes[i]) for i in range(0, c, every)],
+        slanted=longest > cell * every,
+        font_size=round(min(max(cell / 4, 9), 24), 1),
         cells=cells,
         with_shares=c <= _CLASSES_WITH_SHARES,
         picture="" if with_numbers else pictures.heatmap(shares),

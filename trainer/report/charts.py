@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.report.scales import Scale, Tick, is_number
+from trainer.report.scales import MINUS, Scale, Tick, is_number
 
 # Outer margins of a chart in pixels: room for tick labels left and below.
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 34
@@ -147,13 +147,12 @@ def _curves(drawn: Sequence[Series], x: Scale, y: Scale) -> list[Curve]:
     ]
 
 
-def sparkline(points: Points, low: float, high: float, width: int = 90, height: int = 20) -> str:
-    """A path without axes, for a table's cell; its y axis is [low, high]."""
-    if len(points) < 2:
-        return ""
-    x = Scale.around([x for x, _ in points], 2, width - 2, padding=0, logarithmic=False)
-    y = Scale.around([low, high], height - 3, 3, padding=0, logarithmic=False)
-    return _path(points, x, y)
+def sparklines(series: Sequence[Points], width: int = 90, height: int = 20) -> list[str]:
+    """Paths without axes, all on one scale, for a table's cells; "" for less than two points."""
+    every = [point for points in series for point in points] or [(0, 0)]
+    x = Scale.around([x for x, _ in every], 2, width - 2, padding=0, logarithmic=False)
+    y = Scale.around([y for _, y in every], height - 3, 3, padding=0, logarithmic=False)
+    return [_path(points, x, y) if len(points) > 1 else "" for points in series]
 
 
 def _pixels(point: tuple[float, float], x: Scale, y: Scale) -> tuple[float, float]:
@@ -168,4 +167,4 @@ def score(value: float, signed: bool = False) -> str:
     """A metric's value with four decimals; a true minus sign, and a plus if asked."""
     if value is None or not math.isfinite(value):
         return "–"  # noqa: RUF001 (an en dash in a table's cell)
-    return f"{value:{'+' if signed else ''}.4f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:{'+' if signed else ''}.4f}".replace("-", MINUS)

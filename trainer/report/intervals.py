@@ -53,8 +53,8 @@ def difference_forest(board: Mapping, metric: str) -> Forest | None:
     for contender in board["contenders"]:
         if difference := contender["difference"]:
             remark = (
-                f"only champion right: {difference['only_champion']:,}, "
-                f"only this: {difference['only_this']:,}"
+                f"right alone: champion {difference['only_champion']:,}, "
+                f"this {difference['only_this']:,}"
             )
             rows.append((contender["name"], difference["metrics"][metric], remark, False))
     return _forest(rows, guide=0.0, signed=True) if rows else None
@@ -64,7 +64,7 @@ def _forest(
     estimates: Sequence[tuple[str, Mapping, str, bool]], guide: float, signed: bool = False
 ) -> Forest:
     width, row_height, top = 1000, 38, 10.0
-    left, right = 190.0, 690.0
+    left, right = 180.0, 660.0
     bottom = top + row_height * len(estimates)
     shown = [guide]
     for _, estimate, _, _ in estimates:

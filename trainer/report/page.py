@@ -8,8 +8,8 @@ from pathlib import Path
 import jinja2
 import yaml
 
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.run import Contender, Run
-from trainer.comparison.scores import Outcome
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
 from trainer.report import charts, intervals

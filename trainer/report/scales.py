@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from matplotlib import ticker
 
+MINUS = "\N{MINUS SIGN}"  # as wide as a plus, unlike the hyphen
+
 # A positive quantity that spans more than this is drawn on a logarithmic scale.
 _LOG_FROM = 30.0
 # Up to this many different whole numbers (layers, units) are shown as what was tried.
@@ -69,10 +71,11 @@ class Scale:
             return self._logarithmic_ticks(count)
         locator = ticker.MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], integer=integer)
         values = [float(v) for v in locator.tick_values(self.low, self.high)]
-        step = values[1] - values[0] if len(values) > 1 else 1.0
-        decimals = max(0, next(d for d in range(12) if abs(round(step, d) - step) < step * 1e-6))
+        decimals = _decimals(values[1] - values[0])
         return [
-            Tick(self(v), f"{v + 0.0:,.{decimals}f}") for v in values if self.low <= v <= self.high
+            Tick(self(v), f"{v + 0.0:,.{decimals}f}".replace("-", MINUS))
+            for v in values
+            if self.low <= v <= self.high
         ]
 
     def _logarithmic_ticks(self, count: int) -> list[Tick]:
@@ -84,6 +87,12 @@ class Scale:
             if len(inside) >= 3:
                 break
         return [Tick(self(v), f"{v:g}") for v in inside]
+
+
+def _decimals(step: float) -> int:
+    """Decimals that show every multiple of a round step, at most nine."""
+    shown = (d for d in range(9) if abs(round(step, d) - step) < step * 1e-6)
+    return next(shown, 9)
 
 
 @dataclass(frozen=True)

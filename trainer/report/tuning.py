@@ -17,7 +17,7 @@ from trainer.report.charts import (
     colour,
     curve_chart,
     finite_points,
-    sparkline,
+    sparklines,
 )
 from trainer.report.scales import Scale, is_number, text
 
@@ -119,8 +119,7 @@ def chosen_last(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _rows(tuning: Tuning, varied: Sequence[str], best: Trial | None) -> list[Row]:
-    points = {trial.id: _points(tuning, trial) for trial in tuning.trials}
-    values = [value for series in points.values() for _, value in series] or [0.0]
+    paths = sparklines([_points(tuning, trial) for trial in tuning.trials])
     return [
         Row(
             id=trial.id,
@@ -130,10 +129,10 @@ def _rows(tuning: Tuning, varied: Sequence[str], best: Trial | None) -> list[Row
             value=trial.value,
             step=trial.step,
             epochs=len(trial.history),
-            sparkline=sparkline(points[trial.id], min(values), max(values)),
+            sparkline=path,
             best=trial is best,
         )
-        for trial in tuning.trials
+        for trial, path in zip(tuning.trials, paths, strict=True)
     ]
 
 

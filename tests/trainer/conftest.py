@@ -2,14 +2,13 @@
 
 import json
 import math
-import struct
 
 import cv2
 import numpy as np
 import pytest
 
 from trainer import predictions
-from trainer.comparison import test_split
+from trainer.comparison.outcome import Outcome
 from trainer.dataset_description import (
     Counts,
     DatasetDescription,
@@ -18,24 +17,20 @@ from trainer.dataset_description import (
     Split,
     shard_name,
 )
+from trainer.exporting import tfrecord
 from trainer.predictions import Predictions
 
 EPOCHS = 6
 
 
-def write_tfrecord(path, examples):
-    """Write (key, image, label) triples as a TFRecord file of tf.train.Examples."""
-    with open(path, "wb") as file:
-        for key, image, label in examples:
-            example = test_split._Example()
-            features = example.features.feature
-            features["key"].bytes_list.value.append(key.encode())
-            features["image"].bytes_list.value.append(image)
-            features["label"].int64_list.value.append(label)
-            payload = example.SerializeToString(deterministic=True)
-            length = struct.pack("<Q", len(payload))
-            file.write(length + test_split._masked_crc(length))
-            file.write(payload + test_split._masked_crc(payload))
+def write_tfrecord(path, keys, images, labels):
+    """Write examples as the export does."""
+    columns = {
+        "key": [key.encode() for key in keys],
+        "image": images,
+        "label": np.asarray(labels, np.int64),
+    }
+    path.write_bytes(tfrecord.frame(tfrecord.serialize_examples(columns)))
 
 
 def softmax(logits):
@@ -213,7 +208,9 @@ class RunFolder:
             name = shard_name("test", index, 2)
             write_tfrecord(
                 self.dataset / name,
-                [(self.keys[i], self.images[i], int(self.labels[i])) for i in half],
+                [self.keys[i] for i in half],
+                [self.images[i] for i in half],
+                self.labels[half],
             )
             shards.append(Shard(name, len(half), (self.dataset / name).stat().st_size))
         counts = np.bincount(self.labels, minlength=len(self.classes))
@@ -245,3 +242,27 @@ def run_folder(tmp_path):
         return RunFolder(tmp_path, labels, names, **options)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def two_contenders():
+    """A population of 100,000 examples with the outcomes of a better and a worse contender.
+
+    They share part of their mistakes, as models trained on one dataset do.
+    """
+    random = np.random.default_rng(3)
+    labels = random.integers(0, 4, 100_000)
+    shared = random.normal(size=(len(labels), 4))
+
+    def contender(skill):
+        logits = shared + random.normal(scale=0.7, size=shared.shape)
+        logits[np.arange(len(labels)), labels] += skill
+        return Outcome(labels, softmax(logits))
+
+    return contender(2.3), contender(2.0)
+
+
+@pytest.fixture(scope="session")
+def classifier():
+    """The function that makes a classifier's probabilities: labels, classes, skill, seed."""
+    return a_classifier

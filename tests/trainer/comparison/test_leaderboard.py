@@ -1,0 +1,109 @@
+"""leaderboard.json keeps its published schema; the terminal's table says the same in plain text."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from trainer import compare
+from trainer.comparison import leaderboard
+
+SCHEMA = json.loads(
+    Path(leaderboard.__file__).with_name("leaderboard.schema.json").read_text(encoding="utf-8")
+)
+LABELS = np.arange(120) % 3
+
+
+@pytest.fixture
+def board(run_folder, classifier):
+    """Two scored contenders, a failed one, and their leaderboard.json."""
+    run = run_folder(LABELS, ["a", "b", "c"])
+    run.trial(1, 0.8, rank=2, layers=1.0).trial(2, 0.9, rank=1, layers=2.0)
+    run.contender(1, classifier(LABELS, 3, skill=3, seed=1))
+    run.contender(2, classifier(LABELS, 3, skill=1, seed=2))
+    run.training(3)
+    compare.compare(run.uri, "accuracy")
+    return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_file_keeps_the_schema(board):
+    jsonschema.validate(board, SCHEMA)
+
+
+def test_a_single_contender_of_a_sparse_plan_keeps_the_schema(run_folder, classifier):
+    run = run_folder(LABELS, 3)
+    run.plan({"created": None, "data_interval": None, "configuration": {}})
+    run.contender(1, classifier(LABELS, 3, skill=4, seed=1))
+    (run.path / "training/1/metrics.json").unlink()
+    compare.compare(run.uri, "log_loss")
+    board = json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
+    jsonschema.validate(board, SCHEMA)
+    assert board["contenders"][0]["training"] is None
+
+
+def test_contenders_stand_by_rank_and_the_failed_at_the_end(board):
+    assert [(c["name"], c["rank"], c["status"]) for c in board["contenders"]] == [
+        ("training/1", 1, "ok"),
+        ("training/2", 2, "ok"),
+        ("training/3", None, "failed"),
+    ]
+    assert board["champion"] == "training/1"
+    assert board["contenders"][2]["reason"].startswith("no predictions.parquet")
+
+
+def test_a_contender_is_described(board):
+    champion = board["contenders"][0]
+    assert champion["trial"] == "2"
+    assert champion["hyperparameters"] == {
+        "learning_rate": 0.003,
+        "layers": 2.0,
+        "optimizer": "adam",
+    }
+    assert champion["training"] == {
+        "model": "convolutional",
+        "parameters": 34826,
+        "seed": 7,
+        "strategy": "multi_worker",
+        "epochs_run": 6,
+        "best_epoch": 5,
+        "seconds": 9.0,
+        "replicas": 2,
+        "weights_sha256": "ab" * 32,
+    }
+
+
+def test_every_value_lies_in_its_interval(board):
+    for contender in board["contenders"]:
+        for estimate in contender["metrics"].values():
+            low, high = estimate["interval"]
+            assert low <= estimate["value"] <= high
+
+
+def test_differences_add_up(board):
+    champion, second = board["contenders"][:2]
+    for name, difference in second["difference"]["metrics"].items():
+        assert difference["value"] == pytest.approx(
+            second["metrics"][name]["value"] - champion["metrics"][name]["value"], abs=2e-6
+        )
+
+
+def test_the_table_is_plain_and_complete(board):
+    text = leaderboard.table(board)
+    assert text.isascii()
+    lines = text.splitlines()
+    assert lines[0] == (
+        "digits, run manual__2026-01-01: 120 test examples, 3 classes, "
+        "ranked by accuracy (larger is better)"
+    )
+    heading = "contender accuracy [95% interval] balanced_accuracy f1 auc log_loss ece"
+    assert " ".join(lines[2].split()) == heading
+    assert lines[3].startswith("1  *  training/1  0.")
+    assert lines[4].startswith("2     training/2  0.")
+    assert lines[5].startswith("-  training/3  failed: no predictions.parquet")
+    assert any(line.startswith("Note: The test split is small") for line in lines)

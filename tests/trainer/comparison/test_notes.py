@@ -1,0 +1,54 @@
+"""The sentences that keep a reader from believing too much."""
+
+import numpy as np
+
+from trainer.comparison.notes import notes
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.scoreboard import rank
+from trainer.comparison.scores import CLASSIFICATION_METRICS
+
+ACCURACY = CLASSIFICATION_METRICS["accuracy"]
+
+
+def outcome(n, errors):
+    labels = np.arange(n) % 2
+    predicted = np.where(np.arange(n) < errors, 1 - labels, labels)
+    return Outcome(labels, np.where(np.eye(2)[predicted] > 0, 0.9, 0.1))
+
+
+def sentences(outcomes, failed=0, classes=("no", "yes")):
+    return notes(outcomes, rank(outcomes, ACCURACY), failed, ACCURACY, classes)
+
+
+def test_nothing_to_warn_of():
+    assert sentences({"a": outcome(2000, 100), "b": outcome(2000, 300)}) == []
+
+
+def test_a_small_split_says_what_one_example_is_worth():
+    (note,) = sentences({"a": outcome(200, 20)})
+    assert note == (
+        "The test split is small: with 200 examples, a single one is 0.50 percentage points "
+        "of accuracy."
+    )
+
+
+def test_a_close_race_is_called_one():
+    (note,) = sentences({"a": outcome(2000, 100), "b": outcome(2000, 101)})
+    assert "does not tell b from the champion" in note
+
+
+def test_few_errors_make_intervals_too_narrow():
+    (note,) = sentences({"a": outcome(2000, 9), "b": outcome(2000, 100)})
+    assert note.startswith("a makes fewer than 10 errors.")
+
+
+def test_rare_classes_are_named_with_their_counts():
+    common = outcome(2000, 100)
+    three = np.column_stack([common.probabilities, np.zeros(2000)])
+    (note,) = sentences({"a": Outcome(common.labels, three)}, classes=("no", "yes", "maybe"))
+    assert note.startswith("Fewer than 10 test examples for 1 of 3 classes: maybe (0).")
+
+
+def test_failures_are_counted():
+    (note,) = sentences({"a": outcome(2000, 100)}, failed=2)
+    assert note == "2 of 3 contenders failed and could not be scored."

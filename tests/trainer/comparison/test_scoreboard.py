@@ -1,0 +1,107 @@
+"""The ranking: by the primary metric, ties by rule, differences to the champion with intervals."""
+
+import numpy as np
+import pytest
+
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.scoreboard import ScoringError, metric_named, rank
+from trainer.comparison.scores import CLASSIFICATION_METRICS
+
+ACCURACY = CLASSIFICATION_METRICS["accuracy"]
+
+
+def sure(labels, right, confidence=0.9):
+    """An outcome over two classes that is right where told, with that confidence everywhere."""
+    labels, right = np.asarray(labels), np.asarray(right)
+    predicted = np.where(right, labels, 1 - labels)
+    probabilities = np.full((len(labels), 2), 1 - confidence)
+    probabilities[np.arange(len(labels)), predicted] = confidence
+    return Outcome(labels, probabilities)
+
+
+LABELS = np.arange(100) % 2
+
+
+def test_the_best_by_the_primary_metric_is_champion():
+    outcomes = {
+        "training/1": sure(LABELS, np.arange(100) < 80),
+        "training/2": sure(LABELS, np.arange(100) < 90),
+    }
+    first, second = rank(outcomes, ACCURACY)
+    assert (first.name, first.rank, first.difference) == ("training/2", 1, None)
+    assert (second.name, second.rank) == ("training/1", 2)
+    assert second.metrics["accuracy"].value == 0.8
+    assert second.difference.metrics["accuracy"].value == pytest.approx(-0.1)
+    assert second.difference.only_champion == 10
+    assert second.difference.only_this == 0
+    assert second.difference.distinguishable
+
+
+def test_by_a_metric_to_minimize_the_smallest_is_champion():
+    modest, bold = sure(LABELS, LABELS < 9, 0.7), sure(LABELS, LABELS < 9, 0.99)
+    standings = rank({"a": modest, "b": bold}, CLASSIFICATION_METRICS["log_loss"])
+    assert [standing.name for standing in standings] == ["b", "a"]
+
+
+def test_ties_go_to_the_lower_log_loss():
+    right = np.arange(100) < 90
+    outcomes = {"a": sure(LABELS, right, 0.6), "b": sure(LABELS, right, 0.9)}
+    assert [standing.name for standing in rank(outcomes, ACCURACY)] == ["b", "a"]
+
+
+def test_full_ties_go_to_the_earlier_name_counting_naturally():
+    outcome = sure(LABELS, np.arange(100) < 90)
+    outcomes = dict.fromkeys(["training/10", "training/9", "training/2"], outcome)
+    standings = rank(outcomes, ACCURACY)
+    assert [standing.name for standing in standings] == ["training/2", "training/9", "training/10"]
+    assert not standings[1].difference.distinguishable
+
+
+def test_the_result_does_not_depend_on_the_order_of_the_contenders():
+    outcomes = {str(i): sure(LABELS, np.arange(100) < 80 + i) for i in range(4)}
+    assert rank(outcomes, ACCURACY) == rank(dict(reversed(outcomes.items())), ACCURACY)
+
+
+def test_loss_is_the_log_loss():
+    assert metric_named("loss").name == "log_loss"
+
+
+def test_an_unknown_metric_names_the_known_ones():
+    with pytest.raises(ScoringError, match=r"no metric 'acuracy'.*accuracy, balanced_accuracy"):
+        metric_named("acuracy")
+
+
+def test_a_metric_that_is_undefined_here_cannot_decide():
+    outcome = sure(np.zeros(10, int), np.ones(10, bool))
+    with pytest.raises(ScoringError, match=r"auc is undefined.*one class only"):
+        rank({"a": outcome}, CLASSIFICATION_METRICS["auc"])
+    assert "auc" not in rank({"a": outcome}, ACCURACY)[0].metrics
+
+
+@pytest.mark.slow
+def test_published_intervals_cover_the_truth_in_500_simulations(two_contenders):
+    """500 test splits of 250 examples: intervals of scores and of differences, every metric."""
+    population = dict(zip(("better", "worse"), two_contenders, strict=True))
+    truth = {
+        (name, metric.name): metric.point(outcome)
+        for name, outcome in population.items()
+        for metric in CLASSIFICATION_METRICS.values()
+    }
+    random = np.random.default_rng(5)
+    scores = dict.fromkeys(CLASSIFICATION_METRICS, 0)
+    differences = dict.fromkeys(CLASSIFICATION_METRICS, 0)
+    for _ in range(500):
+        rows = random.integers(0, 100_000, 250)
+        drawn = {k: Outcome(o.labels[rows], o.probabilities[rows]) for k, o in population.items()}
+        champion, other = rank(drawn, ACCURACY)
+        for metric in CLASSIFICATION_METRICS:
+            score, difference = other.metrics[metric], other.difference.metrics[metric]
+            true = truth[other.name, metric]
+            scores[metric] += score.low <= true <= score.high
+            true -= truth[champion.name, metric]
+            differences[metric] += difference.low <= true <= difference.high
+    print({metric: (scores[metric] / 500, differences[metric] / 500) for metric in scores})
+    assert min(differences.values()) > 0.92 * 500
+    assert max(differences.values()) < 0.99 * 500
+    assert min(scores.values()) > 0.92 * 500
+    assert max(scores.values()) < 0.99 * 500

@@ -1,0 +1,115 @@
+"""The test split is read from the TFRecords, and predictions must be for exactly its examples."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from trainer import dataset_description
+from trainer.comparison.test_split import TestSplitError, read_test_split
+from trainer.predictions import Predictions
+
+LABELS = [0, 1, 2, 1, 0]
+KEYS = ["e.png", "a.png", "c/ü.png", "b.png", "d.png"]
+
+
+@pytest.fixture
+def run(run_folder):
+    return run_folder(
+        LABELS, ["cat", "dog", "owl"], keys=KEYS, images=[b"%d" % i for i in range(5)]
+    )
+
+
+def read(run):
+    return read_test_split(f"{run.dataset}/", dataset_description.load(f"{run.dataset}/"))
+
+
+def predicted(run, **changed):
+    fields = {
+        "keys": KEYS,
+        "labels": LABELS,
+        "probabilities": np.eye(3)[LABELS],
+        "classes": ["cat", "dog", "owl"],
+    }
+    return Predictions(**(fields | changed))
+
+
+def test_keys_and_labels_come_from_all_shards_in_the_order_of_the_keys(run):
+    split = read(run)
+    assert split.keys.tolist() == ["a.png", "b.png", "c/ü.png", "d.png", "e.png"]
+    assert split.labels.tolist() == [1, 1, 2, 0, 0]
+    assert split.classes == ("cat", "dog", "owl")
+
+
+def test_an_examples_image_is_read_from_where_it_lies(run):
+    split = read(run)
+    assert [split.feature(i, "image") for i in range(5)] == [b"1", b"3", b"2", b"4", b"0"]
+
+
+def test_predictions_are_put_in_the_splits_order(run):
+    outcome = read(run).outcome(predicted(run))
+    assert outcome.labels.tolist() == [1, 1, 2, 0, 0]
+    assert outcome.predicted.tolist() == [1, 1, 2, 0, 0]
+
+
+def test_missing_and_foreign_keys_are_counted_and_named(run):
+    other = predicted(run, keys=["e.png", "a.png", "x1", "x2", "x3"])
+    message = (
+        r"scored 5 keys; the test split has 5; 3 missing: 'b.png', 'c/ü.png', 'd.png'; "
+        r"3 not in the test split: 'x1', 'x2', 'x3'$"
+    )
+    with pytest.raises(TestSplitError, match=message):
+        read(run).outcome(other)
+
+
+def test_long_lists_of_keys_are_cut(run):
+    other = predicted(run, keys=[f"x{i}" for i in range(5)])
+    with pytest.raises(TestSplitError, match=r"5 missing: 'a.png', 'b.png', 'c/ü.png', \.\.\.;"):
+        read(run).outcome(other)
+
+
+def test_other_labels_are_counted_and_named(run):
+    other = predicted(run, labels=[0, 1, 2, 2, 1])
+    message = (
+        "other labels than the test split for 2 of 5 keys: 'b.png', 'd.png'; "
+        "'b.png' is 'dog' in the dataset and 'owl' in the predictions"
+    )
+    with pytest.raises(TestSplitError, match=message):
+        read(run).outcome(other)
+
+
+def test_classes_in_another_order_are_refused(run):
+    with pytest.raises(TestSplitError, match="predicts the classes 'dog', 'cat', 'owl'; the data"):
+        read(run).outcome(predicted(run, classes=["dog", "cat", "owl"]))
+
+
+def shard(run):
+    return run.dataset / "test-00000-of-00002.tfrecord"
+
+
+def test_a_missing_shard_is_named(run):
+    shard(run).unlink()
+    with pytest.raises(TestSplitError, match=r"test-00000-of-00002.tfrecord is named in dataset"):
+        read(run)
+
+
+@pytest.mark.parametrize("position", [3, 40, -2])
+def test_a_flipped_bit_is_found(run, position):
+    damaged = bytearray(shard(run).read_bytes())
+    damaged[position] ^= 4
+    shard(run).write_bytes(damaged)
+    with pytest.raises(TestSplitError, match=r"test-00000-of-00002.tfrecord, record .*damaged"):
+        read(run)
+
+
+def test_a_cut_file_is_found(run):
+    shard(run).write_bytes(shard(run).read_bytes()[:-3])
+    with pytest.raises(TestSplitError, match="damaged"):
+        read(run)
+
+
+def test_fewer_examples_than_described_are_found(run):
+    (length,) = struct.unpack("<Q", shard(run).read_bytes()[:8])
+    shard(run).write_bytes(shard(run).read_bytes()[: 8 + 4 + length + 4])
+    with pytest.raises(TestSplitError, match=r"hold 3 examples, dataset\.json says 5"):
+        read(run)

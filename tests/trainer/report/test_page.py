@@ -1,0 +1,167 @@
+"""report.html: self-contained, safe, complete, and sane for 2 and for 120 classes."""
+
+import re
+from html.parser import HTMLParser
+
+import cv2
+import numpy as np
+import pytest
+
+from trainer import compare
+
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page; raises if tags do not close in order."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], [], [], ""
+        self.feed(html)
+        self.text = " ".join(self.text.split())
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attributes]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attributes]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def values(self, name):
+        return [value for _, attribute, value in self.attributes if attribute == name]
+
+
+def report(run, metric="accuracy"):
+    compare.compare(run.uri, metric)
+    return (run.path / "leaderboard" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def digits(run_folder, classifier):
+    labels = np.random.default_rng(0).integers(0, 10, 180)
+    run = run_folder(labels, 10)
+    run.trial(1, 0.91, learning_rate=0.0004, layers=1.0, optimizer="sgd")
+    run.trial(2, 0.96, rank=1, learning_rate=0.003, layers=2.0, optimizer="adam")
+    run.trial(3, None, state="INFEASIBLE", history=0, learning_rate=0.09, layers=3.0)
+    run.trial(4, 0.5, state="STOPPED", history=2, learning_rate=0.05, layers=3.0, optimizer="sgd")
+    run.contender(1, classifier(labels, 10, skill=4, seed=1))
+    run.training(2)
+    return run
+
+
+def test_nothing_is_fetched_from_outside(digits):
+    html = report(digits)
+    page = Page(html)
+    assert not {"script", "link", "iframe", "object", "embed", "base"} & set(page.tags)
+    assert all(value.startswith("data:image/") for value in page.values("src"))
+    assert all(value.startswith(("#", "data:image/png")) for value in page.values("href"))
+    assert "http:" not in html
+    assert "https:" not in html
+    assert "@import" not in html
+    assert not re.search(r"url\(", html)
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in page.values("content")
+
+
+def test_names_from_data_cannot_become_markup(run_folder, classifier):
+    labels = np.arange(60) % 2
+    names = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>']
+    keys = [f"<b>{i}</b>&amp;.png" for i in range(60)]
+    run = run_folder(labels, names, keys=keys)
+    run.plan({"experiment": "<script>", "configuration": {"owner": "</pre><script>"}})
+    run.trial(1, 0.9, rank=1, **{"<i>": "</title><script>"}).trial(2, 0.8, **{"<i>": "x"})
+    run.contender(1, classifier(labels, 2, skill=1, seed=1))
+    page = Page(report(run))
+    assert "script" not in page.tags
+    assert page.values("onerror") == []
+    assert "<script>alert(1)</script>" in page.text
+    assert "&amp;.png" in page.text
+
+
+def test_the_page_tells_the_whole_story(digits):
+    page = Page(report(digits))
+    for expected in (
+        "digits",
+        "manual__2026-01-01",
+        "2025-12-25 to 2026-01-01",
+        "training/1, the champion",
+        "No other contender could be scored.",
+        "The test split is small",
+        "no predictions.parquet, though metrics.json is there",
+        "4 trials to maximize validation accuracy: 2 succeeded, 1 failed, 1 stopped early",
+        "Most confident mistakes",
+        "FARM_FINGERPRINT(key) mod 100",
+        "2 lines of the source",
+        "owner: vision-lab",
+        "python -m trainer.task",
+        "--learning_rate 0.003",
+        "tensorflow",
+    ):
+        assert expected in page.text, expected
+
+
+def test_pictures_of_mistakes_are_embedded(digits):
+    page = Page(report(digits))
+    pictures = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
+    assert 0 < len(pictures) <= 24
+    assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
+
+
+def test_a_champion_without_mistakes_shows_what_it_was_least_sure_of(run_folder):
+    labels = np.arange(60) % 2
+    run = run_folder(labels, ["benign", "malignant"])
+    sure = np.linspace(0.6, 0.99, 60)
+    run.contender(1, np.where(np.eye(2)[labels] > 0, sure[:, None], 1 - sure[:, None]))
+    page = Page(report(run))
+    assert "Least confident predictions" in page.text
+    assert page.text.index("images/00000.png") < page.text.index("images/00001.png")
+    assert "It was the only contender." in page.text
+    assert "This run has no tuning trials." in page.text
+
+
+def test_a_constant_classifier_is_reported(run_folder):
+    labels = np.arange(60) % 3
+    run = run_folder(labels, 3)
+    run.contender(1, np.tile([0.5, 0.25, 0.25], (60, 1)))
+    text = Page(report(run)).text
+    assert "is wrong on 40 of 60 test examples" in text
+
+
+def test_120_classes_with_large_pictures_stay_readable_and_small(run_folder, classifier):
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 120, 1500)
+    photo = random.integers(0, 255, (400, 300, 3), dtype=np.uint8)
+    jpeg = cv2.imencode(".jpg", photo)[1].tobytes()
+    assert len(jpeg) > 50_000
+    names = [f"species {i}" for i in range(120)]
+    run = run_folder(labels, names, images=[jpeg] * 1500)
+    for trial in range(40):
+        run.trial(trial + 1, 0.5 + trial / 100, learning_rate=10 ** random.uniform(-4, -1))
+    run.contender(1, classifier(labels, 120, skill=4, seed=1))
+    html = report(run)
+    assert len(html) < 2_000_000
+    page = Page(html)
+    assert "The 15 classes with the lowest F1" in page.text
+    assert "All 120 classes" in page.text
+    assert "image" in page.tags  # the confusion matrix is a picture, not 14,400 cells
+
+
+def test_a_training_that_diverged_leaves_gaps_in_its_curves(digits, classifier):
+    nan = float("nan")
+    history = [
+        {"epoch": 1, "loss": 2.0, "accuracy": 0.3, "val_loss": 2.1, "val_accuracy": 0.2},
+        {"epoch": 2, "loss": nan, "accuracy": nan, "val_loss": nan, "val_accuracy": 0.1},
+    ]
+    digits.training(1, history=history, best_epoch=1)
+    html = report(digits)
+    assert "nan" not in "".join(Page(html).values("d")).lower()

@@ -1,0 +1,171 @@
+"""The command: one run's folder in, leaderboard.json, report.html and a table out."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from trainer import compare
+
+LABELS = np.random.default_rng(0).integers(0, 10, 180)
+
+
+@pytest.fixture
+def run(run_folder, classifier):
+    """Digits: four trials, two of them trained in full."""
+    folder = run_folder(LABELS, 10)
+    folder.trial(1, 0.91, learning_rate=0.0004, layers=1.0, optimizer="sgd")
+    folder.trial(2, 0.96, rank=1, learning_rate=0.003, layers=2.0, optimizer="adam")
+    folder.trial(3, None, state="INFEASIBLE", history=0, learning_rate=0.09, layers=3.0)
+    folder.trial(4, 0.95, rank=2, learning_rate=0.008, layers=2.0, optimizer="adam")
+    folder.contender(1, classifier(LABELS, 10, skill=6, seed=1))
+    folder.contender(2, classifier(LABELS, 10, skill=3, seed=2))
+    return folder
+
+
+def board_of(run):
+    return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
+
+
+def test_the_command_writes_both_files_and_prints_the_leaderboard(run, capsys):
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
+    printed = capsys.readouterr().out
+    assert "1  *  training/1" in printed
+    assert f"Report       {run.path}/leaderboard/report.html" in printed
+    assert board_of(run)["champion"] == "training/1"
+    assert (run.path / "leaderboard" / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_run_may_be_a_gs_address(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GCS_ROOT", str(tmp_path))
+    run.plan({"dataset": {"uri": "gs://digits/datasets/f00d/", "fingerprint": "f00d"}})
+    address = "gs://digits/runs/manual__2026-01-01/"
+    assert compare.main(["--run", address, "--metric", "accuracy"]) == 0
+    assert f"{address}leaderboard/report.html" in capsys.readouterr().out
+    assert board_of(run)["contenders"][0]["uri"] == f"{address}training/1/"
+
+
+def test_the_output_may_lie_elsewhere(run, tmp_path):
+    compare.main(["--run", run.uri, "--metric", "accuracy", "--output", f"{tmp_path}/elsewhere/"])
+    assert sorted(p.name for p in (tmp_path / "elsewhere").iterdir()) == [
+        "leaderboard.json",
+        "report.html",
+    ]
+    assert not (run.path / "leaderboard").exists()
+
+
+def test_the_same_run_gives_the_same_bytes(run):
+    contents = []
+    for _ in range(2):
+        compare.main(["--run", run.uri, "--metric", "accuracy"])
+        folder = run.path / "leaderboard"
+        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert contents[0] == contents[1]
+
+
+def test_the_ranking_follows_the_metric(run, classifier):
+    # More often right, but absurdly sure when it is wrong.
+    run.contender(1, classifier(LABELS, 10, skill=3, seed=1, confidence=30))
+    run.contender(2, classifier(LABELS, 10, skill=2.5, seed=2))
+    compare.main(["--run", run.uri, "--metric", "accuracy"])
+    assert board_of(run)["champion"] == "training/1"
+    compare.main(["--run", run.uri, "--metric", "loss"])
+    assert board_of(run)["champion"] == "training/2"
+    assert board_of(run)["primary_metric"] == "log_loss"
+
+
+def test_a_failed_training_does_not_stop_the_comparison(run, capsys):
+    (run.path / "training/2/predictions.parquet").unlink()
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
+    assert "-  training/2  failed: no predictions.parquet" in capsys.readouterr().out
+
+
+def test_a_training_that_diverged_is_a_failed_one(run):
+    path = run.path / "training/2/predictions.parquet"
+    table = parquet.read_table(path)
+    broken = pa.array([[float("nan")] * 10] * table.num_rows, pa.list_(pa.float32()))
+    parquet.write_table(table.set_column(2, "probabilities", broken), path)
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
+    assert "did the training diverge?" in board_of(run)["contenders"][1]["reason"]
+
+
+def test_a_training_on_another_dataset_is_a_failed_one(run):
+    run.training(2, dataset={"uri": "gs://b/datasets/beef/", "fingerprint": "beef"})
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
+    assert board_of(run)["contenders"][1]["reason"] == (
+        "was trained on dataset beef, the run's dataset is f00d"
+    )
+
+
+def test_all_failed_is_an_error_with_every_reason(run, capsys):
+    for rank in (1, 2):
+        (run.path / f"training/{rank}/predictions.parquet").unlink()
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
+    message = capsys.readouterr().err
+    assert "all 2 contenders failed, so there is no champion:\n  training/1: no pred" in message
+    assert "\n  training/2: no predictions.parquet" in message
+    assert not (run.path / "leaderboard").exists()
+
+
+def test_nothing_to_compare_is_an_error(run_folder, capsys):
+    assert compare.main(["--run", run_folder(LABELS, 10).uri, "--metric", "accuracy"]) == 1
+    assert "no full training below" in capsys.readouterr().err
+
+
+def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classifier, capsys):
+    probabilities = classifier(LABELS, 10, skill=3, seed=2)
+    run.contender(1, probabilities[1:], keys=run.keys[1:], labels=LABELS[1:])
+    run.contender(2, probabilities, keys=["x.png", *run.keys[1:]])
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
+    message = capsys.readouterr().err
+    assert "were not all scored on the dataset's test split" in message
+    assert "training/1 scored 179 keys; the test split has 180; 1 missing: 'images/00000" in message
+    assert "training/2 scored 180 keys; the test split has 180; 1 missing" in message
+    assert "1 not in the test split: 'x.png'" in message
+    assert not (run.path / "leaderboard").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: (run.dataset / "dataset.json").unlink(), "no dataset has been committed"),
+        (lambda run: (run.path / "plan.json").unlink(), "is --run the folder of a run"),
+        (
+            lambda run: (run.dataset / "test-00001-of-00002.tfrecord").unlink(),
+            "test-00001-of-00002.tfrecord is named in dataset.json but does not exist",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(run, capsys, damage, message):
+    damage(run)
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_metric_names_the_known_ones(run, capsys):
+    assert compare.main(["--run", run.uri, "--metric", "acc"]) == 1
+    assert "no metric 'acc' to rank by; there are: accuracy, balanced_accuracy" in (
+        capsys.readouterr().err
+    )
+
+
+def test_the_help_teaches(capsys):
+    with pytest.raises(SystemExit):
+        compare.main(["--help"])
+    printed = capsys.readouterr().out
+    assert "python -m trainer.compare --run gs://" in printed
+    assert "balanced_accuracy" in printed
+
+
+def test_tensorflow_is_not_imported(run):
+    program = (
+        "import sys; from trainer.compare import main; "
+        f"main(['--run', {run.uri!r}, '--metric', 'accuracy']); "
+        "sys.exit(any(m.split('.')[0] in ('tensorflow', 'keras', 'apache_beam')"
+        " for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

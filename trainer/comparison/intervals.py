@@ -1,0 +1,34 @@
+"""Which interval fits which metric: methods by the names that leaderboard.json gives them.
+
+Each is the percentile bootstrap where that holds what it promises, and what holds better where it
+does not; `proportions` and `calibration` say what was measured.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from trainer.comparison import bootstrap, proportions
+from trainer.comparison.calibration import calibration_interval
+from trainer.comparison.outcome import Outcome
+
+LEVEL = 0.95
+
+Interval = tuple[float, float]
+
+# (outcome, its score, the score's resamples, level) -> interval
+METHODS: dict[str, Callable[[Outcome, float, np.ndarray, float], Interval]] = {
+    "bootstrap": lambda outcome, value, samples, level: bootstrap.interval(samples, level),
+    "clopper-pearson": lambda outcome, value, samples, level: proportions.share_interval(
+        outcome.correct, level
+    ),
+    "calibration bootstrap": calibration_interval,
+}
+
+# (outcome, the other's outcome, resamples of the difference of their scores, level) -> interval
+DIFFERENCE_METHODS: dict[str, Callable[[Outcome, Outcome, np.ndarray, float], Interval]] = {
+    "paired bootstrap": lambda outcome, other, samples, level: bootstrap.interval(samples, level),
+    "bonett-price": lambda outcome, other, samples, level: proportions.difference_interval(
+        outcome.correct, other.correct, level
+    ),
+}

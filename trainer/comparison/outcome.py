@@ -1,0 +1,122 @@
+"""What a contender said about the test examples, and what follows from it.
+
+- The predicted class is the one with the largest probability, the first of equals.
+- For the log loss, probabilities are floored at float32's epsilon and rows scaled to sum to 1, so
+  that one confident mistake costs at most 16 nats, whatever precision a contender wrote.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+_FLOOR = float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one contender said about the n test examples over c classes, and what follows from it.
+
+    labels: (n,) true class indices. probabilities: (n, c). Derived arrays are computed once,
+    because the resampled metrics ask for them chunk after chunk.
+    """
+
+    labels: np.ndarray
+    probabilities: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "probabilities", np.asarray(self.probabilities, np.float64))
+
+    @property
+    def class_count(self) -> int:
+        """Number of classes, c."""
+        return self.probabilities.shape[1]
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """(n,) predicted class indices."""
+        return self.probabilities.argmax(axis=1)
+
+    @cached_property
+    def correct(self) -> np.ndarray:
+        """(n,) bool: the predicted class is the true one."""
+        return self.predicted == self.labels
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """(n,) probability of the predicted class."""
+        return self.probabilities.max(axis=1)
+
+    @cached_property
+    def floored(self) -> np.ndarray:
+        """(n, c) probabilities for the log loss: none below the floor, rows summing to 1."""
+        floored = np.maximum(self.probabilities, _FLOOR)
+        return floored / floored.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def surprise(self) -> np.ndarray:
+        """(n,) negative log probability of the true class, in nats."""
+        return -np.log(self.floored[np.arange(len(self.labels)), self.labels])
+
+    @cached_property
+    def true_class(self) -> sparse.csr_array:
+        """(c, n) indicator of the true class: times weights it gives weighted counts per class."""
+        return indicator(self.labels, self.class_count)
+
+    @cached_property
+    def predicted_class(self) -> sparse.csr_array:
+        """(c, n) indicator of the predicted class."""
+        return indicator(self.predicted, self.class_count)
+
+    @cached_property
+    def hits(self) -> sparse.csr_array:
+        """(c, n) indicator of the true class, for correctly classified examples only."""
+        return indicator(self.labels, self.class_count, self.correct)
+
+    @property
+    def ranked_classes(self) -> range:
+        """Classes that AUC sets against the rest: all, but of two only the second."""
+        return range(1, 2) if self.class_count == 2 else range(self.class_count)
+
+    @cached_property
+    def rankings(self) -> list["Ranking"]:
+        """One ranking per ranked class, for one-vs-rest AUC."""
+        return [Ranking.of(self, c) for c in self.ranked_classes]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The n examples ordered by their score for one class.
+
+    order: (n,) from the lowest score to the highest. positives: (p,) indices of the class's
+    examples. below, upto: (p,) how many of the n score less, and at most as much, as each of them.
+    """
+
+    order: np.ndarray
+    positives: np.ndarray
+    below: np.ndarray
+    upto: np.ndarray
+
+    @classmethod
+    def of(cls, outcome: Outcome, class_index: int) -> "Ranking":
+        """Rank an outcome's examples by the probability of one class."""
+        scores = outcome.probabilities[:, class_index]
+        order = np.argsort(scores, kind="stable")
+        positives = np.flatnonzero(outcome.labels == class_index)
+        return cls(
+            order=order,
+            positives=positives,
+            below=np.searchsorted(scores[order], scores[positives], side="left"),
+            upto=np.searchsorted(scores[order], scores[positives], side="right"),
+        )
+
+
+def indicator(rows: np.ndarray, count: int, values: np.ndarray | None = None) -> sparse.csr_array:
+    """(count, n) matrix that holds values[i], or 1, at row rows[i] of column i.
+
+    Times (n, b) weights it sums per row: counts by class, gaps by bin.
+    """
+    n = len(rows)
+    data = np.ones(n) if values is None else values.astype(np.float64)
+    return sparse.csr_array((data, (rows, np.arange(n))), shape=(count, n))
