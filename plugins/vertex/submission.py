@@ -17,7 +17,14 @@ from google.cloud.aiplatform_v1.types import JobState
 
 from vertex.identity import KEY_LABEL, ROUND_LABEL
 from vertex.jobs import Jobs, job_id
-from vertex.outcome import FINISHED, Verdict, VertexJobFailed, raise_unless_succeeded, verdict
+from vertex.outcome import (
+    FINISHED,
+    Verdict,
+    VertexJobFailed,
+    VertexJobFailedForGood,
+    raise_unless_succeeded,
+    verdict,
+)
 
 # How long one attempt tries before it leaves the rest to Airflow's own retries. Submissions are
 # limited per minute, so a refusal is worth two minutes of patience.
@@ -33,6 +40,9 @@ _TRY_AGAIN = (
     exceptions.Aborted,
 )
 
+# A mistake in the job, or in what this project may do: for a person to mend.
+_NEVER = (exceptions.InvalidArgument, exceptions.PermissionDenied, exceptions.NotFound)
+
 
 def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     """The job of the task that labelled `message`: adopted if it is there, else created.
@@ -42,8 +52,8 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     Everything else (cancelled, Google's fault, an earlier round's failure) leads to a new job.
 
     Raises VertexJobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
-    VertexJobFailedForGood as above; google.api_core.exceptions for what no patience will change
-    (permissions, a malformed job).
+    VertexJobFailedForGood as above, and for what no patience will change: permissions, a malformed
+    job.
     """
     patient = retry.Retry(
         predicate=retry.if_exception_type(*_TRY_AGAIN),
@@ -54,6 +64,10 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     )
     try:
         return patient(_find_or_create_once)(jobs, message, log)
+    except _NEVER as error:
+        raise VertexJobFailedForGood(
+            f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"
+        ) from error
     except exceptions.RetryError as error:
         raise VertexJobFailed(
             f"Vertex AI took no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "

@@ -113,7 +113,7 @@ MISTAKES = [
     ("{choose: [adam, sgd]}", "{from: adam, to: sgd}", 17, "tune.search.optimizer.from",
      "got 'adam'; expected a number"),
     ("{choose: [adam, sgd]}", "{from: 1, to: 2}", 17, "tune.search.optimizer", "use {choose"),
-    ("[adam, sgd]", "[adam, adamm]", 17, "tune.search.optimizer.choose.1", "one of adam, sgd, rmsprop"),
+    ("[adam, sgd]", "[adam, adamm]", 17, "tune.search.optimizer.choose.1", "one of adam, sgd, rms"),
     ("optimizer: {choose: [adam, sgd]}", "batch_size: {choose: [8, 8]}", 17,
      "tune.search.batch_size.choose", "at least two different"),
     ("[adam, sgd]", "[adam]", 17, "tune.search.optimizer.choose", "at least two different"),

@@ -87,13 +87,17 @@ def test_texts_and_switches_are_categories(changed):
 
 
 def test_early_stopping_and_algorithm(changed, group):
-    plan = changed(
-        {("tune", "stop_early"): True, ("tune", "algorithm"): "random", ("tune", "measurement"): "last"}
-    )  # fmt: skip
+    search = {"stop_early": True, "algorithm": "random", "measurement": "last"}
+    plan = changed({("tune", name): value for name, value in search.items()})
     study = message_of(TUNING, tune.job(plan, group), {}).study_spec
     assert study.algorithm.name == "RANDOM_SEARCH"
     assert study.measurement_selection_type.name == "LAST_MEASUREMENT"
     assert "median_automated_stopping_spec" in study
+
+
+def test_a_run_with_few_trials_fails_when_all_of_them_do(changed, group):
+    few = changed({("tune", "trials"): 2})
+    assert tune.job(few, group)["max_failed_trial_count"] == 2
 
 
 def test_a_training_runs_on_all_its_workers(plan, group):

@@ -1,4 +1,5 @@
 import datetime
+import itertools
 
 import pytest
 
@@ -13,7 +14,7 @@ def dag(digits, group):
 def test_the_chain_of_stages(dag):
     chain = ["plan", "export", "tune", "choose", "train", "compare", "result"]
     edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
-    assert edges == {a: {b} for a, b in zip(chain, chain[1:], strict=False)} | {"result": set()}
+    assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
 
 
 def test_a_skipped_export_does_not_skip_what_follows(dag):

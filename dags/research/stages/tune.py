@@ -43,7 +43,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "labels": jobs.labels(plan, platform),
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
-        "max_failed_trial_count": tune.max_failed,
+        # A run with fewer trials than that fails when all of them have failed.
+        "max_failed_trial_count": min(tune.max_failed, tune.trials),
         "study_spec": study(plan.experiment),
         "trial_job_spec": {
             "worker_pool_specs": [jobs.pool(platform, "train", arguments, tune.machines)],

@@ -129,7 +129,9 @@ def test_a_create_whose_answer_got_lost_is_found_again(lost):
     assert len(jobs.jobs) == 1
 
 
-def test_what_patience_does_not_change_fails_at_once():
-    jobs = Jobs(faults=[exceptions.PermissionDenied("no")])
-    with pytest.raises(exceptions.PermissionDenied):
-        submit(jobs)
+@pytest.mark.parametrize(
+    "refusal", [exceptions.PermissionDenied("no right"), exceptions.InvalidArgument("no right")]
+)
+def test_what_patience_does_not_change_fails_for_good(refusal):
+    with pytest.raises(VertexJobFailedForGood, match="refuses this custom job: no right"):
+        submit(Jobs(faults=[refusal]))
