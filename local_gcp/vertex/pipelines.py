@@ -25,6 +25,7 @@ from local_gcp.vertex.jobs import CustomJobs, deletion_metadata, timestamp
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.run import Run
 from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tuning.space import as_text
 from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
 
 log = logging.getLogger(__name__)
@@ -151,6 +152,7 @@ class Pipelines:
         spec = api.CustomJobSpec()
         try:
             inputs = json_format.MessageToDict(type(sent).pb(sent).training_task_inputs)
+            _write_numbers_as_text(inputs)
             json_format.ParseDict(inputs, api.CustomJobSpec.pb(spec))
         except (TypeError, json_format.ParseError) as error:
             raise invalid_argument(field, str(error)) from None
@@ -219,6 +221,15 @@ class Pipelines:
         if pipeline is None:
             raise not_found(name)
         return pipeline
+
+
+def _write_numbers_as_text(inputs: Any) -> None:
+    """The SDK lets people give numbers as arguments; in a Value they have become doubles."""
+    for pool in inputs.get("worker_pool_specs") or inputs.get("workerPoolSpecs") or []:
+        for name in ("container_spec", "containerSpec", "python_package_spec", "pythonPackageSpec"):
+            task = pool.get(name) or {}
+            if "args" in task:
+                task["args"] = [as_text(argument) for argument in task["args"]]
 
 
 def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:

@@ -230,10 +230,11 @@ def flags(values: dict[str, Value]) -> list[str]:
     argparse's `type=int`. One argument each, because a negative number after a space looks like
     another flag to argparse.
     """
-    return [f"--{name}={_text(value)}" for name, value in values.items()]
+    return [f"--{name}={as_text(value)}" for name, value in values.items()]
 
 
-def _text(value: Value) -> str:
+def as_text(value: Value) -> str:
+    """A value as a program reads it: 128, not 128.0, whatever type carried it."""
     # From 2**53 on every float is whole; repr (1e+16) is shorter there and as exact.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))

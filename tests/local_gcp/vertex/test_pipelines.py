@@ -18,8 +18,8 @@ MODEL = {"display_name": "digits", "container_spec": {"image_uri": "example.com/
 
 def pipeline(vertex, code=TRAIN, model=MODEL, **changes):
     inputs = {
-        # As the SDK writes it: snake_case, unset values as None.
-        "worker_pool_specs": [vertex.pool(code, "--epochs=2")],
+        # As the SDK writes it: snake_case, unset values as None, numbers among the arguments.
+        "worker_pool_specs": [vertex.pool(code, "--epochs", 2, "--rate", 0.1)],
         "base_output_directory": {"output_uri_prefix": "gs://bucket/run/"},
         "scheduling": {"timeout": "100s", "strategy": None, "disable_retries": False},
     }
@@ -54,6 +54,8 @@ def test_a_pipeline_trains_and_uploads_a_model(vertex, until):
     assert job.display_name == "train digits-custom-job"
     assert job.state.name == "JOB_STATE_SUCCEEDED"
     assert job.job_spec.scheduling.timeout.total_seconds() == 100
+    container = job.job_spec.worker_pool_specs[0].container_spec
+    assert list(container.args) == ["--epochs", "2", "--rate", "0.1"]
 
     model = vertex.models.get_model(name=done.model_to_upload.name)
     assert model.artifact_uri == "gs://bucket/run/model"
