@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return options.command(Home.find(options.home), options)
     except daemon.DaemonError as error:
         print(f"local_gcp: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code
 
 
 def _up(home: Home, options: argparse.Namespace) -> int:

@@ -101,15 +101,6 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     await web_task
 
 
-def bind(port: int) -> socket.socket:
-    """A listening-ready socket on loopback; OSError when another process has the port."""
-    # With the protocol named, asyncio sets TCP_NODELAY; without, small answers take 40 ms.
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart meets TIME_WAIT
-    sock.bind((LOOPBACK, port))
-    return sock
-
-
 def _grpc_server(played: list[Service]) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),

@@ -1,0 +1,69 @@
+import datetime as dt
+import json
+import stat
+
+import pytest
+from cryptography import x509
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+
+from local_gcp import certificates
+from local_gcp.certificates import Pki
+
+
+@pytest.fixture
+def pki(tmp_path) -> Pki:
+    pki = Pki(tmp_path)
+    pki.ensure("local-gcp")
+    return pki
+
+
+def verify(pki: Pki, host: str) -> None:
+    """As a client does that trusts ca.pem alone."""
+    authority = x509.load_pem_x509_certificates(pki.ca.read_bytes())
+    server = x509.load_pem_x509_certificates(pki.server.read_bytes())[0]
+    verifier = PolicyBuilder().store(Store(authority))
+    verifier.build_server_verifier(x509.DNSName(host)).verify(server, [])
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "storage.googleapis.com",
+        "us-central1-aiplatform.googleapis.com",
+        "dataflow.us-east4.rep.googleapis.com",
+    ],
+)
+def test_the_certificate_is_good_for_googles_hosts(pki, host):
+    verify(pki, host)
+
+
+def test_and_for_no_other(pki):
+    with pytest.raises(VerificationError):
+        verify(pki, "example.com")
+
+
+def test_the_authority_can_vouch_for_googleapis_com_only(pki):
+    authority = x509.load_pem_x509_certificate(pki.ca.read_bytes())
+    constraints = authority.extensions.get_extension_for_class(x509.NameConstraints)
+    assert constraints.critical
+    assert constraints.value.permitted_subtrees == [x509.DNSName("googleapis.com")]
+
+
+def test_private_keys_are_for_the_owner_and_the_authoritys_is_not_kept(pki, tmp_path):
+    for path in tmp_path.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert b"PRIVATE KEY" not in pki.ca.read_bytes()
+    assert pki.server.read_bytes().count(b"BEGIN PRIVATE KEY") == 1
+    assert json.loads(pki.service_account.read_text())["project_id"] == "local-gcp"
+
+
+def test_files_stay_until_they_are_about_to_expire(pki, monkeypatch, tmp_path):
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    pki.ensure("local-gcp")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    monkeypatch.setattr(certificates, "RENEW_BEFORE", certificates.VALID + dt.timedelta(days=1))
+    pki.ensure("local-gcp")
+    assert pki.ca.read_bytes() != before[pki.ca]
+    assert pki.service_account.read_bytes() == before[pki.service_account]
+    verify(pki, "storage.googleapis.com")

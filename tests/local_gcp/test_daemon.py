@@ -1,0 +1,120 @@
+"""The life of the server process, through its command line."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+
+import psutil
+import pytest
+
+
+@pytest.fixture
+def server(new_local_gcp):
+    return new_local_gcp()
+
+
+def processes_of(server) -> list[int]:
+    """Server processes that serve this home."""
+    arguments = ["--home", str(server.home), "up", "--foreground"]
+    return [
+        p.pid
+        for p in psutil.process_iter(["cmdline"])
+        if (p.info["cmdline"] or [])[-4:] == arguments
+    ]
+
+
+def test_up_and_down_do_no_harm_twice(server):
+    assert "local_gcp is up" in server.command("up").stdout
+    pid = server.pid
+    assert "runs already" in server.command("up").stdout
+    assert server.pid == pid
+    status = server.status()
+    assert (status["healthy"], status["project"], status["jobs"]) == (True, "local-gcp", [])
+    assert "stopped" in server.command("down").stdout
+    assert not psutil.pid_exists(pid)
+    assert "was not running" in server.command("down").stdout
+    refused = server.command("status", check=False)
+    assert refused.returncode == 1
+    assert "run `python -m local_gcp up`" in refused.stderr
+
+
+def test_a_home_that_was_never_started_says_so(server):
+    refused = server.command("status", check=False)
+    assert (refused.returncode, "was never started" in refused.stderr) == (1, True)
+    assert server.command("down").returncode == 0
+
+
+def test_clients_keep_their_environment_over_restarts(server):
+    before = server.client_env  # may be asked for before the first start
+    server.up()
+    server.kill()
+    server.up()
+    assert server.client_env == before
+    with urllib.request.urlopen(f"{before['LOCAL_GCP_URL']}/local_gcp/health") as answer:
+        assert json.load(answer) == {"healthy": True, "home": str(server.home), "pid": server.pid}
+
+
+def test_env_is_for_shells_and_programs(server):
+    lines = server.command("env").stdout.splitlines()
+    script = "\n".join(lines) + "\necho $AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert json.loads(shown)["extra"] == {"project": "local-gcp"}
+    assert set(server.client_env) == {line.split("=")[0].removeprefix("export ") for line in lines}
+
+
+def test_of_two_that_start_at_once_one_serves(server):
+    threads = [threading.Thread(target=server.up) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    deadline = time.monotonic() + 20
+    while len(processes_of(server)) > 1 and time.monotonic() < deadline:
+        time.sleep(0.1)  # the one that lost ends
+    assert processes_of(server) == [server.pid]
+
+
+def test_a_pid_file_that_names_another_program_is_stale(server):
+    server.home.mkdir()
+    (server.home / "server.pid").write_text(json.dumps({"pid": os.getpid(), "started": 1.0}))
+    assert "was not running" in server.command("down").stdout  # and this test lives on
+    server.up()
+
+
+def test_a_port_that_somebody_took_is_named(server):
+    port = int(server.client_env["LOCAL_GCP_URL"].rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", port)):
+        refused = server.command("up", check=False)
+    assert refused.returncode == 1
+    assert f"Port {port} on 127.0.0.1" in refused.stderr
+    assert f"process {os.getpid()} " in refused.stderr
+    assert "endpoints.json" in refused.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_foreground_server_ends_in_order(server, number):
+    command = [".venv/local_gcp/bin/python", "-m", "local_gcp", "--home", server.home]
+    with (server.home.parent / "stderr").open("w+") as stderr:
+        process = subprocess.Popen([*command, "up", "--foreground"], stderr=stderr)
+        server.up()  # waits until it is healthy
+        assert server.pid == process.pid
+        process.send_signal(number)
+        assert process.wait(20) == 0
+        stderr.seek(0)
+        assert "Traceback" not in stderr.read()
+
+
+def test_help_teaches():
+    shown = subprocess.run(
+        [".venv/local_gcp/bin/python", "-m", "local_gcp", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for word in ("up", "down", "status", "env", "logs", "preempt", "LOCAL_GCP_HOME", "loopback"):
+        assert word in shown

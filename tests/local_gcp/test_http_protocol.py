@@ -1,0 +1,58 @@
+"""Request heads as TensorFlow and others send them, byte by byte over a socket."""
+
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+PATH = "/upload/storage/v1/b/protocol/o?uploadType=media&name="
+
+
+@pytest.fixture
+def exchange(local_gcp):
+    """Send pieces over one connection, return the first answer's status line."""
+    (local_gcp.buckets / "protocol").mkdir(exist_ok=True)
+    url = urlsplit(local_gcp.client_env["LOCAL_GCP_URL"])
+
+    def exchange(*pieces: bytes) -> bytes:
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in pieces:
+                connection.sendall(piece)
+            return connection.recv(1000).split(b"\r\n")[0]
+
+    return exchange
+
+
+def head(name: str, *fields: str) -> bytes:
+    lines = [f"POST {PATH}{name} HTTP/1.1", "Host: 127.0.0.1", *fields, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_transfer_encoding_identity_means_nothing(exchange, local_gcp):
+    request = head("identity", "Content-Length: 4", "Transfer-Encoding: identity") + b"data"
+    assert exchange(request) == b"HTTP/1.1 200 OK"
+    assert (local_gcp.buckets / "protocol/identity").read_bytes() == b"data"
+
+
+def test_also_when_the_head_arrives_in_pieces(exchange, local_gcp):
+    request = head("pieces", "transfer-encoding:identity", "Content-Length: 4") + b"data"
+    assert exchange(*(request[i : i + 5] for i in range(0, len(request), 5))) == b"HTTP/1.1 200 OK"
+    assert (local_gcp.buckets / "protocol/pieces").read_bytes() == b"data"
+
+
+def test_a_body_that_looks_like_the_header_is_left_alone(exchange, local_gcp):
+    body = b"\r\nTransfer-Encoding: identity\r\n\r\n"
+    request = head("body", f"Content-Length: {len(body)}")
+    assert exchange(request + body) == b"HTTP/1.1 200 OK"
+    assert (local_gcp.buckets / "protocol/body").read_bytes() == body
+
+
+def test_chunked_beside_content_length(exchange, local_gcp):
+    request = head("chunked", "Content-Length: 999", "Transfer-Encoding: chunked")
+    assert exchange(request + b"4\r\ndata\r\n0\r\n\r\n") == b"HTTP/1.1 200 OK"
+    assert (local_gcp.buckets / "protocol/chunked").read_bytes() == b"data"
+
+
+def test_other_encodings_are_refused(exchange):
+    assert exchange(head("x", "Transfer-Encoding: gzip")).startswith(b"HTTP/1.1 400")
