@@ -85,6 +85,12 @@ def test_every_value_lies_in_its_interval(board):
             assert low <= estimate["value"] <= high
 
 
+def test_every_difference_lies_in_its_interval(board):
+    for difference in board["contenders"][1]["difference"]["metrics"].values():
+        low, high = difference["interval"]
+        assert low <= difference["value"] <= high
+
+
 def test_differences_add_up(board):
     champion, second = board["contenders"][:2]
     for name, difference in second["difference"]["metrics"].items():

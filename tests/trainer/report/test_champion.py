@@ -1,0 +1,59 @@
+"""The champion's section: what it confuses, and where it is surely wrong."""
+
+import numpy as np
+import pytest
+
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.test_split import TestSplit
+from trainer.report.champion import champion_section
+
+CLASSES = ("cat", "dog", "owl")
+TRUE = [0, 0, 0, 1, 1, 1]
+PREDICTED = [0, 1, 1, 1, 0, 1]  # nothing of owl, neither true nor predicted
+CONFIDENCE = [0.9, 0.6, 0.8, 0.9, 0.7, 0.5]
+
+
+@pytest.fixture
+def section():
+    probabilities = np.full((6, 3), 0.0)
+    for row, (predicted, confidence) in enumerate(zip(PREDICTED, CONFIDENCE, strict=True)):
+        probabilities[row] = (1 - confidence) / 2
+        probabilities[row, predicted] = confidence
+    keys = np.array(list("abcdef"), dtype=object)
+    split = TestSplit(keys, np.array(TRUE), CLASSES, records=())
+    return champion_section(Outcome(np.array(TRUE), probabilities), split, features=[])
+
+
+def test_mistakes_stand_with_the_most_confident_first(section):
+    assert [(e.key, e.true, e.predicted) for e in section.examples] == [
+        ("c", "cat", "dog"),
+        ("e", "dog", "cat"),
+        ("b", "cat", "dog"),
+    ]
+    assert section.examples[0].confidence == 0.8
+    assert section.examples[0].true_probability == pytest.approx(0.1)
+    assert section.errors == 3
+
+
+def test_the_most_frequent_confusion_stands_first(section):
+    assert [(c.true, c.predicted, c.count) for c in section.confusions] == [
+        ("cat", "dog", 2),
+        ("dog", "cat", 1),
+    ]
+
+
+def test_scores_by_class_are_undefined_where_nothing_is_there(section):
+    cat, dog, owl = section.classes
+    assert (cat.precision, cat.recall, cat.confused_with) == (0.5, pytest.approx(1 / 3), "dog (2)")
+    assert (dog.precision, dog.recall) == (0.5, pytest.approx(2 / 3))
+    assert (owl.examples, owl.predicted, owl.precision, owl.recall) == (0, 0, None, None)
+
+
+def test_cells_hold_counts_and_shares_of_the_true_class(section):
+    cells = {cell.title.split(":")[0]: (cell.count, cell.share) for cell in section.matrix.cells}
+    assert cells == {
+        "true cat, predicted cat": (1, 0.333),
+        "true cat, predicted dog": (2, 0.667),
+        "true dog, predicted cat": (1, 0.333),
+        "true dog, predicted dog": (2, 0.667),
+    }
