@@ -92,7 +92,7 @@ class RunFolder:
         document = {
             "schema": 1,
             "experiment": "digits",
-            "run": "manual__2026-01-01",
+            "run": self.uri,
             "run_id": "manual__2026-01-01T00:00:00+00:00",
             "created": "2026-01-01T00:00:03+00:00",
             "data_interval": {

@@ -36,7 +36,8 @@ def document(
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.get("experiment"),
-        "run": plan.get("run"),
+        "run": run.name,
+        "run_id": plan.get("run_id"),
         "created": plan.get("created"),
         "data_interval": plan.get("data_interval"),
         "dataset": {
@@ -178,7 +179,7 @@ def table(board: Mapping) -> str:
     better = "larger" if board["metrics"][primary]["goal"] == "maximize" else "smaller"
     tests = board["dataset"]["examples"]["test"]
     heading = (
-        f"{board['experiment']}, run {board['run']}: {tests:,} test examples, "
+        f"{board['experiment']}, {board['run']}: {tests:,} test examples, "
         f"{len(board['dataset']['classes'])} classes, ranked by {primary} ({better} is better)"
     )
     return "\n".join([heading, "", *lines, "", *(f"Note: {note}" for note in board["notes"])])

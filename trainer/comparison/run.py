@@ -83,6 +83,11 @@ class Run:
     tuning: Tuning | None
     contenders: Sequence[Contender]
 
+    @property
+    def name(self) -> str:
+        """Name of the run's folder."""
+        return self.uri.rstrip("/").rpartition("/")[2]
+
 
 def read_run(uri: str) -> Run:
     """Read the folder of a run (gs:// address or path).
@@ -171,18 +176,21 @@ def _trainings(run_uri: str, tuning: Tuning | None) -> list[Contender]:
 def _predictions(uri: str, training: Mapping) -> tuple[Predictions | None, str | None]:
     """The predictions in a contender's folder, or the reason why they cannot be scored."""
     path = storage.local_path(storage.join(uri, "predictions.parquet"))
+    if not path.parent.is_dir():
+        return None, "the training left nothing: it failed before its first epoch, or never ran"
+    if not training:
+        # metrics.json is written last: what else lies here may be of an earlier attempt.
+        left = ", ".join(sorted(entry.name for entry in path.parent.iterdir())) or "nothing"
+        return (
+            None,
+            f"the training did not finish: no metrics.json beside {left}; see the job's log",
+        )
     try:
         return predictions.read(path), None
+    except FileNotFoundError:
+        return None, "no predictions.parquet: it was trained with --outputs metrics"
     except PredictionsError as error:
         return None, f"predictions.parquet: {error}"
-    except FileNotFoundError:
-        pass
-    if training:
-        return None, "no predictions.parquet, though metrics.json is there: ended while exporting"
-    if path.parent.is_dir():
-        left = ", ".join(sorted(entry.name for entry in path.parent.iterdir())) or "nothing"
-        return None, f"the training did not finish (its folder holds {left}); see the job's log"
-    return None, "the training left no folder: it failed before its first checkpoint, or never ran"
 
 
 def _metrics(uri: str) -> Mapping:

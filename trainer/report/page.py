@@ -43,6 +43,9 @@ def render(run: Run, board: Mapping, outcome: Outcome, split: TestSplit) -> str:
             ranking=intervals.ranking_forest(board, board["primary_metric"]),
             differences=intervals.difference_forest(board, board["primary_metric"]),
             trainings=learning_curves(run.contenders),
+            searched={name for trial in tuning.trials for name in trial.parameters}
+            if tuning
+            else set(),
             tuning=tuning_section(tuning) if tuning else None,
             hyperparameters=hyperparameter_section(tuning, search) if tuning else None,
             champion=champion_section(outcome, split, run.dataset.features),
@@ -97,6 +100,11 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
 
 
+def _argument(value: object) -> str:
+    """A flag's value such that it is read back as it was: all digits of a number."""
+    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
+
+
 def _command(champion: Contender, run: Run) -> str:
     """The command that trains the champion once more, by hand and in one process."""
     training = champion.training
@@ -108,9 +116,8 @@ def _command(champion: Contender, run: Run) -> str:
         "metric": training.get("metric"),
         "epochs": configured.get("epochs", training.get("epochs_run")),
         "seed": training.get("seed"),
-        **{name: text(value) for name, value in champion.parameters.items()},
-        "outputs": "all",
+        **champion.parameters,
         "output": "champion/",
     }
-    pairs = [f"--{name} {shlex.quote(str(v))}" for name, v in flags.items() if v is not None]
+    pairs = [f"--{name} {_argument(value)}" for name, value in flags.items() if value is not None]
     return " \\\n  ".join(["python -m trainer.task", *pairs])

@@ -51,20 +51,28 @@ def test_a_run_without_tuning_has_the_trainings_that_are_there(run):
 def test_a_chosen_trial_that_was_never_trained_is_a_failed_contender(run):
     run.trial(1, 0.9, rank=1, learning_rate=0.1)
     (contender,) = read_run(run.uri).contenders
-    assert "left no folder" in contender.reason
+    assert "the training left nothing" in contender.reason
     assert contender.parameters == {"learning_rate": 0.1}
 
 
 def test_a_training_that_died_is_a_failed_contender(run):
     (run.path / "training" / "1" / "checkpoints").mkdir(parents=True)
     (contender,) = read_run(run.uri).contenders
-    assert "did not finish (its folder holds checkpoints)" in contender.reason
+    assert "did not finish: no metrics.json beside checkpoints;" in contender.reason
 
 
-def test_a_training_that_died_while_exporting_is_a_failed_contender(run):
+def test_predictions_without_metrics_may_be_of_an_earlier_attempt(run):
+    run.contender(1, right(run))
+    (run.path / "training/1/metrics.json").unlink()
+    (contender,) = read_run(run.uri).contenders
+    assert "did not finish: no metrics.json beside predictions.parquet;" in contender.reason
+    assert contender.predictions is None
+
+
+def test_a_training_without_predictions_is_a_failed_contender(run):
     run.training(1)
     (contender,) = read_run(run.uri).contenders
-    assert "ended while exporting" in contender.reason
+    assert contender.reason == "no predictions.parquet: it was trained with --outputs metrics"
 
 
 def test_damaged_predictions_are_a_failed_contender(run):

@@ -97,7 +97,7 @@ def test_the_page_tells_the_whole_story(digits):
         "training/1, the champion",
         "No other contender could be scored.",
         "The test split is small",
-        "no predictions.parquet, though metrics.json is there",
+        "no predictions.parquet: it was trained with --outputs metrics",
         "4 trials to maximize validation accuracy: 2 succeeded, 1 failed, 1 stopped early",
         "Most confident mistakes",
         "FARM_FINGERPRINT(key) mod 100",
@@ -108,6 +108,16 @@ def test_the_page_tells_the_whole_story(digits):
         "tensorflow",
     ):
         assert expected in page.text, expected
+
+
+def test_the_command_repeats_every_digit(digits, classifier):
+    labels = digits.labels
+    exact = {"learning_rate": 0.0031234567890123, "units": 4096, "augment": True, "layers": 2.0}
+    digits.contender(1, classifier(labels, 10, skill=4, seed=1), hyperparameters=exact)
+    text = Page(report(digits)).text
+    assert "--learning_rate 0.0031234567890123 " in text
+    assert "--units 4096 " in text
+    assert "--augment true " in text
 
 
 def test_pictures_of_mistakes_are_embedded(digits):
