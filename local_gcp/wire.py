@@ -200,19 +200,6 @@ class Played(grpc.GenericRpcHandler):
         )
 
 
-class Together:
-    """Several objects that implement one service between them, each a part of its methods."""
-
-    def __init__(self, *parts: object):
-        self._parts = parts
-
-    def __getattr__(self, name: str) -> Any:
-        for part in self._parts:
-            if hasattr(part, name):
-                return getattr(part, name)
-        raise AttributeError(name)
-
-
 def snake_case(name: str) -> str:
     """CreateCustomJob -> create_custom_job, as the generated clients name their methods."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -14,7 +14,7 @@ from local_gcp.vertex.models import Models
 from local_gcp.vertex.pipelines import Pipelines
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tuning.service import TuningJobs
-from local_gcp.wire import Played, Together
+from local_gcp.wire import Played
 
 _SERVICES = "google.cloud.aiplatform_v1.services"
 
@@ -40,7 +40,7 @@ class Vertex(Service):
             self.state, self.runner, self.operations, self.custom_jobs, self.models
         )
         self.grpc_handlers = (
-            Played(f"{_SERVICES}.job_service", Together(self.custom_jobs, self.tuning_jobs)),
+            Played(f"{_SERVICES}.job_service", self.custom_jobs, self.tuning_jobs),
             Played(f"{_SERVICES}.pipeline_service", self.pipelines),
             Played(f"{_SERVICES}.model_service", self.models),
             Played("google.longrunning.operations", self.operations),

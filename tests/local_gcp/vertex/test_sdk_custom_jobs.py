@@ -1,0 +1,31 @@
+"""Google's SDK for CustomJobs, through the door."""
+
+import json
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("programs") / "sdk_custom_jobs.py"
+
+
+def test_sdk(local_gcp, tmp_path):
+    out = local_gcp.run(PROGRAM, "sdk-custom-jobs", str(tmp_path), environment="airflow")
+    answer = json.loads(out.splitlines()[-1])
+
+    assert answer["distributed"] == "JOB_STATE_SUCCEEDED"
+    assert answer["script"] == "JOB_STATE_SUCCEEDED"
+    logs = {
+        job["display_name"]: Path(job["replicas"][0]["log"]).read_text()
+        for job in local_gcp.status()["jobs"]
+        if job["labels"].get("team") == "vision" and job["kind"] == "custom"
+    }
+    assert (
+        "model to gs://sdk-custom-jobs/script/model/ with ['--epochs', '3'] sweet"
+        in (logs["script"])
+    )
+    assert answer["endless"] == ["JOB_STATE_CANCELLED", "CANCELED"]
+    assert "The replica workerpool0-0 exited with a non-zero status of 1." in answer["broken"]
+    assert "ValueError: units must be positive" in answer["broken"]
+    assert answer["found"] == ["broken", "endless"]
+    assert answer["got"] == "distributed"
+    assert answer["name"] in answer["deleted"]
+    log = local_gcp.home / "jobs" / answer["name"].rpartition("/")[2] / "workerpool0-0" / "log"
+    assert '"worker": ["127.0.0.1:' in log.read_text(), "logs outlive the job's record"
