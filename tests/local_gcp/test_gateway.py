@@ -5,6 +5,7 @@ import socket
 import ssl
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 
@@ -91,6 +92,12 @@ def test_a_client_that_offers_both_protocols_gets_http_1_1(local_gcp):
                 b"GET /storage/v1/b?project=p HTTP/1.1\r\nHost: storage.googleapis.com\r\n\r\n"
             )
             assert tls.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_every_socket_of_the_server_is_on_loopback(local_gcp):
+    sockets = psutil.Process(local_gcp.pid).net_connections("inet")
+    addresses = {connection.laddr.ip.removeprefix("::ffff:") for connection in sockets}
+    assert addresses == {"127.0.0.1"}
 
 
 def test_large_bodies_pass_whole_in_both_directions(local_gcp, session):
