@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -11,7 +12,7 @@ import sys
 from local_gcp import daemon
 from local_gcp.environment import client_environment
 from local_gcp.home import Home
-from local_gcp.report import job_logs, status_lines
+from local_gcp.report import follow_logs, job_logs, status_lines
 
 HELP = """\
 Google Cloud on one machine: Cloud Storage and Vertex AI jobs for unchanged clients.
@@ -83,8 +84,13 @@ def _env(home: Home, options: argparse.Namespace) -> int:
 
 
 def _logs(home: Home, options: argparse.Namespace) -> int:
-    for line in job_logs(daemon.ask(home, "status"), options.job):
-        print(line)
+    def status() -> dict:
+        return daemon.ask(home, "status")
+
+    follow = follow_logs(status, options.job) if options.follow else None
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in follow or job_logs(status(), options.job):
+            print(line, flush=True)
     return 0
 
 
@@ -138,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     env.add_argument("--json", action="store_true", help="as a JSON object, not as export lines")
     logs = command("logs", _logs, "print what the replicas of a job wrote")
     logs.add_argument("job", help="resource name, its last part, or display name")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
     preempt = command("preempt", _preempt, "take the machine away from a running spot job")
     preempt.add_argument("job", help="resource name or its last part")
     return parser

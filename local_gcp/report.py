@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from local_gcp.daemon import DaemonError
+
+_ENDED = {f"JOB_STATE_{state}" for state in ("SUCCEEDED", "FAILED", "CANCELLED", "DONE")}
 
 
 def status_lines(status: dict[str, Any]) -> Iterator[str]:
@@ -34,10 +37,10 @@ def status_lines(status: dict[str, Any]) -> Iterator[str]:
                 yield "      " + _replica(replica)
 
 
-def job_logs(status: dict[str, Any], wanted: str) -> Iterator[str]:
-    """Lines of all replicas of the job `wanted`, each with its replica in front.
+def find_job(status: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """The job with this resource name, id, or display name.
 
-    DaemonError when no job, or more than one, has that name.
+    DaemonError when no job, or more than one, is called so.
     """
     jobs = [
         job
@@ -48,15 +51,53 @@ def job_logs(status: dict[str, Any], wanted: str) -> Iterator[str]:
         names = [job["name"] for job in jobs or status["jobs"]]
         problem = "More than one job is called" if jobs else "There is no job"
         raise DaemonError(f"{problem} {wanted!r}. Jobs: {', '.join(names) or 'none'}.")
-    sources = [("", jobs[0].get("replicas") or [])]
-    sources += [(f"trial {t['id']} ", t.get("replicas") or []) for t in jobs[0].get("trials") or []]
+    return jobs[0]
+
+
+def log_files(job: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+    """(whose it is, the log) of each replica, of the job or of its trials."""
+    sources = [("", job.get("replicas") or [])]
+    sources += [(f"trial {t['id']} ", t.get("replicas") or []) for t in job.get("trials") or []]
     for prefix, replicas in sources:
         for replica in replicas:
-            who = f"{prefix}{replica['type']}:{replica['index']}"
-            path = Path(replica["log"])
-            if path.exists():
-                with path.open(errors="replace") as lines:
-                    yield from (f"{who} | {line.rstrip()}" for line in lines)
+            yield f"{prefix}{replica['type']}:{replica['index']}", Path(replica["log"])
+
+
+def job_logs(status: dict[str, Any], wanted: str) -> Iterator[str]:
+    """Lines of all replicas of the job `wanted`, each with its replica in front."""
+    for who, path in log_files(find_job(status, wanted)):
+        if path.exists():
+            with path.open(errors="replace") as lines:
+                yield from (f"{who} | {line.rstrip()}" for line in lines)
+
+
+def follow_logs(status: Callable[[], dict[str, Any]], wanted: str) -> Iterator[str]:
+    """The same, then each further line as it is written, until the job has ended.
+
+    `status()` is asked once a second: trials and replicas appear while a job runs.
+    """
+    name, read = find_job(status(), wanted)["name"], {}
+    while True:
+        job = find_job(status(), name)  # the end is seen before the last lines are read
+        for who, path in log_files(job):
+            lines = _whole_lines(path, read.get(path, 0))
+            read[path] = read.get(path, 0) + len(lines)
+            for line in lines.decode(errors="replace").splitlines():
+                yield f"{who} | {line.rstrip()}"
+        if job["state"] in _ENDED:
+            return
+        time.sleep(1)
+
+
+def _whole_lines(path: Path, start: int) -> bytes:
+    """What stands in the file after byte `start`, without a line that is still being written."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            text, newline, _ = file.read().rpartition(b"\n")
+            return text + newline
+    except FileNotFoundError:
+        return b""
 
 
 def _replica(replica: dict[str, Any]) -> str:

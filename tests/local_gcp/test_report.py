@@ -1,7 +1,7 @@
 import pytest
 
 from local_gcp.daemon import DaemonError
-from local_gcp.report import job_logs, status_lines
+from local_gcp.report import follow_logs, job_logs, status_lines
 
 
 @pytest.fixture
@@ -45,6 +45,21 @@ def test_logs_of_all_replicas(status, name):
         "chief:0 | hello from chief 0",
         "worker:1 | hello from worker 1",
     ]
+
+
+def test_logs_are_followed_line_by_line_until_the_job_ends(status, tmp_path):
+    job = status["jobs"][1]
+    job["state"] = "JOB_STATE_RUNNING"
+    log = tmp_path / "chief-0"
+    lines = follow_logs(lambda: status, "train")
+    assert next(lines) == "chief:0 | hello from chief 0"
+    assert next(lines) == "worker:1 | hello from worker 1"
+    with log.open("a") as file:
+        file.write("epoch 1 \x80 half a li")
+        file.flush()
+        file.write("ne\nand the last\n")
+    job["state"] = "JOB_STATE_SUCCEEDED"
+    assert list(lines) == ["chief:0 | epoch 1 \x80 half a line", "chief:0 | and the last"]
 
 
 def test_logs_of_trials(status):
