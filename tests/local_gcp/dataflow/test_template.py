@@ -44,6 +44,9 @@ def test_every_violation_is_named():
         "channels: Value '4' is none of 1",
         "streaming: Unrecognized parameter",
     ]
+    assert violations(source="see gs://b/m.csv") == [
+        "source: Value 'see gs://b/m.csv' does not match regex 'gs://.+'"
+    ]
     assert violations(source="m.txt") == [
         "source: Value 'm.txt' does not match regex 'gs://.+'",
         "source: Value 'm.txt' does not match regex '.*\\\\.csv'",

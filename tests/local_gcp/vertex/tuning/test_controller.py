@@ -202,7 +202,7 @@ def test_a_study_without_progress_is_stopped_asap(house):
     report(1, 0.9 if number == 1 else 0.5)
     """
     stopping = {"max_num_trials_no_progress": 2, "should_stop_asap": True}
-    job = house.tune(body, trials=9, parallel=2, study_stopping_config=stopping)
+    job = house.tune(body, trials=9, parallel=2, max_failed=1, study_stopping_config=stopping)
     assert job.state.name == "JOB_STATE_SUCCEEDED"
     # Trial 2 was stopped before it could report: infeasible, but no failure of the job's.
     assert states(house.trials())[:4] == ["SUCCEEDED", "INFEASIBLE", "SUCCEEDED", "SUCCEEDED"]

@@ -9,8 +9,8 @@ from local_gcp.vertex.tuning.stopping import MedianStopping, StudyStopping, Time
 from local_gcp.vertex.tuning.trials import Measurement, State, Trial, merge
 
 curves = st.lists(
-    st.builds(Measurement, st.integers(1, 6), st.integers(1, 6).map(float), st.integers(-5, 5)),
-    max_size=6,
+    st.builds(Measurement, st.integers(1, 3), st.integers(1, 3).map(float), st.integers(-1, 1)),
+    max_size=4,
 ).map(lambda ms: merge((), ms))
 
 
@@ -46,6 +46,31 @@ def test_median_rule_is_what_the_documentation_says(curve, others, elapsed, maxi
         assert stop == (max(m.value for m in curve) < np.median(means))
     else:
         assert stop == (min(m.value for m in curve) > np.median(means))
+
+
+def line(*values):
+    """One measurement for each step, a second apart."""
+    return [Measurement(step, float(step), value) for step, value in enumerate(values, 1)]
+
+
+@pytest.mark.parametrize(
+    ("pending", "completed", "stops"),
+    [
+        (line(0.4), [line(0.5)], True),
+        (line(0.5), [line(0.5)], False),  # strictly below the median
+        (line(0.4, 0.5), [line(0.5)], False),  # the best value counts, not the last
+        (line(0.4), [line(0.3, 0.9)], False),  # only what was reported up to the same step
+        (line(0.1, 0.5), [line(0.3, 0.9)], True),  # the running average: 0.6
+        (line(0.4), [line(0.1), line(0.5), line(0.5)], True),
+        (line(0.4), [line(0.1), line(0.6)], False),  # between two: their mean, 0.35
+        (line(), [line(0.5)], False),
+        (line(0.4), [], False),
+    ],
+)
+def test_the_median_rule_by_example(pending, completed, stops):
+    trials = [trial(i, curve) for i, curve in enumerate(completed, 2)]
+    pending = trial(1, pending, State.ACTIVE)
+    assert MedianStopping().should_stop(pending, trials, maximize=True) == stops
 
 
 def reason(rule, trials, now=100.0, maximize=True):
