@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 
 from local_gcp.daemon import DaemonError
@@ -51,7 +53,7 @@ def test_logs_are_followed_line_by_line_until_the_job_ends(status, tmp_path):
     job = status["jobs"][1]
     job["state"] = "JOB_STATE_RUNNING"
     log = tmp_path / "chief-0"
-    lines = follow_logs(lambda: status, "train")
+    lines = follow_logs(lambda: copy.deepcopy(status), "train")
     assert next(lines) == "chief:0 | hello from chief 0"
     assert next(lines) == "worker:1 | hello from worker 1"
     with log.open("a") as file:
