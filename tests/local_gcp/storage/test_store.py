@@ -2,33 +2,43 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from local_gcp.rest import ApiError
+from local_gcp.storage.catalog import Catalog
 from local_gcp.storage.checksums import checksums
 from local_gcp.storage.preconditions import Preconditions
-from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.store import ObjectStore, StoredObject
 
 BUCKET = "bbb"
 
 
-def put(store: ObjectStore, name: str, content: bytes, **fields):
+def put(
+    store: ObjectStore,
+    name: str,
+    content: bytes,
+    conditions: Preconditions = Preconditions(),  # noqa: B008 - immutable
+    **fields: str,
+) -> StoredObject:
     source = store.temporary()
     source.write_bytes(content)
     with source.open("rb") as file:
         sums = checksums(file)
-    return store.put(source, BUCKET, name, fields, sums, Preconditions())
+    return store.put(source, BUCKET, name, fields, sums, conditions)
 
 
-def test_a_kill_between_metadata_and_bytes_leaves_the_old_object(store, monkeypatch):
+@pytest.mark.parametrize("step", [(Path, "replace"), (Catalog, "put_object"), (os, "utime")])
+def test_a_kill_at_any_step_of_a_write_leaves_the_old_object(store, monkeypatch, step):
     put(store, "x", b"old", contentType="text/old")
 
     def killed(*_arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", killed)
+        patch.setattr(*step, killed)
         with pytest.raises(KeyboardInterrupt):
             put(store, "x", b"new", contentType="text/new")
     file, found = store.open(BUCKET, "x")
@@ -37,6 +47,27 @@ def test_a_kill_between_metadata_and_bytes_leaves_the_old_object(store, monkeypa
 
     put(store, "x", b"newer", contentType="text/newer")
     assert store.get(BUCKET, "x").fields == {"contentType": "text/newer"}
+
+
+def test_of_many_that_create_an_object_one_wins(store, monkeypatch):
+    put_object = Catalog.put_object
+
+    def slow(*arguments):
+        time.sleep(0.02)  # between the check and the rename
+        put_object(*arguments)
+
+    monkeypatch.setattr(Catalog, "put_object", slow)
+
+    def create(writer: int) -> bool:
+        try:
+            put(store, "lock", bytes([writer]), conditions=Preconditions(generation_match=0))
+        except ApiError as error:
+            assert error.code == 412
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(create, range(16))).count(True) == 1
 
 
 def test_generations_grow_when_the_clock_does_not(store, monkeypatch):
