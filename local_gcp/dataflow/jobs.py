@@ -20,7 +20,8 @@ from google.protobuf import timestamp_pb2
 
 from local_gcp import names
 from local_gcp.dataflow.command import run_spec
-from local_gcp.dataflow.template import check_parameters, read_spec
+from local_gcp.dataflow.template import check_parameters, merged_environment, read_spec
+from local_gcp.listing import page
 from local_gcp.state import State
 from local_gcp.vertex.run import Run
 from local_gcp.vertex.runner import Runner
@@ -52,7 +53,6 @@ _IMPORTANCE = [
 """From low to high; the numbers of the enum are in another order."""
 _DEFAULT_REGION = "us-central1"
 _JOB_NAME = re.compile(r"[a-z]([-a-z0-9]{0,1022}[a-z0-9])?")
-_PAGE = 100
 _KEPT_LABELS = 64
 
 
@@ -72,6 +72,7 @@ class Jobs:
         launch = request.launch_parameter
         self._check(launch)
         template = read_spec(launch, self._buckets)
+        launch.environment = merged_environment(template, launch)
         check_parameters(template, launch.parameters)
         spec = run_spec(template, launch, self._project, region)
         if request.validate_only:
@@ -141,8 +142,8 @@ class Jobs:
             and (not request.start_time or message.time >= request.start_time)
             and (not request.end_time or message.time < request.end_time)
         ]
-        found, token = _page(messages, request)
-        return api.ListJobMessagesResponse(job_messages=found, next_page_token=token)
+        # A job has a handful of messages: one page, whatever its asked size.
+        return api.ListJobMessagesResponse(job_messages=messages)
 
     def get_job_metrics(
         self, request: api.GetJobMetricsRequest, _context: Any = None
@@ -232,7 +233,7 @@ class Jobs:
             for _, job in self._jobs.list(prefix=prefix, newest_first=True)
             if (not request.name or job.name == request.name) and wanted(self._run(job))
         ]
-        found, token = _page(jobs, request)
+        found, token = page(jobs, request.page_size, request.page_token)
         jobs = [self._complete(job) for job in found]
         return api.ListJobsResponse(jobs=jobs, next_page_token=token)
 
@@ -256,16 +257,6 @@ class Jobs:
             )
             for number, (moment, importance, text) in enumerate(told)
         ]
-
-
-def _page(items: list[Any], request: Any) -> tuple[list[Any], str]:
-    """The asked page of `items`, and the token of the next one."""
-    try:
-        start = int(request.page_token or 0)
-    except ValueError:
-        raise invalid_argument("page_token", f"{request.page_token!r} is none of ours.") from None
-    end = start + (request.page_size or _PAGE)
-    return items[start:end], str(end) if end < len(items) else ""
 
 
 def _new_id(now: float) -> str:

@@ -69,6 +69,15 @@ def _parse(path: Path, uri: str) -> api.ContainerSpec:
     return spec
 
 
+def merged_environment(
+    spec: api.ContainerSpec, launch: api.LaunchFlexTemplateParameter
+) -> api.FlexTemplateRuntimeEnvironment:
+    """The template's default environment, with what the launch says instead or besides."""
+    environment = api.FlexTemplateRuntimeEnvironment(spec.default_environment)
+    type(environment).pb(environment).MergeFrom(type(environment).pb(launch.environment))
+    return environment
+
+
 def check_parameters(spec: api.ContainerSpec, parameters: Mapping[str, str]) -> None:
     """Refuse a launch whose parameters break the template's rules, naming all that do.
 

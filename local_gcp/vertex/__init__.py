@@ -9,4 +9,8 @@ runner.py       submit, observe, cancel and preempt runs; what every kind of job
   machine.py      cores, threads, ports
   cluster.py      TF_CONFIG and CLUSTER_SPEC
   logs.py         logs of replicas
+jobs.py         JobService: CustomJobs (validation.py, workload.py: from a request to a run)
+tuning/         JobService: HyperparameterTuningJobs
+pipelines.py    PipelineService: training pipelines, each a CustomJob and an upload
+models.py       ModelService: versions and aliases
 """

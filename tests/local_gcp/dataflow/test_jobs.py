@@ -88,6 +88,24 @@ def test_a_job_runs_the_templates_program_with_its_parameters(house):
     assert "without a meaning here: num_workers" in log
 
 
+def test_the_templates_own_environment_counts_where_the_launch_is_silent(house):
+    house.program("print(*sys.argv[1:], sep='\\n')")
+    house.write_template(
+        defaultEnvironment={
+            "tempLocation": "gs://default/tmp",
+            "stagingLocation": "gs://default/staging",
+            "additionalUserLabels": {"team": "vision"},
+        }
+    )
+    environment = {"temp_location": "gs://own/tmp", "additional_user_labels": {"run": "1"}}
+    job = launch(house, environment=environment)
+    house.wait(job.id)
+    assert dict(job.labels) == {"team": "vision", "run": "1"}
+    log = house.log(job.id)
+    assert "--temp_location=gs://own/tmp\n" in log
+    assert "--staging_location=gs://default/staging\n" in log
+
+
 def test_a_failed_job_tells_its_last_lines_and_is_not_tried_again(house):
     house.program("print('row 7: no such image'); sys.exit(4)")
     job = launch(house)
@@ -161,8 +179,9 @@ def test_lists_are_newest_first_filtered_and_paged(house):
     running = launch(house, "four")
     assert listed(house) == (["four", "three", "two", "one"], "")
     assert listed(house, filter="ACTIVE")[0] == ["four"]
-    assert listed(house, filter="TERMINATED", page_size=2) == (["three", "two"], "2")
-    assert listed(house, filter="TERMINATED", page_token="2") == (["one"], "")
+    first, token = listed(house, filter="TERMINATED", page_size=2)
+    assert first == ["three", "two"]
+    assert listed(house, filter="TERMINATED", page_token=token) == (["one"], "")
     assert listed(house, filter="ALL", name="two")[0] == ["two"]
     elsewhere = api.ListJobsRequest(project_id=PROJECT, location="europe-west1")
     assert not house.jobs.list_jobs(elsewhere).jobs

@@ -74,6 +74,22 @@ def test_a_second_pipeline_adds_a_version(vertex, until):
     assert vertex.models.get_model(name=first.name).version_id == "1"
 
 
+def test_a_job_that_ends_while_nobody_looks_is_followed_up_at_the_next_start(vertex, until):
+    """As after a kill between the end of the job and the upload."""
+    name = create(vertex, "import time; time.sleep(0.5)" + TRAIN).name
+    vertex.service.pipelines._unfinished.clear()
+    job = vertex.pipelines.get_training_pipeline(name=name).training_task_metadata
+    until(lambda: vertex.jobs.get_custom_job(name=job["backingCustomJob"]).end_time)
+    unfinished = vertex.pipelines.get_training_pipeline(name=name)
+    assert unfinished.state.name == "PIPELINE_STATE_RUNNING"
+
+    vertex.service.pipelines.start()
+
+    done = vertex.pipelines.get_training_pipeline(name=name)
+    assert done.state.name == "PIPELINE_STATE_SUCCEEDED"
+    assert len(list(vertex.models.list_models(parent=vertex.parent))) == 1
+
+
 def test_without_a_model_to_upload_it_only_trains(vertex, until):
     done = finish(vertex, until, create(vertex, "print('hello')", model=None).name)
     assert done.state.name == "PIPELINE_STATE_SUCCEEDED"
