@@ -84,8 +84,9 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
             started.append(service)
             await asyncio.to_thread(service.start)
         grpc_server.start()
-        web_task = asyncio.create_task(web.serve(sockets=[sockets["http"]]))
         await gateway.start(sockets["proxy"])
+        # Last: who asks it for its health may then use everything.
+        web_task = asyncio.create_task(web.serve(sockets=[sockets["http"]]))
         log.info("local_gcp serves %s: proxy %s", home.root, endpoints.proxy_url)
         await _first(stopping.wait(), web_task)
     finally:

@@ -37,6 +37,12 @@ class UploadApi:
 
     async def insert(self, request: Request) -> Response:
         """POST (and PUT) of an upload, PUT or POST of a resumable upload's bytes, DELETE of one."""
+        try:
+            return await self._insert(request)
+        except ClientDisconnect:  # nobody waits for an answer
+            return Response(status_code=_CANCELLED)
+
+    async def _insert(self, request: Request) -> Response:
         call = Call(**decoded(request), body={})
         if any(name.startswith("x-goog-encryption-") for name in request.headers):
             raise not_played("customer-supplied encryption keys")
@@ -114,10 +120,7 @@ class UploadApi:
         first = 0 if content_range is None else content_range.first
         if first is not None and first <= path.stat().st_size:
             # A client that saw a request fail sends its bytes again: they go where they belong.
-            try:
-                received = await write_stream(request.stream(), path, first)
-            except ClientDisconnect:  # what arrived is kept, and nobody waits for an answer
-                return Response(status_code=_CANCELLED)
+            received = await write_stream(request.stream(), path, first)
             _check_length(content_range, received)
         else:  # a question, or a chunk behind one that got lost: answered with what is here
             await request.body()
