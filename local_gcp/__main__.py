@@ -123,7 +123,8 @@ def _parser() -> argparse.ArgumentParser:
         "--cores",
         type=int,
         metavar="N",
-        help="replicas that may run at once, others wait (default: the machine's cores)",
+        help="replicas that may run at once, others wait; each uses its share of the machine's "
+        "cores (default: one for each core)",
     )
     up.add_argument(
         "--preemption-rate",

@@ -99,13 +99,17 @@ class Attempt:
             if lock is None or self.was_started:
                 return
             write_atomically(self._path("attempt.json"), json.dumps(record))
-            _children[self.folder] = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SHIM), str(self.folder), str(lock)],
-                pass_fds=[lock],
-                start_new_session=True,
-                stdin=subprocess.DEVNULL,
-                cwd="/",
-            )
+            with log.open("ab") as output:
+                # Not the server's own output: a shim that outlives it would keep that open.
+                _children[self.folder] = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_SHIM), str(self.folder), str(lock)],
+                    pass_fds=[lock],
+                    start_new_session=True,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    cwd="/",
+                )
 
     def poll(self) -> Exit | None:
         """None while it runs, else how it ended; then no process of it is left."""

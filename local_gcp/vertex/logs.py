@@ -8,7 +8,9 @@ from local_gcp.vertex.recovery import Fail
 from local_gcp.vertex.run import Replica, Run
 
 QUOTED_LINES = 15
-_QUOTED_BYTES = 4096
+_QUOTED_BYTES = 16384
+_LINE = 500
+"""Characters; a line of numbers or of base64 says no more in full."""
 
 
 def append_line(log: Path, text: str) -> None:
@@ -28,7 +30,7 @@ def last_lines(log: Path, count: int, start: int = 0) -> list[str]:
         return []
     # A progress bar redraws its line with carriage returns: what counts is the last drawing.
     lines = [line.rstrip().rpartition("\r")[2] for line in text.splitlines() if line.strip()]
-    return lines[-count:]
+    return [line[:_LINE] for line in lines[-count:]]
 
 
 def failure_message(run: Run, failure: Fail, folder: Path) -> str:

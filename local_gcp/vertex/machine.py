@@ -26,7 +26,7 @@ class Machine:
     """The options of `python -m local_gcp up` about the machine."""
 
     cores: int
-    """Core slots."""
+    """Slots for replicas; each replica's share of the machine is one slot's."""
     preemption_rate: float = 0.0
     """Preemptions of each spot replica per minute."""
     preemption_seed: int = 0
@@ -45,6 +45,21 @@ class Machine:
             )
         return cls(cores, rate, seed)
 
+    def thread_environment(self) -> dict[str, str]:
+        """A replica's share of the cores, as numerical libraries are told of it.
+
+        TensorFlow's collectives can wait for one another inside its inter-op pool, so that has
+        never less than two threads.
+        """
+        share = max(1, available_cores() // self.cores)
+        return {
+            "OMP_NUM_THREADS": str(share),
+            "OPENBLAS_NUM_THREADS": str(share),
+            "MKL_NUM_THREADS": str(share),
+            "TF_NUM_INTRAOP_THREADS": str(share),
+            "TF_NUM_INTEROP_THREADS": str(max(2, share)),
+        }
+
 
 def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str]:
     """Which of the waiting (id, cores) may start now, when `used` of `total` cores are taken.
@@ -59,20 +74,6 @@ def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str
         admitted.append(name)
         used += cores
     return admitted
-
-
-def thread_environment() -> dict[str, str]:
-    """One thread for computing in each library, since a replica has one core.
-
-    TensorFlow's collectives can wait for one another inside its inter-op pool, so that needs two.
-    """
-    return {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "TF_NUM_INTRAOP_THREADS": "1",
-        "TF_NUM_INTEROP_THREADS": "2",
-    }
 
 
 def free_addresses(count: int, taken: Collection[str]) -> list[str]:

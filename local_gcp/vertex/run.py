@@ -135,6 +135,9 @@ class Run:
     updated: float
     state: RunState = "queued"
     started: float | None = None
+    """When it was first running."""
+    admitted: float | None = None
+    """When it was last given its cores; its timeout counts from here, not while it is queued."""
     ended: float | None = None
     error: dict[str, Any] | None = None
     """{"code": google.rpc.Code, "message": ...} of a failed run."""

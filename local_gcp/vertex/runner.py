@@ -39,7 +39,7 @@ from local_gcp.state import State
 from local_gcp.vertex.attempts import Attempt
 from local_gcp.vertex.logs import last_lines
 from local_gcp.vertex.machine import Machine, admit, available_cores
-from local_gcp.vertex.run import TYPES, Replica, Run, Spec
+from local_gcp.vertex.run import FINAL, TYPES, Replica, Run, Spec
 from local_gcp.vertex.supervisor import METRICS_FILE, Supervisor
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Runner:
 
     def start(self) -> None:
         """Find all unfinished runs again and watch over them from now on."""
-        self._submitted += [name for name, _ in self._table.list()]
+        self._submitted += [name for name, run in self._table.list() if run["state"] not in FINAL]
         self._thread = threading.Thread(target=self._loop, name="runner", daemon=True)
         self._thread.start()
 

@@ -111,8 +111,7 @@ def _kill_all(group: int) -> None:
     """Kill what the program left behind: its process group, and whoever left that group."""
     _signal_group(group, signal.SIGKILL)
     while True:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            children = [int(pid) for pid in file.read().split()]
+        children = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _mine(pid)]
         if not children:
             return
         for pid in children:
@@ -123,8 +122,20 @@ def _kill_all(group: int) -> None:
                 pass
 
 
+def _mine(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            # After the program's name, which may have anything in it: state, parent, ...
+            return int(file.read().rpartition(")")[2].split()[1]) == os.getpid()
+    except OSError:
+        return False
+
+
 def _mount(source: str, target: str, log: int) -> None:
-    """Show `source` at `target` to this attempt alone; say so in the log when that cannot be."""
+    """Show `source` at `target` to this attempt alone; say so in the log when that cannot be.
+
+    The only trace outside is that `target` then exists, as an empty folder.
+    """
     problem = None
     try:
         os.makedirs(target, exist_ok=True)
@@ -137,7 +148,8 @@ def _mount(source: str, target: str, log: int) -> None:
     ):
         problem = os.strerror(ctypes.get_errno())
     if problem:
-        os.write(log, f"local_gcp: {target} cannot be shown here ({problem}).\n".encode())
+        note = f"local_gcp: no {target} here ({problem}); use $GCS_ROOT, which is {source}\n"
+        os.write(log, note.encode())
 
 
 def _write(folder: str, name: str, record: dict) -> None:

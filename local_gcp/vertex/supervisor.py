@@ -20,7 +20,7 @@ from local_gcp.vertex import recovery
 from local_gcp.vertex.attempts import Attempt
 from local_gcp.vertex.cluster import cluster_environment
 from local_gcp.vertex.logs import append_line, failure_message
-from local_gcp.vertex.machine import Machine, free_addresses, thread_environment
+from local_gcp.vertex.machine import Machine, free_addresses
 from local_gcp.vertex.run import Ending, Replica, Run
 from local_gcp.vertex.variables import environment, expand
 
@@ -55,14 +55,15 @@ class Supervisor:
 
     def begin(self, run: Run) -> None:
         """(Re)start the whole job: new addresses, new attempts; the next `step` launches them."""
+        why = run.ending.why if run.ending else ""
         if not run.replicas:
-            run.state = "pending"
+            run.state, run.admitted = "pending", time.time()
             run.replicas = [Replica(pool, index) for pool, index in run.spec.seats()]
         taken = {address for other in self.active.values() for address in other.addresses}
         run.addresses = free_addresses(len(run.replicas), taken)
         run.ending = run.incident = run.suspect = None
         for replica in run.replicas:
-            self._next_attempt(run, replica)
+            self._next_attempt(run, replica, why)
         self.save(run)
 
     def step(self, run: Run) -> None:
@@ -82,7 +83,7 @@ class Supervisor:
         if run.state == "pending":
             run.state, run.started = "running", run.started or now
             self.save(run)
-        if run.spec.timeout and now - run.started > run.spec.timeout:
+        if run.spec.timeout and now - run.admitted > run.spec.timeout:
             why = f"ran longer than its timeout of {run.spec.timeout:g} s"
             run.error = {"code": code_pb2.DEADLINE_EXCEEDED, "message": f"The job {why}."}
             self.end(run, "cancelled", why)
@@ -151,22 +152,21 @@ class Supervisor:
                 self.end(run, "restarted", verdict.why)
             case recovery.RestartReplicas():
                 for replica in verdict.replicas:
-                    self._next_attempt(run, replica)
+                    self._next_attempt(run, replica, f"the one before {replica.exit}")
                 self.save(run)
                 for replica in verdict.replicas:
                     self._launch(run, replica)
 
-    def _next_attempt(self, run: Run, replica: Replica) -> None:
+    def _next_attempt(self, run: Run, replica: Replica, why: str) -> None:
         folder = self.folder(run, replica)
         folder.mkdir(parents=True, exist_ok=True)
-        before = replica.exit
         replica.attempt += 1
         # After the server was stopped, a run begins again without knowledge of its attempts.
         while (folder / f"attempt-{replica.attempt}").exists():
             replica.attempt += 1
         if replica.attempt > 1:
-            how = f"the one before {before}" if before else "local_gcp was stopped meanwhile"
-            append_line(folder / "log", f"attempt {replica.attempt}; {how}")
+            why = why or "local_gcp was stopped meanwhile"
+            append_line(folder / "log", f"attempt {replica.attempt}: {why}")
         else:
             for note in run.spec.notes:
                 append_line(folder / "log", note)
@@ -182,7 +182,7 @@ class Supervisor:
         folder = self.folder(run, replica)
         program = run.spec.pools[replica.pool].program
         service = {
-            **thread_environment(),
+            **self.machine.thread_environment(),
             **self.environment,
             "CLOUD_ML_HP_METRIC_FILE": str(folder / METRICS_FILE),
         }

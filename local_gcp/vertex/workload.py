@@ -18,6 +18,7 @@ from local_gcp.wire import invalid_argument
 
 _INSTALLER = Path(__file__).with_name("python_package.py")
 _DAY = 86400.0
+_SPOT = (api.Scheduling.Strategy.SPOT, api.Scheduling.Strategy.LOW_COST)
 
 
 def run_spec(
@@ -50,7 +51,7 @@ def run_spec(
         pools=pools,
         timeout=scheduling.timeout.total_seconds() or 7 * _DAY,
         max_wait=wait or None if flex else None,
-        spot=scheduling.strategy == api.Scheduling.Strategy.SPOT,
+        spot=scheduling.strategy in _SPOT,
         restart_job_on_worker_restart=scheduling.restart_job_on_worker_restart,
         disable_retries=scheduling.disable_retries,
         trial=trial,

@@ -23,6 +23,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 @pytest.fixture
 def impatient(monkeypatch):
     """The waits of recovery and of stopping, shortened; their order is kept."""
+    monkeypatch.setattr("local_gcp.vertex.runner.TICK", 0.02)
     monkeypatch.setattr("local_gcp.vertex.supervisor.GRACE", 2.0)
     monkeypatch.setattr("local_gcp.vertex.recovery.SETTLE", 0.5)
     monkeypatch.setattr("local_gcp.vertex.recovery.PRIMARY_HAS_THE_WORD", 2.0)

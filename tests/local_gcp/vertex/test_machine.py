@@ -2,10 +2,11 @@
 
 import socket
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_gcp.vertex.machine import admit, free_addresses
+from local_gcp.vertex.machine import Machine, admit, available_cores, free_addresses
 
 runs = st.lists(st.integers(1, 9)).map(lambda cores: [(f"r{i}", n) for i, n in enumerate(cores)])
 
@@ -34,6 +35,27 @@ def test_order_is_kept_and_cores_are_not_given_twice(waiting, used, total):
 @given(runs, st.integers(1, 8))
 def test_an_idle_machine_always_starts_the_first(waiting, total):
     assert admit(waiting, 0, total)[:1] == [name for name, _ in waiting][:1]
+
+
+def test_a_replica_is_told_of_its_share_of_the_cores():
+    threads = Machine(cores=available_cores()).thread_environment()
+    assert threads["OMP_NUM_THREADS"] == threads["TF_NUM_INTRAOP_THREADS"] == "1"
+    assert threads["TF_NUM_INTEROP_THREADS"] == "2"
+    alone = Machine(cores=1).thread_environment()
+    assert alone["OMP_NUM_THREADS"] == str(available_cores())
+
+
+def test_the_machine_is_as_up_was_told():
+    assert Machine.from_environment({}) == Machine(available_cores(), 0, 0)
+    options = {"CORES": "3", "PREEMPTION_RATE": "0.5", "PREEMPTION_SEED": "7"}
+    environment = {f"LOCAL_GCP_{name}": value for name, value in options.items()}
+    assert Machine.from_environment(environment) == Machine(3, 0.5, 7)
+
+
+@pytest.mark.parametrize(("name", "value"), [("CORES", "-1"), ("PREEMPTION_RATE", "601")])
+def test_bad_options_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"LOCAL_GCP_{name}"):
+        Machine.from_environment({f"LOCAL_GCP_{name}": value})
 
 
 def test_addresses_are_distinct_and_nobody_listens_there():

@@ -142,7 +142,7 @@ def test_a_killed_program_is_restarted_and_the_log_says_why(runner, shell, final
     run = final(runner, "1")
     assert run.state == "succeeded"
     assert attempts(runner, "1") == [2]
-    assert "attempt 2; the one before was ended by SIGKILL" in log(runner, "1")
+    assert "local_gcp: attempt 2: the one before was ended by SIGKILL" in log(runner, "1")
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
