@@ -11,6 +11,7 @@ import datetime
 import time
 from typing import Any
 
+import grpc
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 from google.rpc import code_pb2
@@ -20,10 +21,13 @@ from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
-from local_gcp.vertex.run import Run
+from local_gcp.vertex.run import Run, Spec
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.workload import run_spec
-from local_gcp.wire import failed_precondition, not_found
+from local_gcp.wire import RpcError, failed_precondition, not_found
+
+REPLICAS_PER_CORE = 8
+"""TensorFlow needs 0.6 GB in each process."""
 
 JOB_FIELDS = {
     "display_name": filters.Text("display_name"),
@@ -49,6 +53,7 @@ class CustomJobs:
         validation.check_job_spec(sent.job_spec, "custom_job.job_spec")
         job_id = names.new_id()
         spec = run_spec(sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec")
+        check_size(spec, self.runner)
         job = api.CustomJob(
             name=f"{parent}/customJobs/{job_id}",
             display_name=sent.display_name,
@@ -148,6 +153,17 @@ def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
     elif run.state == "cancelled":
         job.error = {"code": code_pb2.CANCELLED, "message": "CANCELED"}
     return job
+
+
+def check_size(spec: Spec, runner: Runner) -> None:
+    """Refuse what would bury the machine, as a quota does: replicas of one job run at once."""
+    most = REPLICAS_PER_CORE * runner.machine.cores
+    if spec.cores > most:
+        raise RpcError(
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            f"The job asks for {spec.cores} replicas. They all run at once, and local_gcp starts "
+            f"at most {most} ({REPLICAS_PER_CORE} for each of {runner.machine.cores} core slots).",
+        )
 
 
 def job_state(run: Run) -> api.JobState:

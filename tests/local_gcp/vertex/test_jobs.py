@@ -142,6 +142,21 @@ def test_nothing_of_a_refused_job_stays(client, create, runner):
     assert list(runner.home.jobs.iterdir()) == []
 
 
+def test_a_job_that_would_bury_the_machine_is_refused(create):
+    pool = job().job_spec.worker_pool_specs[0]
+    workers = api.WorkerPoolSpec(pool)
+    workers.replica_count = 1000
+    with pytest.raises(exceptions.ResourceExhausted, match="asks for 1001 replicas"):
+        create(spec={"worker_pool_specs": [pool, workers]})
+
+
+def test_sixteen_clients_at_once(client, create, over):
+    with ThreadPoolExecutor(16) as clients:
+        names = list(clients.map(lambda n: create(f"echo {n}").name, range(16)))
+    assert len(set(names)) == 16
+    assert {over(name).state for name in names} == {api.JobState.JOB_STATE_SUCCEEDED}
+
+
 def test_lists_are_filtered_and_paged_newest_first(client, create, over):
     names = [create(name=f"job {n}", labels={"n": str(n % 2)}).name for n in range(5)]
     for name in names:
