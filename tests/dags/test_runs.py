@@ -1,0 +1,116 @@
+"""Whole runs of the DAG, those that go wrong above all, with a stand-in for the trainer."""
+
+import json
+
+import pytest
+
+from research import workflow
+from research.platform import Platform
+from tests.airflow_side import clear_and_run, run_dag
+
+MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
+
+
+@pytest.fixture
+def a_dag(google, digits, group, request):
+    """The demo's experiment under the test's own name; `seed` says what goes wrong."""
+    (google.buckets / "runs-tests").mkdir(exist_ok=True)
+    (google.buckets / "runs-tests/manifest.csv").write_text(MANIFEST)
+    values = group.model_dump(mode="json", exclude_none=True)
+    platform = Platform.model_validate(
+        values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
+    )
+
+    def make(seed=0, **tune):
+        changes = {
+            ("source", "images"): "manifest.csv",
+            ("seed",): seed,
+            ("tune", "trials"): 3,
+            ("tune", "parallel"): 3,
+            ("train", "machines"): {"workers": 1},
+            **{("tune", name): value for name, value in tune.items()},
+        }
+        name = request.node.name.replace("_", "-")[5:45].strip("-")
+        experiment = digits.changed(changes).model_copy(update={"name": name})
+        return workflow.build(experiment, platform)
+
+    return make
+
+
+@pytest.fixture
+def folder(google):
+    """The folder of a DAG's only run."""
+
+    def find(dag):
+        (run,) = (google.buckets / "runs-tests" / dag.dag_id / "runs").iterdir()
+        return run
+
+    return find
+
+
+def states(run):
+    return {
+        ti.task_id if ti.map_index < 0 else f"{ti.task_id} {ti.map_index}": str(ti.state)
+        for ti in run.get_task_instances()
+    }
+
+
+def jobs(google, dag):
+    return [j for j in google.status()["jobs"] if j["labels"].get("airflow-dag") == dag.dag_id]
+
+
+def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
+    dag = a_dag()
+    run = run_dag(dag)
+    assert states(run) == dict.fromkeys(
+        ["plan", "export", "tune", "choose", "train 0", "train 1", "compare", "result"], "success"
+    )
+    trials = json.loads((folder(dag) / "trials.json").read_text())
+    best, other = trials["chosen"]
+    assert (best["rank"], other["rank"]) == (1, 2)
+    assert best["value"] == pytest.approx(best["parameters"]["learning_rate"])
+    assert best["value"] >= other["value"]
+    labels = {ti.rendered_map_index for ti in run.get_task_instances() if ti.task_id == "train"}
+    assert labels == {f"training/{w['rank']} (trial {w['trial']})" for w in trials["chosen"]}
+    planned = json.loads((folder(dag) / "plan.json").read_text())["jobs"]
+    made = [job["kind"] for job in jobs(google, dag)]
+    assert {kind: made.count(kind) for kind in planned} == planned
+
+    # Clearing what is done costs nothing.
+    assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")
+    assert len(jobs(google, dag)) == len(made)
+
+    # The next run finds the dataset.
+    second = run_dag(dag)
+    assert second.state == "success"
+    assert states(second)["export"] == "skipped"
+    assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+
+
+def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag, folder):
+    dag = a_dag(seed=1)
+    run = run_dag(dag)
+    found = states(run)
+    assert run.state == "failed"
+    assert (found["train 0"], found["train 1"]) == ("success", "failed")
+    assert (found["compare"], found["result"]) == ("success", "failed")
+    board = json.loads((folder(dag) / "leaderboard/leaderboard.json").read_text())
+    assert [c["status"] for c in board["contenders"]] == ["ok", "failed"]
+
+
+def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
+    dag = a_dag(seed=2, parallel=1)
+    run = run_dag(dag)
+    assert run.state == "success"
+    trials = json.loads((folder(dag) / "trials.json").read_text())
+    assert [winner["trial"] for winner in trials["chosen"]] == ["1"]
+    assert [t["state"] for t in trials["trials"]] == ["SUCCEEDED", "INFEASIBLE", "INFEASIBLE"]
+    assert "Only 1 trials succeeded: 2 were to be trained" in capfd.readouterr().out
+
+
+def test_without_a_trial_nothing_is_trained(google, a_dag):
+    dag = a_dag(seed=3)
+    run = run_dag(dag)
+    assert run.state == "failed"
+    assert states(run)["tune"] == "failed"
+    assert {j["kind"] for j in jobs(google, dag)} == {"dataflow", "tuning"}
