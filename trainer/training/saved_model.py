@@ -8,6 +8,8 @@ Signature `serving_default`, as Vertex AI, TensorFlow Serving and `tf.saved_mode
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
        label         (n,) string  name of the most probable class
 
+Signature `classes`, without inputs: -> classes (classes,) string, the names in that order.
+
 Preprocessing is part of it, so that serving cannot differ from training.
 """
 
@@ -40,10 +42,15 @@ def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> 
             "label": tf.gather(names, tf.argmax(probabilities, -1)),
         }
 
+    @tf.function(input_signature=[])
+    def list_classes():
+        return {"classes": tf.identity(names)}
+
     archive = keras.export.ExportArchive()
     archive.track(model)
     archive.names = names
     archive.add_endpoint("serving_default", serve)
+    archive.add_endpoint("classes", list_classes)
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         _copy(Path(folder), directory)
