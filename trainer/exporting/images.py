@@ -68,7 +68,7 @@ def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
 
     A large JPEG may come at reduced size, never below height or width. Raises ImageError.
     """
-    header = _read_header(data)
+    header = read_header(data)
     if header.has_transparency_data:
         return _decode_transparent(header, channels)
     reduction = 1
@@ -97,7 +97,8 @@ def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
     return pixels
 
 
-def _read_header(data: bytes) -> Image.Image:
+def read_header(data: bytes) -> Image.Image:
+    """Format, size, pixel type and metadata, without decoding. Raises ImageError."""
     if not data:
         raise ImageError("the file is empty")
     try:
