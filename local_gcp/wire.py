@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 Method = tuple[Any, Any]
 """(request class, response class), each a proto-plus or a plain protobuf class."""
 
+_LONGEST_MESSAGE = 1000
+"""Characters."""
+
 _OPERATIONS = {
     "/google.longrunning.Operations/ListOperations": (
         operations_pb2.ListOperationsRequest,
@@ -71,10 +74,12 @@ class RpcError(Exception):
 
     def status(self) -> Any:
         """The `grpc.Status` with google.rpc details."""
-        status = status_pb2.Status(code=getattr(code_pb2, self.code.name), message=self.message)
+        # Errors travel in HTTP headers, of which gRPC clients accept 8 KB.
+        message = self.message[:_LONGEST_MESSAGE]
+        status = status_pb2.Status(code=getattr(code_pb2, self.code.name), message=message)
         if self.field:
             violation = error_details_pb2.BadRequest.FieldViolation(
-                field=self.field, description=self.message
+                field=self.field[:_LONGEST_MESSAGE], description=message
             )
             status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
         return rpc_status.to_status(status)

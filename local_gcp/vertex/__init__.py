@@ -8,9 +8,14 @@ runner.py       submit, observe, cancel and preempt runs; what every kind of job
   shim.py         parent of each attempt: outlives the server, writes down how it ended
   machine.py      cores, threads, ports
   cluster.py      TF_CONFIG and CLUSTER_SPEC
+  variables.py    $(NAME) in arguments and variables
   logs.py         logs of replicas
-jobs.py         JobService: CustomJobs (validation.py, workload.py: from a request to a run)
+jobs.py         JobService: CustomJobs
+  validation.py   what is refused when a job is created
+  workload.py     from the API's worker pools to programs, by images.yaml
+  python_package.py   installs a Python package in the replica and becomes its module
 tuning/         JobService: HyperparameterTuningJobs
 pipelines.py    PipelineService: training pipelines, each a CustomJob and an upload
 models.py       ModelService: versions and aliases
+service.py      puts these together, as a service of local_gcp
 """

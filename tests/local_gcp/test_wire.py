@@ -20,6 +20,8 @@ class Jobs:
                 raise not_found(request.name)
             case "odd":
                 raise invalid_argument("name", "is odd.")
+            case "wordy":
+                raise invalid_argument("name", "ü" * 5000)
             case "broken":
                 raise KeyError("oops")
         return {"name": request.name, "state": api.JobState.JOB_STATE_RUNNING}
@@ -65,6 +67,11 @@ def test_errors_have_code_message_and_field(client):
     with pytest.raises(exceptions.InvalidArgument, match="name: is odd") as error:
         client.get_custom_job(name="j/odd")
     assert error.value.details[0].field_violations[0].field == "name"
+
+
+def test_a_long_error_arrives_shortened(client):
+    with pytest.raises(exceptions.InvalidArgument, match="name: üüü"):
+        client.get_custom_job(name="j/wordy")
 
 
 def test_an_unplayed_method_is_named(client):
