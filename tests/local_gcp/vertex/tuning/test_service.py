@@ -1,6 +1,7 @@
 """HyperparameterTuningJobs through Google's own client."""
 
 import json
+from pathlib import Path
 
 import pytest
 from google.api_core import exceptions
@@ -63,7 +64,8 @@ def finish(vertex, until, name):
 def replicas(vertex, name):
     """What each replica of trial 1 printed: its arguments and environment."""
     (entry,) = (entry for entry in vertex.service.jobs() if entry["name"] == name)
-    return [json.loads(replica["last_line"]) for replica in entry["trials"][0]["replicas"]]
+    logs = [Path(replica["log"]).read_text() for replica in entry["trials"][0]["replicas"]]
+    return [json.loads(log.splitlines()[-1]) for log in logs]
 
 
 def test_a_trial_gets_its_hyperparameters_and_its_environment(vertex, until):
