@@ -8,14 +8,14 @@ SYNC    = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip sync --quiet --compile
 ENVIRONMENTS = .venv/airflow/.ready .venv/trainer/.ready .venv/local_gcp/.ready
 LOCKS        = requirements trainer/requirements trainer/requirements-gpu local_gcp/requirements tests/requirements tools
 
-.PHONY: help demo stop clean distclean setup test test-slow lint format lock bench
+.PHONY: help demo stop clean distclean check reference setup test test-slow lint format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## Run the digits experiment in full on this machine: local_gcp, Airflow, report
-	@$(call BIN,airflow)/python -m demo run
+	@$(call BIN,airflow)/python -m demo run $(if $(CONF),--conf '$(CONF)')
 
 stop: ## End everything that `make demo` started
 	@if [ -x $(call BIN,airflow)/python ]; then $(call BIN,airflow)/python -m demo stop; fi
@@ -25,6 +25,12 @@ clean: stop ## Stop, and remove the state of local runs (.local/): buckets, jobs
 
 distclean: clean ## Also remove the Python environments (.venv/)
 	rm -rf .venv
+
+check: .venv/airflow/.ready ## Check every experiment file; says what a run of each costs at most
+	@cd dags && ../$(call BIN,airflow)/python -m research check experiments/*.yaml
+
+reference: .venv/airflow/.ready ## Print every key that an experiment file may have
+	@cd dags && ../$(call BIN,airflow)/python -m research reference
 
 setup: $(ENVIRONMENTS) ## Install the three Python environments
 

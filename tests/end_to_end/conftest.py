@@ -42,15 +42,14 @@ class Demo:
         return subprocess.CompletedProcess(process.args, process.returncode, out)
 
     def jobs(self, kind: str | None = None) -> list[dict]:
-        """The jobs that this run's local_gcp knows, all or of one kind."""
+        """The jobs that this run's local_gcp knows, all or of one kind; none while it is down."""
         local_gcp = [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp"]
         out = subprocess.run(
             [*local_gcp, "--home", self.local / "gcp", "status", "--json"],
             cwd=ROOT,
             capture_output=True,
-            check=True,
         )
-        jobs = json.loads(out.stdout)["jobs"]
+        jobs = json.loads(out.stdout)["jobs"] if out.returncode == 0 else []
         return [job for job in jobs if kind in (None, job["kind"])]
 
     def supervised_pid(self, program: str) -> int:
