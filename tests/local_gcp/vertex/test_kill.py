@@ -14,7 +14,7 @@ import pytest
 
 from local_gcp.state import State
 from local_gcp.vertex.attempts import Attempt
-from local_gcp.vertex.run import Run
+from local_gcp.vertex.run import Ending, Run
 
 PROGRAM = Path(__file__).with_name("programs") / "runner_process.py"
 ROOT = Path(__file__).parents[3]
@@ -120,20 +120,25 @@ def test_a_program_and_its_shim_killed_while_no_server_ran_are_not_left_running(
     assert (run.state, run.replicas[0].attempt, run.replicas[0].restarts) == ("succeeded", 2, 1)
 
 
-def test_an_acknowledged_cancel_is_carried_out_by_the_next_server(
-    make_runner, home, shell, final, until
-):
+def test_a_cancel_is_stored_when_it_returns(make_runner, shell, final, until):
+    runner = make_runner()
+    runner.submit("1", shell("sleep 60"))
+    until(lambda: runner.get("1").state == "running")
+    with runner.state.lock:  # the loop waits
+        runner.cancel("1")
+        assert runner.get("1").ending.then == "cancelled"
+    assert final(runner, "1").state == "cancelled"
+
+
+def test_a_stored_decision_is_carried_out_by_the_next_server(make_runner, shell, final, until):
     first = make_runner()
-    first.submit("1", shell("trap '' TERM; echo ready; while :; do sleep 0.1; done"))
-    until(lambda: (home.jobs / "1/workerpool0-0/log").exists())
-    until(lambda: first.replicas(first.get("1"))[0]["last_line"] == "ready")
-    first.cancel("1")
-    record = first.state.table("runs", dict).get("1")
-    assert record["ending"]["then"] == "cancelled", "stored when cancel returns"
-    assert final(first, "1").state == "cancelled"
-    # A server that was killed right after it had stored the decision:
-    first.stop()
-    first.state.table("runs", dict).put("1", record)
+    first.submit("1", shell("sleep 60"))
+    until(lambda: first.get("1").state == "running")
+    with first.state.lock:  # as if it had died between the decision and the signal
+        first._active.clear()
+        run = first.get("1")
+        run.state, run.ending = "cancelling", Ending("cancelled", time.time())
+        first.state.table("runs", dict).put("1", run.to_json())
     assert final(make_runner(), "1").state == "cancelled"
 
 

@@ -216,12 +216,12 @@ def test_a_preemption_rate_is_an_average_and_repeatable():
 
 
 def test_stop_ends_the_processes_and_the_next_start_runs_them_again(
-    make_runner, shell, final, until
+    make_runner, shell, final, until, tmp_path
 ):
     first = make_runner(cores=1)
     first.submit("1", shell("echo start; test -e done && exit 0; touch done; sleep 76"))
     first.submit("2", shell("echo second"))
-    until(lambda: "start" in log(first, "1"))
+    until((tmp_path / "done").exists)
     first.stop()
     assert "sleep 76" not in _command_lines()
     assert [first.get(name).state for name in "12"] == ["queued", "queued"]
