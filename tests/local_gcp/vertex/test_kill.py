@@ -18,6 +18,7 @@ from local_gcp.vertex.run import Ending, Run
 
 PROGRAM = Path(__file__).with_name("programs") / "runner_process.py"
 ROOT = Path(__file__).parents[3]
+UNTIL_GO = "while ! test -e go; do sleep 0.05; done"
 
 
 @pytest.fixture
@@ -74,10 +75,11 @@ def test_a_server_that_dies_again_and_again_runs_everything_exactly_once(server,
 
 
 def test_a_running_program_is_adopted_and_its_end_is_seen(server, home, make_runner, final, until):
-    process = server({"1": "sleep 1.5; exit 5"})
+    process = server({"1": f"{UNTIL_GO}; exit 5"})
     until(lambda: runs(home)[0].state == "running")
     kill(process)
     runner = make_runner()
+    (home.root / "go").touch()
     assert (
         final(runner, "1")
         .error["message"]
@@ -96,10 +98,11 @@ def test_an_end_while_no_server_ran_is_seen_by_the_next(server, home, make_runne
 
 
 def test_a_queued_run_starts_under_the_next_server(server, home, make_runner, final, until):
-    process = server({"1": "sleep 0.7", "2": "echo second"}, cores=1)
+    process = server({"1": UNTIL_GO, "2": "echo second"}, cores=1)
     until(lambda: runs(home)[0].state == "running")
     kill(process)
     assert runs(home)[1].state == "queued"
+    (home.root / "go").touch()
     runner = make_runner(cores=1)
     assert final(runner, "2").state == "succeeded"
     assert runner.get("1").replicas[0].attempt == 1

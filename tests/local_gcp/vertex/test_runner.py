@@ -12,6 +12,10 @@ from local_gcp.vertex.run import Replica
 from local_gcp.vertex.supervisor import lifetime
 
 
+UNTIL_GO = "while ! test -e go; do sleep 0.05; done"
+"""A script that runs until the test makes the file `go` in its folder."""
+
+
 def log(runner, run_id, replica="workerpool0-0"):
     path = runner.home.jobs / run_id / replica / "log"
     return path.read_text() if path.exists() else ""
@@ -61,24 +65,24 @@ def test_a_submission_that_is_undone_never_runs(runner, shell, final):
     assert not (runner.home.jobs / "1").exists()
 
 
-def test_listeners_hear_of_every_change(runner, shell, final, until):
+def test_listeners_hear_of_every_change(runner, shell, until, tmp_path):
     heard = []
     runner.listen(lambda run_id: heard.append(runner.get(run_id).state))
-    runner.submit("1", shell("sleep 0.3"))
-    final(runner, "1")
-    until(lambda: "succeeded" in heard)
-    assert "running" in heard
+    runner.submit("1", shell(UNTIL_GO))
+    until(lambda: "running" in heard)
+    (tmp_path / "go").touch()
+    until(lambda: heard[-1] == "succeeded")
 
 
-def test_runs_wait_for_cores_first_come_first_served(make_runner, shell, final, until):
+def test_runs_wait_for_cores_first_come_first_served(make_runner, shell, final, until, tmp_path):
     runner = make_runner(cores=2)
-    mark = 'echo "$RUN start" >> ../log; sleep 0.4; echo "$RUN end" >> ../log'
-    runner.submit("a", shell("sleep 0.6"))
+    runner.submit("a", shell(UNTIL_GO))
     runner.submit("b", shell("sleep 0.1", "sleep 9"))
-    runner.submit("c", shell(mark))
+    runner.submit("c", shell("true"))
     until(lambda: runner.get("a").state == "running")
     assert runner.get("b").state == "queued", "two cores, one taken"
     assert runner.get("c").state == "queued", "it must not pass b"
+    (tmp_path / "go").touch()
     a, b, c = (final(runner, name) for name in "abc")
     assert a.ended <= b.started
     assert b.ended <= c.started
@@ -181,11 +185,12 @@ def test_preemption_restarts_a_spot_job_from_its_checkpoint(runner, peers, final
 
 
 def test_only_running_spot_jobs_are_preempted(runner, shell, final, until):
-    runner.submit("1", shell("sleep 0.3"))
+    runner.submit("1", shell("sleep 60"))
     until(lambda: runner.get("1").state == "running")
     assert not runner.preempt("1")
     assert not runner.preempt("2")
-    final(runner, "1")
+    runner.cancel("1")
+    assert final(runner, "1").preemptions == 0
 
 
 def test_a_job_fails_after_six_preemptions(runner, shell, final, until):
