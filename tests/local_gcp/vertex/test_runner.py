@@ -11,7 +11,6 @@ import pytest
 from local_gcp.vertex.run import Replica
 from local_gcp.vertex.supervisor import lifetime
 
-
 UNTIL_GO = "while ! test -e go; do sleep 0.05; done"
 """A script that runs until the test makes the file `go` in its folder."""
 
