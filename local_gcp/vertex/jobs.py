@@ -73,7 +73,8 @@ class CustomJobs:
 
     def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         matches = filters.parse_filter(request.filter, JOB_FIELDS)
-        jobs = self._jobs(names.location(request.parent))
+        parent = names.location(request.parent)
+        jobs = [_view(*pair) for pair in self._with_runs(f"{parent}/customJobs/")]
         jobs, token = page(filter(matches, jobs), request.page_size, request.page_token)
         return {
             "custom_jobs": [masked(job, request.read_mask) for job in jobs],
@@ -108,11 +109,9 @@ class CustomJobs:
 
     def status(self) -> list[dict[str, Any]]:
         """The CustomJobs in the JSON of `python -m local_gcp status`, oldest first."""
-        return [self._status(job) for _, job in self._table.list()]
+        return [self._status(_view(job, run), run) for job, run in self._with_runs("")]
 
-    def _status(self, job: api.CustomJob) -> dict[str, Any]:
-        run = self.runner.get(names.last(job.name))
-        job = _view(job, run)
+    def _status(self, job: api.CustomJob, run: Run) -> dict[str, Any]:
         return {
             "name": job.name,
             "display_name": job.display_name,
@@ -128,16 +127,19 @@ class CustomJobs:
             "trials": [],
         }
 
-    def _jobs(self, parent: str) -> list[api.CustomJob]:
-        jobs = self._table.list(f"{parent}/customJobs/")
-        return [_view(job, self.runner.get(names.last(name))) for name, job in jobs]
+    def _with_runs(self, prefix: str) -> list[tuple[api.CustomJob, Run]]:
+        """Stored jobs and their runs; neither is deleted in between."""
+        with self._state.transaction():
+            jobs = self._table.list(prefix)
+            return [(job, self.runner.get(names.last(name))) for name, job in jobs]
 
     def _get(self, name: str) -> api.CustomJob:
         name = names.resource(name, "customJobs")
-        job = self._table.get(name)
-        if job is None:
-            raise not_found(name)
-        return _view(job, self.runner.get(names.last(name)))
+        with self._state.transaction():
+            job = self._table.get(name)
+            if job is None:
+                raise not_found(name)
+            return _view(job, self.runner.get(names.last(name)))
 
 
 def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
