@@ -20,8 +20,11 @@ def status_lines(status: dict[str, Any]) -> Iterator[str]:
         yield "no jobs"
     for job in status["jobs"]:
         yield f"{job['state']:<22} {job['kind']:<8} {job['display_name']}  {job['name']}"
-        if job.get("error"):
-            yield f"    {job['error']}"
+        for count in ("preemptions", "job_restarts"):
+            if job.get(count):
+                yield f"    {count.replace('_', ' ')}: {job[count]}"
+        for line in (job.get("error") or "").splitlines():
+            yield f"    {line}"
         for replica in job.get("replicas") or []:
             yield "    " + _replica(replica)
         for trial in job.get("trials") or []:

@@ -27,7 +27,7 @@ def status(tmp_path) -> dict:
             {**job, "name": "p/hyperparameterTuningJobs/7", "display_name": "tune"}
             | {"kind": "tuning", "state": "JOB_STATE_RUNNING", "trials": [trial], "replicas": []},
             {**job, "name": "p/customJobs/8", "display_name": "train", "error": "lost"}
-            | {"kind": "custom", "state": "JOB_STATE_FAILED"}
+            | {"kind": "custom", "state": "JOB_STATE_FAILED", "preemptions": 2}
             | {"replicas": [replica("chief", 0, attempt=2), replica("worker", 1)]},
         ],
     }
@@ -39,6 +39,7 @@ def test_status_shows_jobs_trials_and_replicas(status):
     assert "ACTIVE     learning_rate=0.01235 layers=2  accuracy=0.75 at 2" in shown
     assert "chief:0    running attempt 2  epoch 1" in shown
     assert "lost" in shown
+    assert "preemptions: 2" in shown
 
 
 @pytest.mark.parametrize("name", ["p/customJobs/8", "8", "train"])
