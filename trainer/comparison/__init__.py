@@ -4,6 +4,7 @@ test_split    keys and labels that every contender must have predicted, from the
 run           what a run left in its folder: plan, tuning trials, full trainings
 outcome       one contender's predictions, aligned with the test split
 scores        the metrics, for the split as it is and for many resamples of it at once
+auc, ranks    the metric of ranking, and what it is made of
 calibration   the metric of calibration, whose interval needs care
 bootstrap     resamples of the test split, and intervals from them
 proportions   intervals of shares of examples, for which the bootstrap is not good enough

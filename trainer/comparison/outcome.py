@@ -11,6 +11,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from trainer.comparison.ranks import Ranking, placements
+
 _FLOOR = float(np.finfo(np.float32).eps)
 
 
@@ -80,36 +82,26 @@ class Outcome:
         return range(1, 2) if self.class_count == 2 else range(self.class_count)
 
     @cached_property
-    def rankings(self) -> list["Ranking"]:
-        """One ranking per ranked class, for one-vs-rest AUC."""
-        return [Ranking.of(self, c) for c in self.ranked_classes]
+    def rankings(self) -> list[Ranking]:
+        """One ranking per ranked class."""
+        return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in self.ranked_classes]
 
-
-@dataclass(frozen=True)
-class Ranking:
-    """The n examples ordered by their score for one class.
-
-    order: (n,) from the lowest score to the highest. positives: (p,) indices of the class's
-    examples. below, upto: (p,) how many of the n score less, and at most as much, as each of them.
-    """
-
-    order: np.ndarray
-    positives: np.ndarray
-    below: np.ndarray
-    upto: np.ndarray
-
-    @classmethod
-    def of(cls, outcome: Outcome, class_index: int) -> "Ranking":
-        """Rank an outcome's examples by the probability of one class."""
-        scores = outcome.probabilities[:, class_index]
-        order = np.argsort(scores, kind="stable")
-        positives = np.flatnonzero(outcome.labels == class_index)
-        return cls(
-            order=order,
-            positives=positives,
-            below=np.searchsorted(scores[order], scores[positives], side="left"),
-            upto=np.searchsorted(scores[order], scores[positives], side="right"),
+    @cached_property
+    def placements(self) -> np.ndarray:
+        """(ranked classes, n) DeLong's placements."""
+        return np.array(
+            [placements(self.probabilities[:, c], self.labels == c) for c in self.ranked_classes]
         )
+
+    @cached_property
+    def positives(self) -> sparse.csr_array:
+        """(ranked classes, n) indicator of each ranked class's examples."""
+        return self.true_class[list(self.ranked_classes)]
+
+    @cached_property
+    def positive_placements(self) -> sparse.csr_array:
+        """(ranked classes, n) placements of each ranked class's examples only."""
+        return self.positives.multiply(self.placements).tocsr()
 
 
 def indicator(rows: np.ndarray, count: int, values: np.ndarray | None = None) -> sparse.csr_array:

@@ -10,13 +10,15 @@ Metrics averaged over classes leave out the classes for which they are undefined
 class in the split or resample), like scikit-learn's defaults.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
+from trainer.comparison.auc import macro_auc, macro_auc_resampled
 from trainer.comparison.calibration import BINS, calibration_error, calibration_error_resampled
+from trainer.comparison.means import mean_over_classes, ratio, weighted_mean
 from trainer.comparison.outcome import Outcome
 
 
@@ -45,29 +47,12 @@ class Metric:
         return 1 if self.goal == "maximize" else -1
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Elementwise ratio, NaN where the denominator is 0."""
-    result = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    return np.divide(numerator, denominator, out=result, where=denominator != 0)
-
-
-def _mean_over_classes(values: np.ndarray) -> np.ndarray:
-    """Mean over axis 0 of what is defined; NaN where nothing is."""
-    defined = ~np.isnan(values)
-    return _ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0))
-
-
-def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted mean of (n,) values, for each column of weights."""
-    return values @ weights / weights.sum(axis=0)
-
-
 def _accuracy(outcome: Outcome) -> float:
     return sklearn_metrics.accuracy_score(outcome.labels, outcome.predicted)
 
 
 def _accuracy_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    return _mean(outcome.correct.astype(np.float64), weights)
+    return weighted_mean(outcome.correct.astype(np.float64), weights)
 
 
 def _balanced_accuracy(outcome: Outcome) -> float:
@@ -79,7 +64,7 @@ def _balanced_accuracy(outcome: Outcome) -> float:
 
 
 def _balanced_accuracy_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    return _mean_over_classes(_ratio(outcome.hits @ weights, outcome.true_class @ weights))
+    return mean_over_classes(ratio(outcome.hits @ weights, outcome.true_class @ weights))
 
 
 def _macro_f1(outcome: Outcome) -> float:
@@ -88,7 +73,7 @@ def _macro_f1(outcome: Outcome) -> float:
 
 def _macro_f1_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     seen = outcome.true_class @ weights + outcome.predicted_class @ weights
-    return _mean_over_classes(_ratio(2 * (outcome.hits @ weights), seen))
+    return mean_over_classes(ratio(2 * (outcome.hits @ weights), seen))
 
 
 def _log_loss(outcome: Outcome) -> float:
@@ -98,40 +83,7 @@ def _log_loss(outcome: Outcome) -> float:
 
 
 def _log_loss_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    return _mean(outcome.surprise, weights)
-
-
-def _macro_auc(outcome: Outcome) -> float:
-    # roc_auc_score(multi_class="ovr") refuses a split in which a class has no example.
-    values = [
-        sklearn_metrics.roc_auc_score(outcome.labels == c, outcome.probabilities[:, c])
-        for c in outcome.ranked_classes
-        if 0 < np.count_nonzero(outcome.labels == c) < len(outcome.labels)
-    ]
-    return float(np.mean(values)) if values else float("nan")
-
-
-def _macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    return _mean_over_classes(np.array(list(_class_aucs(outcome, weights))))
-
-
-def _class_aucs(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
-    """(b,) AUC of each class against the rest, in every resample.
-
-    The Mann-Whitney statistic by mid-ranks: a positive's weight times the weight that scores below
-    it, ties counting half, summed over the positives. Ranks are taken among all examples; what the
-    positives win among themselves is half their squared weight, and is subtracted.
-    """
-    total = weights.sum(axis=0)
-    for ranking in outcome.rankings:
-        # Integer sums: exact, and twice as fast as float64.
-        cumulative = np.zeros((len(weights) + 1, weights.shape[1]), dtype=weights.dtype)
-        np.cumsum(weights[ranking.order], axis=0, out=cumulative[1:])
-        drawn = weights[ranking.positives].astype(np.float64)
-        twice_rank = cumulative[ranking.below] + cumulative[ranking.upto]
-        positive = drawn.sum(axis=0)
-        wins = ((drawn * twice_rank).sum(axis=0) - positive**2) / 2
-        yield _ratio(wins, positive * (total - positive))
+    return weighted_mean(outcome.surprise, weights)
 
 
 CLASSIFICATION_METRICS: dict[str, Metric] = {
@@ -168,8 +120,8 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "AUC",
             "maximize",
             "Area under the ROC curve, one class against the rest, averaged over the classes.",
-            _macro_auc,
-            _macro_auc_resampled,
+            macro_auc,
+            macro_auc_resampled,
         ),
         Metric(
             "log_loss",

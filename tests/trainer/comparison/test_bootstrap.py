@@ -17,7 +17,7 @@ def test_every_resample_draws_as_many_examples_as_there_are():
 
 def test_the_resamples_do_not_depend_on_the_chunk_size(monkeypatch):
     whole = np.concatenate(list(bootstrap.draw(37, resamples=100)), axis=1)
-    monkeypatch.setattr(bootstrap, "_CHUNK_ELEMENTS", 100)
+    monkeypatch.setattr(bootstrap, "_CHUNK_ELEMENTS", 0)
     assert np.array_equal(whole, np.concatenate(list(bootstrap.draw(37, resamples=100)), axis=1))
 
 

@@ -1,0 +1,71 @@
+"""Area under the ROC curve, one class against the rest, averaged over the classes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn import metrics as sklearn_metrics
+
+from trainer.comparison.means import mean_over_classes, ratio
+from trainer.comparison.outcome import Outcome
+
+# The exact AUC of all resamples takes about 3 s at this many examples times classes, and grows
+# in proportion.
+_EXACT_UP_TO = 2**17
+
+
+def macro_auc(outcome: Outcome) -> float:
+    """Mean over the classes that have examples and leave some to the others; NaN if none does."""
+    # roc_auc_score(multi_class="ovr") refuses a split in which a class has no example.
+    values = [
+        sklearn_metrics.roc_auc_score(outcome.labels == c, outcome.probabilities[:, c])
+        for c in outcome.ranked_classes
+        if 0 < np.count_nonzero(outcome.labels == c) < len(outcome.labels)
+    ]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+    """The same in every resample; weights (n, b) give (b,) values.
+
+    On large splits to first order: from 1,000 examples on, that moved the bounds of a 95% interval
+    by at most 3% of its width.
+    """
+    if len(outcome.labels) * len(outcome.ranked_classes) > _EXACT_UP_TO:
+        return mean_over_classes(first_order_class_aucs(outcome, weights))
+    return mean_over_classes(np.array(list(exact_class_aucs(outcome, weights))))
+
+
+def exact_class_aucs(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the (b,) AUCs of each ranked class.
+
+    By mid-ranks: a positive's weight times the weight that scores below it, ties counting half,
+    summed over the positives. Ranks are taken among all examples; what the positives win among
+    themselves is half their squared weight, and is subtracted.
+    """
+    total = weights.sum(axis=0)
+    for ranking in outcome.rankings:
+        # Integer sums: exact, and twice as fast as float64.
+        cumulative = np.zeros((len(weights) + 1, weights.shape[1]), dtype=weights.dtype)
+        np.cumsum(weights[ranking.order], axis=0, out=cumulative[1:])
+        drawn = weights[ranking.positives].astype(np.float64)
+        twice_rank = cumulative[ranking.below] + cumulative[ranking.upto]
+        positive = drawn.sum(axis=0)
+        wins = ((drawn * twice_rank).sum(axis=0) - positive**2) / 2
+        yield ratio(wins, positive * (total - positive))
+
+
+def first_order_class_aucs(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+    """(ranked classes, b) AUCs, to first order in the weights (Hájek's projection).
+
+    The mean placement of the drawn positives, plus that of the drawn negatives, less the AUC, which
+    both have as their mean. One matrix product instead of sums along every class's ranking.
+    """
+    # Products of float64 are BLAS's; those of integers are not.
+    weights = weights.astype(np.float64)
+    positives, won = outcome.positives, outcome.positive_placements
+    auc = ratio(won.sum(axis=1), positives.sum(axis=1))
+    drawn, won_by_drawn = positives @ weights, won @ weights
+    lost_by_others = outcome.placements @ weights - won_by_drawn
+    others = weights.sum(axis=0) - drawn
+    values = ratio(won_by_drawn, drawn) + ratio(lost_by_others, others) - auc[:, None]
+    return np.clip(values, 0, 1)

@@ -1,0 +1,52 @@
+"""Ranks of examples by their score for one class: what AUC is made of.
+
+AUC is the share of (positive, negative) pairs in which the positive scores higher, ties counting
+half (Mann and Whitney).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The n examples ordered by their score for one class.
+
+    order: (n,) from the lowest score to the highest. positives: (p,) indices of the class's
+    examples. below, upto: (p,) how many of the n score less, and at most as much, as each of them.
+    """
+
+    order: np.ndarray
+    positives: np.ndarray
+    below: np.ndarray
+    upto: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, positive: np.ndarray) -> "Ranking":
+        """scores: (n,) for one class. positive: (n,) bool, the examples of that class."""
+        order = np.argsort(scores, kind="stable")
+        return cls(
+            order=order,
+            positives=np.flatnonzero(positive),
+            below=np.searchsorted(scores[order], scores[positive], side="left"),
+            upto=np.searchsorted(scores[order], scores[positive], side="right"),
+        )
+
+
+def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """DeLong's structural components (Biometrics 44, 1988), (n,).
+
+    For a positive the share of negatives that score lower; for a negative the share of positives
+    that score higher. The mean over either is the AUC. NaN if one side is empty.
+    """
+    count = np.count_nonzero(positive)
+    others = len(scores) - count
+    if not count or not others:
+        return np.full(len(scores), np.nan)
+    ranks = rankdata(scores)
+    shares = np.empty(len(scores))
+    shares[positive] = (ranks[positive] - rankdata(scores[positive])) / others
+    shares[~positive] = 1 - (ranks[~positive] - rankdata(scores[~positive])) / count
+    return shares
