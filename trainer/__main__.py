@@ -7,6 +7,7 @@ COMMANDS = {
     "export": ("trainer.export", "a manifest of images -> a TFRecord dataset (Beam)"),
     "train": ("trainer.task", "one tuning trial or one full training"),
     "compare": ("trainer.compare", "predictions of all contenders -> leaderboard and report"),
+    "serve": ("trainer.serve", "predictions of one model over HTTP (Vertex AI endpoints)"),
 }
 
 

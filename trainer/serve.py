@@ -1,0 +1,116 @@
+"""Serve predictions of a trained model over HTTP, as Vertex AI asks of a custom container.
+
+On an endpoint Vertex AI sets what to serve and where (AIP_STORAGE_URI, AIP_HTTP_PORT,
+AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE) and no flag is needed. By hand:
+
+  python -m trainer.serve --model gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/
+  python -m trainer.serve --model ./model --port 0                 on any free port
+
+  curl localhost:8080/health                                       200 once the model is ready
+  echo '{"instances": [{"image_bytes": {"b64": "'$(base64 -w0 seven.png)'"}}]}' |
+    curl localhost:8080/predict --data-binary @-
+
+Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB; an instance is one of
+             {"image_bytes": {"b64": "..."}}     the image file in base64
+             {"image_uri": "gs://..."}           which the server's service account may read
+           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.5 megapixels
+Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
+             {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
+
+Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
+  400, 413   the request is wrong, for example instances[3].image_bytes.b64; all of it is refused
+  429, 503   too many requests, or the model is still being loaded: again after Retry-After seconds
+  500        the fault is the server's; its log says more
+
+Requests that come at the same time share one call of the model. SIGTERM ends the server after it
+has given notice (health says 503) and answered what came. Exit codes: 0 ended by a signal,
+1 could not serve, 2 wrong flags.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from trainer import storage
+
+_ROUTES = {"AIP_HEALTH_ROUTE": "/health", "AIP_PREDICT_ROUTE": "/predict"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    settings = parse_flags(sys.argv[1:] if argv is None else argv)
+    # Takes a second to import: --help and a wrong flag must not wait for it.
+    from trainer.serving import server
+
+    return server.run(server.Settings(**settings))
+
+
+def parse_flags(
+    argv: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str | int]:
+    """The checked fields of trainer.serving.server.Settings.
+
+    Exits: with code 2 if something is wrong, with 0 after --help.
+    """
+    parser = _parser(environment)
+    flags = parser.parse_args(argv)
+    if not flags.model:
+        parser.error("give --model, the folder of a SavedModel (on Vertex AI: AIP_STORAGE_URI)")
+    if "://" in flags.model:
+        try:
+            storage.split_uri(flags.model)
+        except storage.StorageError as error:
+            parser.error(f"--model: {error}")
+    try:
+        port = int(flags.port)
+    except ValueError:
+        port = -1
+    if not 0 <= port <= 65535:
+        parser.error(f"--port (AIP_HTTP_PORT): expected 0 to 65535, got {flags.port!r}")
+    routes = {name: environment.get(name) or default for name, default in _ROUTES.items()}
+    for name, route in routes.items():
+        if not route.startswith("/") or set(route) & set("{}?#"):
+            parser.error(f"{name}: expected a path like {_ROUTES[name]}, got {route!r}")
+    if len(set(routes.values())) < len(routes):
+        parser.error(f"{' and '.join(routes)} are the same; health would hide the predictions")
+    return {
+        "model": flags.model,
+        "host": flags.host,
+        "port": port,
+        "health_route": routes["AIP_HEALTH_ROUTE"],
+        "predict_route": routes["AIP_PREDICT_ROUTE"],
+    }
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.serve",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model",
+        default=environment.get("AIP_STORAGE_URI"),
+        metavar="ADDRESS",
+        help="folder of a SavedModel that trainer.task wrote, gs://... or a path "
+        "(default: $AIP_STORAGE_URI)",
+    )
+    parser.add_argument(
+        "--host",
+        default=environment.get("SERVE_HOST") or "127.0.0.1",
+        help="address to listen on. The job image sets SERVE_HOST to 0.0.0.0: a container is "
+        "reached from outside, a process on a workstation should not be (default: $SERVE_HOST, "
+        "else 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port",
+        default=environment.get("AIP_HTTP_PORT") or "8080",
+        help="0 takes any free one and prints it (default: $AIP_HTTP_PORT, else 8080)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""The HTTP face of the server: Vertex AI's two routes, and JSON for everything that goes wrong."""
+
+import logging
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from trainer.serving import errors
+from trainer.serving.errors import ServingError
+from trainer.serving.service import Service
+
+_log = logging.getLogger(__name__)
+
+
+def create_app(service: Service, health_route: str, predict_route: str) -> ASGIApp:
+    """The application.
+
+    GET health_route: 200 when requests should be sent here, else 503. POST predict_route: see
+    trainer.serve.
+    """
+
+    async def health(_: Request) -> Response:
+        return Response(status_code=200 if service.is_healthy else 503)
+
+    async def predict(request: Request) -> Response:
+        length = request.headers.get("content-length")
+        predictions = await service.predict(request.stream(), int(length) if length else None)
+        # OPT_SERIALIZE_NUMPY: the probabilities are float32.
+        content = orjson.dumps({"predictions": predictions}, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Response(content, media_type="application/json")
+
+    async def not_made(_: Request, error: Exception) -> Response:
+        assert isinstance(error, ServingError)
+        if error.code >= 500:
+            _log.error("%s", error)
+        return errors.response(error.code, str(error), error)
+
+    async def not_served(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        routes = f"POST {predict_route} or GET {health_route}"
+        return errors.response(error.status_code, f"{error.detail}: expected {routes}")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        # Its traceback is logged by the server that runs this application.
+        return errors.response(500, f"{type(error).__name__} in the server; its log says more")
+
+    async def gone(_: Request, error: Exception) -> Response:
+        return Response(status_code=499)  # nobody reads it
+
+    app = Starlette(
+        routes=[
+            Route(health_route, health, methods=["GET"]),
+            Route(predict_route, predict, methods=["POST"]),
+        ],
+        exception_handlers={
+            ServingError: not_made,
+            HTTPException: not_served,
+            ClientDisconnect: gone,
+            Exception: failed,
+        },
+    )
+    return _closing_when_draining(app, service)
+
+
+def _closing_when_draining(app: ASGIApp, service: Service) -> ASGIApp:
+    """Let every response end its connection once the server is about to stop."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and service.draining:
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+            await send(message)
+
+        await app(scope, receive, send_closing)
+
+    return closing

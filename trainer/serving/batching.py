@@ -1,0 +1,94 @@
+"""Dynamic batching: what arrives while the model works becomes the model's next batch.
+
+There is no window to wait in. A lone request starts at once; the busier the server, the larger the
+batches, up to their bound. One batch runs at a time: TensorFlow spreads it over all cores.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from trainer.serving.errors import OverloadedError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most so many items, which weigh at most so much together."""
+
+    items: int
+    weight: int
+
+
+class Batcher(Generic[Item, Result]):
+    """Joins the items of concurrent callers into batches, in the order of their arrival.
+
+    run: computes a batch, in a thread; returns each item's result, or the exception that this item
+    alone deserves. What run raises becomes the result of the whole batch. batch: bound of one
+    batch (a single item may weigh more); waiting: of what has been accepted and not yet started.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[list[Item]], Sequence[Result | Exception]],
+        weigh: Callable[[Item], int],
+        batch: Bound,
+        waiting: Bound,
+    ):
+        self._run = run
+        self._weigh = weigh
+        self._batch = batch
+        self._bound = waiting
+        self._waiting: deque[tuple[Item, asyncio.Future]] = deque()
+        self._weight = 0
+        self._worker: asyncio.Task | None = None
+        self._thread = ThreadPoolExecutor(1, "batch")
+
+    async def submit(self, items: Sequence[Item]) -> list[Result | Exception]:
+        """Each item's result, in order; an exception is returned, not raised.
+
+        Raises OverloadedError if not all of them can be accepted now: then none was.
+        """
+        weight = sum(map(self._weigh, items))
+        if len(self._waiting) + len(items) > self._bound.items or (
+            self._weight + weight > self._bound.weight
+        ):
+            raise OverloadedError(f"{len(self._waiting)} instances wait for the model already")
+        loop = asyncio.get_running_loop()
+        futures = [loop.create_future() for _ in items]
+        self._waiting.extend(zip(items, futures, strict=True))
+        self._weight += weight
+        if self._worker is None:
+            self._worker = loop.create_task(self._work(loop))
+        return await asyncio.gather(*futures)
+
+    async def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            items, futures = zip(*self._take(), strict=True)
+            try:
+                results = await loop.run_in_executor(self._thread, self._run, list(items))
+                outcomes = list(zip(futures, results, strict=True))
+            except Exception as error:
+                outcomes = [(future, error) for future in futures]
+            for future, outcome in outcomes:
+                if not future.done():  # cancelled: its caller has gone
+                    future.set_result(outcome)
+        self._worker = None
+
+    def _take(self) -> list[tuple[Item, asyncio.Future]]:
+        """Remove the next batch from what waits."""
+        batch: list[tuple[Item, asyncio.Future]] = []
+        total = 0
+        while self._waiting and len(batch) < self._batch.items:
+            weight = self._weigh(self._waiting[0][0])
+            if batch and total + weight > self._batch.weight:
+                break
+            batch.append(self._waiting.popleft())
+            total += weight
+        self._weight -= total
+        return batch

@@ -1,0 +1,95 @@
+"""gs:// without a mount: unlike a training job, a serving container on Vertex AI sees no /gcs.
+
+Credentials are the application default ones: on an endpoint those of its service account, which
+Vertex AI has allowed to read AIP_STORAGE_URI.
+"""
+
+from pathlib import Path
+
+import requests
+from google.api_core import exceptions
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import storage
+from google.cloud.storage import transfer_manager
+from google.cloud.storage.retry import DEFAULT_RETRY
+
+# For one image of a request, which Vertex AI gives 60 seconds as a whole.
+_TIMEOUT_SECONDS = 10
+_RETRY = DEFAULT_RETRY.with_timeout(15)
+
+_UNREACHABLE = (exceptions.GoogleAPIError, GoogleAuthError, requests.RequestException)
+
+
+class ObjectError(Exception):
+    """An object that cannot be read, which trying again will not change."""
+
+
+class UnreachableError(Exception):
+    """Cloud Storage did not answer, or there are no credentials to ask it with."""
+
+
+class CloudStorage:
+    """Reads objects. Threads may share it."""
+
+    def __init__(self):
+        try:
+            # Reading needs no project; left out, the client would insist on finding one.
+            self._client = storage.Client(project=None)
+        except GoogleAuthError as error:
+            raise UnreachableError(f"no credentials for Cloud Storage: {error}") from error
+
+    def read(self, bucket: str, name: str, limit: int) -> bytes:
+        """The object's bytes. Raises ObjectError (also if there are more than `limit`)."""
+        try:
+            data = (
+                self._client.bucket(bucket)
+                .blob(name)
+                .download_as_bytes(
+                    end=limit,  # inclusive: one byte more than allowed
+                    raw_download=True,  # what is stored gzipped would grow without bound
+                    timeout=_TIMEOUT_SECONDS,
+                    retry=_RETRY,
+                )
+            )
+        except exceptions.RequestRangeNotSatisfiable:
+            return b""
+        except exceptions.NotFound as error:
+            raise ObjectError(f"there is no object gs://{bucket}/{name}") from error
+        except (exceptions.Forbidden, exceptions.Unauthorized) as error:
+            raise ObjectError(
+                f"this server may not read gs://{bucket}/{name}: give its service account the role "
+                "Storage Object Viewer on the bucket"
+            ) from error
+        except _UNREACHABLE as error:
+            raise UnreachableError(f"gs://{bucket}/{name}: {error}") from error
+        if len(data) > limit:
+            raise ObjectError(f"gs://{bucket}/{name} has more than {limit >> 20} MB")
+        return data
+
+    def download(self, bucket: str, folder: str, target: Path) -> int:
+        """Copy all objects below a folder into a directory; how many there are.
+
+        Raises ObjectError, UnreachableError.
+        """
+        prefix = folder.rstrip("/") + "/"
+        try:
+            names = [
+                blob.name.removeprefix(prefix)
+                for blob in self._client.list_blobs(bucket, prefix=prefix)
+                if not blob.name.endswith("/")
+            ]
+            transfer_manager.download_many_to_path(
+                self._client.bucket(bucket),
+                names,
+                destination_directory=str(target),
+                blob_name_prefix=prefix,
+                worker_type=transfer_manager.THREAD,
+                raise_exception=True,
+            )
+        except exceptions.NotFound as error:
+            raise ObjectError(f"there is no bucket {bucket}") from error
+        except (exceptions.Forbidden, exceptions.Unauthorized) as error:
+            raise ObjectError(f"gs://{bucket}/{prefix} may not be read: {error}") from error
+        except _UNREACHABLE as error:
+            raise UnreachableError(f"gs://{bucket}/{prefix}: {error}") from error
+        return len(names)

@@ -1,0 +1,73 @@
+"""The images that a request names by address."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
+from trainer.serving.errors import StorageUnavailableError
+from trainer.serving.images import EncodedImage, ImageError, prepare
+from trainer.serving.instances import ImageAddress
+from trainer.serving.limits import MAX_FETCHED_BYTES
+
+# Reading from a bucket is mostly waiting.
+_THREADS = 16
+
+
+class Fetcher:
+    """Reads images from buckets, those of a request side by side.
+
+    connect: makes the client, in a thread, when the first image is asked for.
+    """
+
+    def __init__(self, connect: Callable[[], CloudStorage] = CloudStorage):
+        self._connect = connect
+        self._storage: CloudStorage | None = None
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(_THREADS, "fetch")
+
+    async def fetch(self, addresses: Sequence[ImageAddress]) -> list[EncodedImage | ImageError]:
+        """For each address its image, or why there is none. Raises StorageUnavailableError."""
+        loop = asyncio.get_running_loop()
+        allowance = _Allowance(MAX_FETCHED_BYTES)
+        images = await asyncio.gather(
+            *(
+                loop.run_in_executor(self._threads, self._fetch, address, allowance)
+                for address in addresses
+            ),
+            return_exceptions=True,
+        )
+        for image in images:
+            if isinstance(image, Exception) and not isinstance(image, ImageError):
+                raise image
+        return images
+
+    def _fetch(self, address: ImageAddress, allowance: "_Allowance") -> EncodedImage:
+        allowance.spend(0)  # nothing is read any more once another image was too much
+        try:
+            with self._lock:
+                self._storage = self._storage or self._connect()
+            data = self._storage.read(address.bucket, address.name, MAX_FETCHED_BYTES)
+        except ObjectError as error:
+            raise ImageError(str(error)) from error
+        except UnreachableError as error:
+            raise StorageUnavailableError(f"Cloud Storage does not answer: {error}") from error
+        allowance.spend(len(data))
+        return prepare(data)
+
+
+class _Allowance:
+    """Bytes that the images of one request may have together; shared by threads."""
+
+    def __init__(self, count: int):
+        self._count = self._left = count
+        self._lock = threading.Lock()
+
+    def spend(self, count: int) -> None:
+        with self._lock:
+            self._left -= count
+            if self._left < 0:
+                raise ImageError(
+                    f"the images that the request names have more than {self._count >> 20} MB"
+                )

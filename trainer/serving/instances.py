@@ -1,0 +1,169 @@
+"""A request's body -> its instances, or all that is wrong with them.
+
+    {"instances": [{"image_bytes": {"b64": "iVBORw0KGgo..."}},
+                   {"image_uri": "gs://bucket/flowers/0001.jpg"}]}
+
+An instance has exactly one of
+
+    image_bytes  {"b64": BASE64}: the image file, standard alphabet, padded, no line breaks. The
+                 form of TensorFlow Serving, and so of Vertex AI's ready-made containers
+    image_uri    gs:// address of the image file, which the server's service account may read
+
+JPEG, PNG, BMP, GIF, WEBP and TIFF of any size up to 33.5 megapixels are read. "parameters" may be
+there and empty, as Google's clients send it: this model has none.
+"""
+
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from trainer import storage
+from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation
+from trainer.serving.images import EncodedImage, ImageError, prepare
+from trainer.serving.limits import MAX_INSTANCES
+
+# https://cloud.google.com/storage/docs/objects#naming: 1024 bytes, and 222 for a bucket's name.
+_LONGEST_ADDRESS = 1300
+
+_ONE_OF = '{"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
+
+
+@dataclass(frozen=True)
+class ImageAddress:
+    """An image that is still in a bucket."""
+
+    bucket: str
+    name: str
+
+    def __str__(self):
+        return f"gs://{self.bucket}/{self.name}"
+
+
+def read(body: bytes) -> list[EncodedImage | ImageAddress]:
+    """The instances of a request, in its order. Raises InvalidRequestError."""
+    images, violations = [], []
+    for index, instance in enumerate(_instances(body)):
+        try:
+            images.append(_read(instance))
+        except InvalidFieldError as error:
+            violations.append(error.of_instance(index))
+    if violations:
+        raise InvalidRequestError(violations)
+    return images
+
+
+def check(asked: Sequence[EncodedImage | ImageAddress], outcomes: Sequence[Any]) -> None:
+    """Raise the exceptions among what became of a request's instances.
+
+    ImageErrors become one InvalidRequestError, which names them; others are raised as they are.
+    """
+    violations = []
+    for index, (instance, outcome) in enumerate(zip(asked, outcomes, strict=True)):
+        if isinstance(outcome, ImageError):
+            field = "image_uri" if isinstance(instance, ImageAddress) else "image_bytes"
+            violations.append(InvalidFieldError(field, str(outcome)).of_instance(index))
+        elif isinstance(outcome, Exception):
+            raise outcome
+    if violations:
+        raise InvalidRequestError(violations)
+
+
+def _instances(body: bytes) -> list[Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequestError([Violation("body", f"not JSON: {error}")]) from error
+    if not isinstance(document, dict):
+        raise InvalidRequestError([_expected("body", '{"instances": [...]}', document)])
+    violations = [
+        Violation(_short(name), 'unknown; expected {"instances": [...]}')
+        for name in document
+        if name not in ("instances", "parameters")
+    ]
+    if parameters := document.get("parameters"):
+        violations += _wrong_parameters(parameters)
+    instances = document.get("instances")
+    if not isinstance(instances, list):
+        violations.append(_expected("instances", f"a list of {_ONE_OF}", instances))
+    elif not 1 <= len(instances) <= MAX_INSTANCES:
+        violations.append(
+            Violation("instances", f"{len(instances)} instances; 1 to {MAX_INSTANCES} are taken")
+        )
+    if violations:
+        raise InvalidRequestError(violations)
+    return instances
+
+
+def _wrong_parameters(parameters: Any) -> list[Violation]:
+    if not isinstance(parameters, dict):
+        return [_expected("parameters", "nothing or {}", parameters)]
+    return [
+        Violation(f"parameters.{_short(name)}", "unknown; this model has no parameters")
+        for name in parameters
+    ]
+
+
+def _read(instance: Any) -> EncodedImage | ImageAddress:
+    if not isinstance(instance, dict):
+        raise InvalidFieldError("", f"expected {_ONE_OF}, got {_kind(instance)}")
+    for name in instance:
+        if name not in ("image_bytes", "image_uri"):
+            raise InvalidFieldError(_short(name), f"unknown field; expected {_ONE_OF}")
+    if len(instance) != 1:
+        found = "both" if instance else "neither"
+        raise InvalidFieldError("", f"expected {_ONE_OF}, got {found}")
+    if "image_uri" in instance:
+        return _address(instance["image_uri"])
+    try:
+        return prepare(_decoded(instance["image_bytes"]))
+    except ImageError as error:
+        raise InvalidFieldError("image_bytes", str(error)) from error
+
+
+def _decoded(value: Any) -> bytes:
+    if not isinstance(value, dict) or list(value) != ["b64"] or not isinstance(value["b64"], str):
+        raise InvalidFieldError("image_bytes", f'expected {{"b64": "..."}}, got {_kind(value)}')
+    try:
+        return binascii.a2b_base64(value["b64"], strict_mode=True)
+    except ValueError as error:  # binascii.Error, or a character that is not ASCII
+        reason = f"not base64 (RFC 4648, standard alphabet, padded, no line breaks): {error}"
+        raise InvalidFieldError("image_bytes.b64", reason) from error
+
+
+def _address(value: Any) -> ImageAddress:
+    if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS:
+        raise InvalidFieldError("image_uri", f"expected gs://BUCKET/OBJECT, got {_kind(value)}")
+    try:
+        bucket, name = storage.split_uri(value)
+    except storage.StorageError as error:
+        raise InvalidFieldError("image_uri", str(error)) from error
+    if not name or name.endswith("/"):
+        raise InvalidFieldError("image_uri", f"{value!r} names a folder, not an image")
+    return ImageAddress(bucket, name)
+
+
+def _expected(field: str, what: str, value: Any) -> Violation:
+    return Violation(field, f"expected {what}, got {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    """A JSON value in a few words: what a client needs to recognize it, never its megabytes."""
+    match value:
+        case None:
+            return "nothing"
+        case bool() | int() | float():
+            return f"the value {value!r}"
+        case str():
+            return f"a string of {len(value)} characters"
+        case list():
+            return f"a list of {len(value)}"
+        case _:
+            names = ", ".join(map(_short, list(value)[:5]))
+            return f"an object with {names}" if value else "an empty object"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else f"{name[:30]}..."

@@ -1,0 +1,180 @@
+"""The server process: it binds, loads, serves and drains.
+
+The port answers from the first second, as Vertex AI's liveness check wants; health says 503 until
+the model is loaded and has predicted once. SIGTERM or SIGINT ends it without losing a request:
+
+1. Health says 503 and every response closes its connection, so whoever routes requests sees in two
+   ways that this replica goes. Requests are still answered: the news takes time to spread.
+2. When none has come for two seconds, or after fifteen, the port is closed.
+3. What has been accepted is answered, then the process ends with exit code 0.
+
+A second signal skips the first step.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from trainer import storage
+from trainer.serving.app import create_app
+from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
+from trainer.serving.fetching import Fetcher
+from trainer.serving.limits import MAX_BATCH
+from trainer.serving.model import Model, ModelError
+from trainer.serving.service import Service
+
+_log = logging.getLogger(__name__)
+
+# Kubernetes takes a pod off its routes within about a second of the signal, and kills it 30 s after
+# the signal unless told otherwise.
+_QUIET_SECONDS = 2
+_LONGEST_NOTICE_SECONDS = 15
+_LAST_ANSWERS_SECONDS = 10
+
+# Longer than Google's load balancers keep an idle connection, so that it is always they who close
+# it; a server that closes first loses the request that is just being sent.
+# https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries
+_KEEP_ALIVE_SECONDS = 620
+
+
+@dataclass(frozen=True)
+class Settings:
+    """model: gs:// address or path of a SavedModel. port 0: any free one."""
+
+    model: str
+    host: str
+    port: int
+    health_route: str
+    predict_route: str
+
+
+def run(settings: Settings) -> int:
+    """Serve until a signal; returns the exit code."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    try:
+        listener = socket.create_server((settings.host, settings.port), backlog=2048)
+    except OSError as error:
+        print(
+            f"serve: cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose "
+            "another --port or --host",
+            file=sys.stderr,
+        )
+        return 1
+    # Connections inherit it. asyncio would set it only on sockets that name their protocol, and
+    # without it every response waits 40 ms for the client to acknowledge its first half.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    base = f"http://{settings.host}:{listener.getsockname()[1]}"
+    print(f"loading {settings.model}; {base}{settings.health_route} tells when it is", flush=True)
+    service = Service(Fetcher())
+    server = Server(settings, service, f"{base}{settings.predict_route}")
+    server.run(sockets=[listener])
+    if server.loading.is_alive():
+        # TensorFlow's import or a download cannot be stopped, only left behind.
+        sys.stdout.flush()
+        os._exit(0)
+    return 1 if server.failed else 0
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which loads a model beside serving, and gives notice before it stops."""
+
+    def __init__(self, settings: Settings, service: Service, url: str):
+        app = create_app(service, settings.health_route, settings.predict_route)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+            )
+        )
+        self.failed = False
+        self.loading = threading.Thread(target=self._load, daemon=True)
+        self._settings = settings
+        self._service = service
+        self._url = url
+        self._drain: asyncio.Task | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer, and to load the model."""
+        await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
+        self.loading.start()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal: uvicorn's own handler would close the port at once, and end by the signal."""
+        if self._service.draining or not self._service.is_healthy:
+            self.should_exit = True
+        else:
+            self._service.draining = True
+            self._loop.call_soon_threadsafe(self._start_drain)
+
+    def _start_drain(self) -> None:
+        self._drain = self._loop.create_task(self._give_notice())
+
+    async def _give_notice(self) -> None:
+        print("signal received: answering what comes until nothing comes", flush=True)
+        start = self._loop.time()
+        while (now := self._loop.time()) < start + _LONGEST_NOTICE_SECONDS:
+            if now >= max(start, self._service.last_request) + _QUIET_SECONDS:
+                break
+            await asyncio.sleep(0.1)
+        self.should_exit = True
+
+    def _load(self) -> None:
+        start = time.monotonic()
+        try:
+            model = load_model(self._settings.model)
+        except ModelError as error:
+            print(f"serve: {error}", file=sys.stderr, flush=True)
+        except Exception:
+            _log.exception("loading %s failed", self._settings.model)
+        else:
+            self._service.model = model
+            seconds = time.monotonic() - start
+            print(f"ready after {seconds:.1f} s: POST {self._url}", flush=True)
+            return
+        self.failed = self.should_exit = True
+
+
+def load_model(address: str) -> Model:
+    """The model at a gs:// address or path, warmed up. Raises ModelError."""
+    if "://" not in address:
+        return _read_model(Path(address), address)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            bucket, name = storage.split_uri(address)
+            CloudStorage().download(bucket, name, Path(folder))
+        except (storage.StorageError, ObjectError, UnreachableError) as error:
+            raise ModelError(f"the model cannot be read: {error}") from error
+        return _read_model(Path(folder), address)
+
+
+def _read_model(folder: Path, address: str) -> Model:
+    if not (folder / "saved_model.pb").is_file():
+        raise ModelError(
+            f"there is no SavedModel at {address}: expected the folder that holds saved_model.pb "
+            "(of a training: RUN/training/RANK/model/)"
+        )
+    model = Model.load(folder)
+    model.warm_up(MAX_BATCH)
+    # TensorFlow's 400,000 objects stay for good. Without this the garbage collector walks through
+    # them every few seconds of load, and all requests wait half a second for it.
+    gc.collect()
+    gc.freeze()
+    return model

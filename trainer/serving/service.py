@@ -1,0 +1,144 @@
+"""The way of a prediction request: body -> instances -> batch -> model -> predictions."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from trainer.serving import instances
+from trainer.serving.batching import Batcher, Bound
+from trainer.serving.errors import (
+    InvalidRequestError,
+    NotReadyError,
+    OverloadedError,
+    TooLargeError,
+    TooSlowError,
+    Violation,
+)
+from trainer.serving.fetching import Fetcher
+from trainer.serving.images import EncodedImage
+from trainer.serving.instances import ImageAddress
+from trainer.serving.limits import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_BATCH,
+    MAX_BATCH_PIXELS,
+    MAX_BODY_BYTES,
+    MAX_FETCHED_BYTES,
+    MAX_HELD_BYTES,
+    MAX_WAITING,
+    MAX_WAITING_PIXELS,
+)
+
+# Reading a request is work, not waiting: more threads than cores would only take turns.
+_READERS = os.cpu_count() or 1
+
+Prediction = dict[str, Any]
+
+
+class Predictor(Protocol):
+    """What the service needs of trainer.serving.model.Model."""
+
+    def predict(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
+        """A prediction for each image; an ImageError in place of one that cannot be decoded."""
+
+
+class Service:
+    """Predictions of one model, once there is one."""
+
+    def __init__(self, fetcher: Fetcher):
+        self.model: Predictor | None = None
+        self.draining = False
+        self.running = 0  # requests being answered
+        self.last_request = 0.0  # when one came last, in the event loop's time
+        self._held = 0  # bytes
+        self._fetcher = fetcher
+        self._readers = ThreadPoolExecutor(_READERS, "read")
+        self._batcher: Batcher[EncodedImage, Prediction] = Batcher(
+            lambda images: self.model.predict(images),
+            lambda image: image.pixels,
+            batch=Bound(MAX_BATCH, MAX_BATCH_PIXELS),
+            waiting=Bound(MAX_WAITING, MAX_WAITING_PIXELS),
+        )
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether requests should be sent here."""
+        return self.model is not None and not self.draining
+
+    async def predict(self, body: AsyncIterator[bytes], length: int | None) -> list[Prediction]:
+        """Answer one request: in full, or not at all. Raises ServingError.
+
+        length: bytes of the body, if known.
+        """
+        self.running += 1
+        self.last_request = asyncio.get_running_loop().time()
+        try:
+            if self.model is None:
+                raise NotReadyError("the model is being loaded")
+            # Asked for before the body is read: what is refused costs no memory.
+            with self._holding(MAX_BODY_BYTES if length is None else length):
+                return await self._answer(await _collect(body))
+        finally:
+            self.running -= 1
+
+    async def _answer(self, body: bytes) -> list[Prediction]:
+        loop = asyncio.get_running_loop()
+        asked = await loop.run_in_executor(self._readers, instances.read, body)
+        addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
+        if not addresses:
+            return await self._classify(asked, asked)
+        with self._holding(MAX_FETCHED_BYTES):
+            found = iter(await self._fetcher.fetch(addresses))
+            images = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
+            instances.check(asked, images)
+            return await self._classify(asked, images)
+
+    async def _classify(
+        self, asked: Sequence[EncodedImage | ImageAddress], images: Sequence[EncodedImage]
+    ) -> list[Prediction]:
+        pixels = sum(image.pixels for image in images)
+        if pixels > MAX_WAITING_PIXELS:  # it would never be accepted
+            reason = (
+                f"the images have {pixels / 1e6:.0f} megapixels together; "
+                f"{MAX_WAITING_PIXELS / 1e6:.0f} are taken in one request"
+            )
+            raise InvalidRequestError([Violation("instances", reason)])
+        predictions = await self._batcher.submit(images)
+        instances.check(asked, predictions)
+        return predictions
+
+    @contextmanager
+    def _holding(self, count: int) -> Iterator[None]:
+        if count > MAX_BODY_BYTES:
+            raise _too_large()
+        if self._held + count > MAX_HELD_BYTES:
+            raise OverloadedError(f"the requests being answered have {self._held >> 20} MB already")
+        self._held += count
+        try:
+            yield
+        finally:
+            self._held -= count
+
+
+async def _collect(body: AsyncIterator[bytes]) -> bytes:
+    collected = bytearray()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+            async for chunk in body:
+                collected += chunk
+                if len(collected) > MAX_BODY_BYTES:
+                    raise _too_large()
+    except TimeoutError as error:
+        raise TooSlowError(
+            f"the body did not arrive within {BODY_TIMEOUT_SECONDS} seconds"
+        ) from error
+    return bytes(collected)
+
+
+def _too_large() -> TooLargeError:
+    return TooLargeError(
+        f"the request has more than {MAX_BODY_BYTES >> 20} MB, Vertex AI's own limit: send fewer "
+        "or smaller images, or their gs:// addresses"
+    )
