@@ -1,10 +1,11 @@
 """Small files in Cloud Storage, through the provider's hook. For tasks: never at parse time."""
 
+import functools
 import json
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
-from google.cloud.storage import Blob
+from google.cloud.storage import Blob, Client
 
 from research.platform import Platform
 
@@ -12,7 +13,7 @@ from research.platform import Platform
 def blob(platform: Platform, uri: str) -> Blob:
     """The object at a gs:// address, whether it is there or not."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
-    return GCSHook(gcp_conn_id=platform.connection).get_conn().bucket(bucket).blob(name)
+    return _client(platform.connection).bucket(bucket).blob(name)
 
 
 def write_json(platform: Platform, uri: str, content: Any) -> None:
@@ -24,3 +25,9 @@ def write_json(platform: Platform, uri: str, content: Any) -> None:
 def read_json(platform: Platform, uri: str) -> Any:
     """Raises google.cloud.exceptions.NotFound if there is no such object."""
     return json.loads(blob(platform, uri).download_as_text())
+
+
+@functools.cache
+def _client(connection: str) -> Client:
+    """One for all files of a task: each client reads the key and asks for a token anew."""
+    return GCSHook(gcp_conn_id=connection).get_conn()

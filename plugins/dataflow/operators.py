@@ -99,6 +99,10 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         )
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
+        if event["state"] is None:
+            raise FlexTemplateJobFailedForGood(
+                f"There is no Dataflow job {event['job_id']} anymore."
+            )
         job = self.hook.get_job(
             job_id=event["job_id"], project_id=self.project_id, location=self.location
         )
@@ -139,6 +143,10 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
                 body=self.body, location=self.location, project_id=self.project_id
             )
         except HttpError as error:
+            if error.status_code in (400, 403, 404):
+                raise FlexTemplateJobFailedForGood(
+                    f"Dataflow refuses this launch: {error.reason}"
+                ) from error
             if error.status_code != 409:
                 raise
             # An earlier launch of this attempt went through, only its answer was lost.

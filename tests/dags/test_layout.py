@@ -1,6 +1,6 @@
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from research.layout import Run, dataset, dataset_mark, run_folder
@@ -36,6 +36,9 @@ def test_every_run_id_becomes_one_folder(run_id, generation):
 
 
 @given(st.text(), st.text(), st.integers(1, 3), st.integers(1, 3))
+@example("a", "a-2", 2, 1)
+@example("a", "a.2", 2, 1)
+@example("a:b", "a-b", 1, 1)
 def test_two_runs_never_share_a_folder(one, other, first, second):
     same = run_folder(one, first) == run_folder(other, second)
     assert same == ((one, first) == (other, second))

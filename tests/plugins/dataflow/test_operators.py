@@ -168,6 +168,15 @@ def test_a_failed_job_says_why_and_is_not_repeated_until_cleared(a_dag, launches
     assert len(launches(dag)) == 2
 
 
+def test_a_launch_that_dataflow_refuses_is_not_repeated(a_dag, launches, capfd):
+    dag = a_dag()
+    launch = dag.get_task("export").body["launchParameter"]
+    launch["containerSpec"]["image"] = "example.com/nobody/knows:1"
+    run = run_dag(dag)
+    assert (run.state, task_instance(run).try_number) == ("failed", 1)
+    assert "Dataflow refuses this launch" in capfd.readouterr().out
+
+
 def test_done_without_the_mark_is_no_success(a_dag):
     run = run_dag(a_dag(writes=False))
     assert run.state == "failed"
