@@ -49,7 +49,7 @@ class Hyperparameters:
     optimizer: str = _hyperparameter(
         "adam",
         "update rule; sgd has Nesterov momentum 0.9",
-        enum=("adam", "sgd", "rmsprop"),
+        enum=["adam", "sgd", "rmsprop"],
     )
     warmup_epochs: float = _hyperparameter(
         1.0,
@@ -140,7 +140,7 @@ class Hyperparameters:
         3,
         "height and width of the convolutions",
         unit="pixels",
-        enum=(1, 3, 5, 7),
+        enum=[1, 3, 5, 7],
         models=("convolutional",),
     )
 

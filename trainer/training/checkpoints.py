@@ -1,7 +1,8 @@
 """Checkpoints that survive a kill at any moment, on a mounted bucket.
 
-    checkpoints/step-0000000440/
-        variables.index, variables.data-00000-of-00001   model and optimizer (tf.train.Checkpoint)
+    checkpoints/step-0000000440-epoch-000020/              steps and epochs done
+        variables.index, variables.data-00000-of-00001   all of model and optimizer, dropout's
+                                                          seeds too (tf.train.Checkpoint)
         best.npz                                          weights of the best epoch so far
         state.json                                        all else; written last: the commit mark
 
@@ -55,20 +56,23 @@ class Saved:
     best: list[np.ndarray] | None
 
 
+def name(step: int, epochs: int) -> str:
+    """A checkpoint's folder after so many steps and epochs; later ones sort after earlier ones."""
+    return f"step-{step:010d}-epoch-{epochs:06d}"
+
+
 def latest(directory: Path) -> str:
     """Name of the newest complete checkpoint, NONE if there is none. Does not need TensorFlow."""
     complete = [path for path in _all(directory) if _state(path)]
     return complete[-1].name if complete else NONE
 
 
-def save(directory: Path, step: int, variables, saved: Saved) -> None:
+def save(directory: Path, name: str, variables, saved: Saved) -> None:
     """Write a checkpoint, then remove those that are no longer needed.
 
     variables: a tf.train.Checkpoint.
     """
-    target = directory / f"step-{step:010d}"
-    if _state(target):
-        return
+    target = directory / name
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder)

@@ -106,18 +106,21 @@ class Input:
         """Batches (images uint8 (b, h, w, c), labels int64 (b,)) of every replica, to the last
         epoch's end, from step `first_step` of the whole training on.
         """
-        return self._distribute(lambda context: self._train_batches(context, first_step))
+        return self._distribute(lambda context: self.train_batches(context, first_step))
 
     def evaluation(self, split: str) -> Iterator:
         """Batches (images, labels, weights float32 (b,)) of every replica, the split over and
         over: `evaluation_steps` of them are the split once.
         """
-        return self._distribute(lambda context: self._evaluation_batches(context, split))
+        return self._distribute(lambda context: self.evaluation_batches(context, split))
 
     def _distribute(self, batches: Batches) -> Iterator:
         return iter(self._distribution.strategy.distribute_datasets_from_function(batches))
 
-    def _train_batches(self, context: tf.distribute.InputContext, first_step: int):
+    def train_batches(
+        self, context: tf.distribute.InputContext, first_step: int
+    ) -> tf.data.Dataset:
+        """The batches of `train` for one worker's replicas, in turn."""
         local = self._distribution.local_replicas
         first_epoch, skipped = divmod(first_step, self.steps_per_epoch)
         read = self._reader("train", context)
@@ -148,7 +151,10 @@ class Input:
         epochs = tf.data.Dataset.range(first_epoch, max(first_epoch, self._epochs))
         return epochs.flat_map(of_epoch).prefetch(2 * local)
 
-    def _evaluation_batches(self, context: tf.distribute.InputContext, split: str):
+    def evaluation_batches(
+        self, context: tf.distribute.InputContext, split: str
+    ) -> tf.data.Dataset:
+        """The batches of `evaluation` for one worker's replicas, in turn."""
         batches = self.evaluation_steps(split) * self._distribution.local_replicas
         examples = self._examples(self._reader(split, context)(None))
         real = examples.map(lambda image, label: (image, label, 1.0))

@@ -101,7 +101,7 @@ def fit(
     """Train from where `progress` is to the end; the model then has the last epoch's weights.
 
     save: writes a checkpoint of everything given here. Raises TrainingError if the loss is no
-    number any more, StoppedError (after a checkpoint) if any process was asked to stop, PeerLostError.
+    number any more, StoppedError (after a checkpoint) if any process was asked to, PeerLostError.
     """
     if progress.finished(settings.epochs):
         return
@@ -124,7 +124,7 @@ def fit(
             if sums[_STOP]:
                 save()
                 raise StoppedError(f"asked to stop after step {progress.step} (epoch {epoch + 1})")
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            if count < left and time.monotonic() - saved > CHECKPOINT_SECONDS:
                 save()
                 saved = time.monotonic()
         begun = time.monotonic()

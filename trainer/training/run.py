@@ -18,6 +18,7 @@ from trainer.training import (
     cluster,
     distribution,
     loop,
+    optimizer,
     rendezvous,
     results,
 )
@@ -62,7 +63,10 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     trainee = _build(settings, dataset, spread)
     calls = callbacks.build(settings, trainee.model, is_chief=peers.is_chief)
     progress = Progress(spread.replicas)
-    variables = tf.train.Checkpoint(model=trainee.model, optimizer=trainee.optimizer)
+    # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
+    variables = tf.train.Checkpoint(
+        model=trainee.model.variables, optimizer=trainee.optimizer.variables
+    )
     decisive = _decisive_settings(settings, dataset, spread)
 
     def save() -> None:
@@ -70,7 +74,8 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
             state = callbacks.state(calls)
             best = callbacks.best_weights(calls)
             content = Saved(decisive, progress.to_dict(), state, best)
-            checkpoints.save(settings.places.checkpoints, progress.step, variables, content)
+            name = checkpoints.name(progress.step, len(progress.history))
+            checkpoints.save(settings.places.checkpoints, name, variables, content)
 
     calls.on_train_begin()
     if checkpoint != checkpoints.NONE:
@@ -97,22 +102,13 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
 def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> Trainee:
     """Model and optimizer, their variables on every replica."""
     h = settings.hyperparameters
-    peak_rate = h.learning_rate * spread.replicas
-    decay = h.weight_decay or None
     with spread.strategy.scope():
         model = _build_model(settings, dataset)
-        optimizer = {
-            "adam": lambda: keras.optimizers.Adam(peak_rate, weight_decay=decay),
-            "rmsprop": lambda: keras.optimizers.RMSprop(peak_rate, weight_decay=decay),
-            "sgd": lambda: keras.optimizers.SGD(
-                peak_rate, momentum=0.9, nesterov=True, weight_decay=decay
-            ),
-        }[h.optimizer]()
-        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-        optimizer.build(model.trainable_variables)
+        update = optimizer.build(h, spread.replicas)
+        update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
-        model.compile(optimizer=optimizer, jit_compile=False)
-    return Trainee(model, optimizer, peak_rate)
+        model.compile(optimizer=update, jit_compile=False)
+    return Trainee(model, update, optimizer.peak_rate(h, spread.replicas))
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:

@@ -1,0 +1,81 @@
+"""The table of hyperparameters: what a value may be, and what is said of one that may not."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer import hyperparameters
+from trainer.hyperparameters import HyperparameterError, Hyperparameters, parse
+
+NAMES = sorted(hyperparameters.schema())
+
+
+def test_a_tuner_writes_whole_numbers_as_doubles():
+    assert parse("layers", "2.0") == 2
+    assert parse("layers", "2") == 2
+    assert isinstance(parse("layers", "2.0"), int)
+
+
+def test_a_tuner_writes_categories_as_text():
+    assert parse("augment", "true") is True
+    assert parse("augment", "False") is False
+    assert parse("optimizer", "sgd") == "sgd"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("layers", "2.5", "'2.5' is not a whole number at least 1, at most 8"),
+        ("layers", "9", "9 is not a whole number at least 1, at most 8"),
+        ("learning_rate", "0", "0.0 is not a number above 0, at most 1"),
+        ("learning_rate", "nan", "nan is not a number above 0, at most 1"),
+        ("learning_rate", "fast", "'fast' is not a number above 0, at most 1"),
+        ("layers", "1e400", "'1e400' is not a whole number at least 1, at most 8"),
+        ("dropout", "1", "1.0 is not a number at least 0, below 1"),
+        ("optimizer", "adan", "'adan' is not one of adam, sgd, rmsprop"),
+        ("kernel", "2", "2 is not one of 1, 3, 5, 7"),
+        ("augment", "1", "'1' is not true or false"),
+    ],
+)
+def test_what_is_out_of_bounds_is_told_with_the_bounds(name, text, expected):
+    with pytest.raises(HyperparameterError) as error:
+        parse(name, text)
+    assert str(error.value) == expected
+
+
+def test_bounds_hold_without_a_command_line_too():
+    with pytest.raises(HyperparameterError, match="at least 1"):
+        Hyperparameters(batch_size=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_default_is_within_its_bounds_and_every_hyperparameter_is_explained(name):
+    words = hyperparameters.schema()[name]
+    assert parse(name, str(words["default"])) == words["default"]
+    assert len(words["description"]) > 10
+
+
+@given(st.sampled_from(NAMES), st.one_of(st.floats(), st.integers(), st.text(), st.booleans()))
+def test_a_flag_is_refused_or_keeps_the_bounds(name, value):
+    try:
+        parsed = parse(name, str(value))
+    except HyperparameterError:
+        return
+    assert getattr(dataclasses.replace(Hyperparameters(), **{name: parsed}), name) == parsed
+    words = hyperparameters.schema()[name]
+    if "enum" in words:
+        assert parsed in words["enum"]
+    elif words["type"] in ("number", "integer"):
+        assert parsed >= words.get("minimum", words.get("exclusiveMinimum", parsed))
+        assert parsed <= words.get("maximum", words.get("exclusiveMaximum", parsed))
+
+
+def test_a_model_has_its_own_and_the_common_ones():
+    dense, convolutional = map(hyperparameters.of_model, ("dense", "convolutional"))
+    assert "layers" in dense
+    assert "layers" not in convolutional
+    assert "kernel" in convolutional
+    assert "learning_rate" in set(dense) & set(convolutional)
+    assert set(dense) | set(convolutional) == set(NAMES)

@@ -1,0 +1,93 @@
+"""From encoded images to pixels, in training and in serving; and what augmentation may change."""
+
+import cv2
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainer import preprocessing
+from trainer.exporting.images import resize
+
+
+def noise(height, width, channels, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8)
+
+
+def encoded(pixels, extension=".png"):
+    """As OpenCV encodes it; three channels are RGB here and BGR there."""
+    return cv2.imencode(extension, pixels[..., ::-1])[1].tobytes()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_stored_image_comes_back_as_it_was(channels):
+    images = np.stack([noise(5, 7, channels, seed) for seed in range(3)])
+    decoded = preprocessing.decode(tf.constant([encoded(i) for i in images]), images.shape[1:])
+    np.testing.assert_array_equal(decoded, images)
+
+
+def test_grey_becomes_rgb_and_rgb_becomes_grey():
+    grey, colour = noise(4, 4, 1), noise(4, 4, 3)
+    as_colour = preprocessing.decode(tf.constant([encoded(grey)]), (4, 4, 3))[0]
+    np.testing.assert_array_equal(as_colour, np.repeat(grey, 3, axis=2))
+    as_grey = preprocessing.decode(tf.constant([encoded(colour)]), (4, 4, 1))[0, ..., 0]
+    np.testing.assert_allclose(as_grey, colour @ [0.299, 0.587, 0.114], atol=1)
+
+
+def test_training_refuses_an_image_of_another_size():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        preprocessing.decode(tf.constant([encoded(noise(4, 5, 1))]), (4, 4, 1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    wanted=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    channels=st.sampled_from([1, 3]),
+)
+def test_serving_stretches_as_the_export_does(size, wanted, channels):
+    pixels = noise(*size, channels)
+    served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), (*wanted, channels))
+    exported = resize(pixels, *wanted).reshape(*wanted, channels)
+    # Both round to whole grey values, twice where one axis shrinks and the other grows.
+    np.testing.assert_allclose(served[0].numpy().astype(int), exported.astype(int), atol=1)
+
+
+def test_serving_takes_jpeg_too_and_sizes_may_differ_within_a_batch():
+    flat = np.full((30, 20, 3), (200, 100, 50), np.uint8)
+    batch = tf.constant([encoded(flat, ".jpg"), encoded(flat[:8, :8])])
+    served = preprocessing.decode_any_size(batch, (8, 8, 3))
+    np.testing.assert_allclose(served, np.full((2, 8, 8, 3), (200, 100, 50)), atol=3)
+
+
+def test_augmentation_is_a_function_of_its_seed():
+    images = tf.constant(np.stack([noise(16, 16, 3, seed) for seed in range(8)]))
+
+    def vary(seed):
+        return preprocessing.augment(images, tf.constant(seed, tf.int64), shift=True, flip=True)
+
+    np.testing.assert_array_equal(vary([1, 2]), vary([1, 2]))
+    assert not np.array_equal(vary([1, 2]), vary([1, 3]))
+
+
+def test_a_shift_moves_an_image_by_at_most_an_eighth():
+    image = np.zeros((1, 16, 24, 1), np.uint8)
+    image[0, 8, 12] = 255
+    seen = set()
+    for seed in range(200):
+        moved = preprocessing.augment(tf.constant(image), tf.constant([0, seed]), shift=True)
+        (row, column) = np.argwhere(moved.numpy()[0, ..., 0]).squeeze()
+        seen.add((row - 8, column - 12))
+    rows, columns = zip(*seen, strict=True)
+    assert (min(rows), max(rows)) == (-2, 2)
+    assert (min(columns), max(columns)) == (-3, 3)
+
+
+def test_a_flip_mirrors_about_half_of_the_images():
+    images = np.stack([noise(4, 4, 1, seed) for seed in range(200)])
+    flipped = preprocessing.augment(tf.constant(images), tf.constant([0, 7]), flip=True).numpy()
+    mirrored = (flipped == images[:, :, ::-1]).all(axis=(1, 2, 3))
+    kept = (flipped == images).all(axis=(1, 2, 3))
+    assert (mirrored | kept).all()
+    assert 60 < mirrored.sum() < 140

@@ -1,0 +1,50 @@
+"""Datasets small enough to train on in a second, and trainings as processes."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from tests.trainer.training.helpers import MODULE, Job, arguments, write_dataset
+
+
+@pytest.fixture(scope="session")
+def digits_arrays() -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's digits, (1797, 8, 8, 1) uint8 and (1797,) class."""
+    digits = load_digits()
+    return (digits.images[..., np.newaxis] * 255 / 16).astype(np.uint8), digits.target
+
+
+@pytest.fixture(scope="session")
+def digits(digits_arrays, tmp_path_factory) -> str:
+    """All digits; split in the order of the data set, whose last writers are not in train."""
+    files = {"train": [360, 359, 359, 359], "validation": [180], "test": [180]}
+    folder = tmp_path_factory.mktemp("datasets") / "digits"
+    return write_dataset(folder, *digits_arrays, files=files)
+
+
+@pytest.fixture(scope="session")
+def few_digits(digits_arrays, tmp_path_factory) -> str:
+    """242 digits in files of uneven sizes: a training of many epochs takes a second."""
+    images, labels = digits_arrays
+    files = {"train": [120, 41], "validation": [37], "test": [44]}
+    folder = tmp_path_factory.mktemp("datasets") / "few_digits"
+    return write_dataset(folder, images, labels, files=files)
+
+
+@pytest.fixture(scope="module")
+def make_job(tmp_path_factory) -> Iterator[Callable[..., Job]]:
+    """Makes Jobs: names of the processes, dataset, flags; ends what is left of them."""
+    made: list[Job] = []
+
+    def make(
+        names: Sequence[str], dataset: str, program: Sequence[str] = MODULE, **flags: object
+    ) -> Job:
+        folder = tmp_path_factory.mktemp("job")
+        made.append(Job(folder, names, [*program, *arguments(dataset, **flags)]))
+        return made[-1]
+
+    yield make
+    for job in made:
+        job.end()

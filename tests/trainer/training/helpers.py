@@ -1,0 +1,188 @@
+"""Writes datasets as trainer.export does, and starts trainings as processes that can be killed."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from trainer.dataset_description import (
+    SPLITS,
+    Counts,
+    DatasetDescription,
+    Feature,
+    Shard,
+    Split,
+    shard_name,
+)
+from trainer.exporting.tfrecord import frame, serialize_examples
+
+ROOT = Path(__file__).resolve().parents[3]
+
+MODULE = ("-m", "trainer.task")
+
+# Generous: the machine may be busy.
+DEADLINE = 240.0
+
+
+def write_dataset(
+    folder: Path,
+    images: np.ndarray,
+    labels: Sequence[int],
+    *,
+    files: Mapping[str, Sequence[int]],
+    classes: Sequence[str] | None = None,
+) -> str:
+    """Write images (n, height, width, channels) as trainer.export would; returns the address.
+
+    files: examples in each file of each split; the images are dealt out in this order.
+    """
+    folder.mkdir(parents=True)
+    labels = np.asarray(labels)
+    classes = tuple(classes or map(str, range(int(labels.max()) + 1)))
+    counts, shards, first = {}, {}, 0
+    for split in SPLITS:
+        sizes, shards[split], begin = files[split], [], first
+        for index, size in enumerate(sizes):
+            rows = range(first, first + size)
+            data = frame(
+                serialize_examples(
+                    {
+                        "key": [f"images/{row:05d}.png".encode() for row in rows],
+                        "image": [cv2.imencode(".png", images[row])[1].tobytes() for row in rows],
+                        "label": labels[rows.start : rows.stop].astype(np.int64),
+                    }
+                )
+            )
+            name = shard_name(split, index, len(sizes))
+            (folder / name).write_bytes(data)
+            shards[split].append(Shard(name, size, len(data)))
+            first += size
+        per_class = np.bincount(labels[begin:first], minlength=len(classes)).tolist()
+        named = dict(zip(classes, per_class[: len(classes)], strict=True))
+        counts[split] = Counts(first - begin, named)
+    description = DatasetDescription(
+        fingerprint=folder.name,
+        source={"manifest": "gs://b/manifest.csv"},
+        split=Split("column ML_USE"),
+        features=(Feature("image", "image", "uint8", "png", images.shape[1:]),),
+        classes=classes,
+        counts=counts,
+        files={split: tuple(shards[split]) for split in SPLITS},
+        rejected=0,
+    )
+    (folder / "dataset.json").write_text(description.to_json())
+    return str(folder)
+
+
+def arguments(dataset: str, **flags: object) -> list[str]:
+    """A command line of trainer.task."""
+    defaults = {
+        "dataset": dataset,
+        "model": "dense",
+        "task": "multiclass_classification",
+        "epochs": 3,
+    }
+    return [
+        f"--{name}={str(value).lower()}" if isinstance(value, bool) else f"--{name}={value}"
+        for name, value in (defaults | flags).items()
+    ]
+
+
+def without_seconds(metrics: dict) -> dict:
+    """What must not differ between two trainings with the same settings."""
+    history = [{k: v for k, v in row.items() if k != "seconds"} for row in metrics["history"]]
+    return metrics | {"history": history}
+
+
+class Job:
+    """The processes of one training, one for each replica, as Vertex AI would start them."""
+
+    def __init__(self, folder: Path, names: Sequence[str], argv: Sequence[str]):
+        self.folder = folder
+        self.argv = [*argv, f"--output={folder}/output"]
+        ports = free_ports(len(names))
+        self._addresses = {n: f"127.0.0.1:{p}" for n, p in zip(names, ports, strict=True)}
+        self._processes: dict[str, subprocess.Popen] = {}
+
+    def start(self, *names: str) -> None:
+        """Start some of the processes (default: all), again if they have run before."""
+        for name in names or self._addresses:
+            with open(self.folder / f"{name}.log", "a") as log:
+                self._processes[name] = subprocess.Popen(
+                    [sys.executable, *self.argv],
+                    cwd=ROOT,
+                    env=os.environ | self._variables(name),
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+
+    def wait_for(self, name: str, text: str) -> None:
+        """Until a process has printed a text."""
+        self._until(lambda: text in self.log(name), f"{name} to print {text!r}")
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Send a signal to a process."""
+        self._processes[name].send_signal(number)
+
+    def wait(self) -> dict[str, int]:
+        """Exit codes of all processes, when they have ended."""
+        self._until(
+            lambda: all(p.poll() is not None for p in self._processes.values()), "all to end"
+        )
+        return {name: process.returncode for name, process in self._processes.items()}
+
+    def log(self, name: str) -> str:
+        """What a process has printed in all its runs, without TensorFlow's own lines."""
+        text = (self.folder / f"{name}.log").read_text()
+        return re.sub(r"^(WARNING: All log|[IWE]\d{4} ).*\n", "", text, flags=re.MULTILINE)
+
+    @property
+    def metrics(self) -> dict:
+        """metrics.json."""
+        return json.loads((self.folder / "output/metrics.json").read_text())
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def _variables(self, name: str) -> dict[str, str]:
+        threads = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
+        if len(self._addresses) == 1:
+            return threads
+        cluster: dict[str, list[str]] = {}
+        for other, address in self._addresses.items():
+            cluster.setdefault(other.partition(":")[0], []).append(address)
+        kind, _, index = name.partition(":")
+        config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}}
+        return threads | {"TF_CONFIG": json.dumps(config)}
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            logs = "\n".join(f"--- {name}\n{self.log(name)}" for name in self._processes)
+            assert time.monotonic() < deadline, f"waited in vain for {what}:\n{logs}"
+            time.sleep(0.02)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on loopback where nothing listens, below those of outgoing connections."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20000, 32000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports.append(port)
+    return ports

@@ -1,0 +1,77 @@
+"""Datasets that cannot be trained on, each refused before TensorFlow starts."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.trainer.training.helpers import arguments, write_dataset
+from trainer.training import TrainingError
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+FILES = {"train": [8], "validation": [2], "test": [2]}
+
+
+@pytest.fixture
+def refusal(tmp_path):
+    """A function: labels of 12 images, flags -> the message of the refusal."""
+
+    def check(labels=(0, 1) * 6, files=FILES, classes=None, damage=lambda folder: None, **flags):
+        images = np.zeros((12, 4, 4, 1), np.uint8)
+        address = write_dataset(tmp_path / "d", images, labels, files=files, classes=classes)
+        damage(Path(address))
+        settings = parse_flags(arguments(address, output=tmp_path / "out", **flags), "")
+        with pytest.raises(TrainingError) as error:
+            checked_dataset(settings)
+        return str(error.value)
+
+    return check
+
+
+def test_no_dataset(tmp_path):
+    settings = parse_flags(arguments(tmp_path, output=tmp_path), "")
+    with pytest.raises(TrainingError, match="no dataset has been committed here"):
+        checked_dataset(settings)
+
+
+def test_a_missing_file(refusal):
+    error = refusal(damage=lambda d: (d / "validation-00000-of-00001.tfrecord").unlink())
+    assert "incomplete: validation-00000-of-00001.tfrecord is missing" in error
+
+
+def test_a_truncated_file(refusal):
+    error = refusal(damage=lambda d: (d / "train-00000-of-00001.tfrecord").write_bytes(b"short"))
+    assert "train-00000-of-00001.tfrecord has 5 bytes, not" in error
+
+
+def test_one_class_only(refusal):
+    assert "has 1 class (0); a classifier needs two" in refusal(labels=[0] * 12)
+
+
+def test_three_classes_for_a_binary_task(refusal):
+    error = refusal(labels=[0, 1, 2] * 4, task="binary_classification")
+    assert "has 3 classes; binary_classification has 2" in error
+
+
+def test_an_empty_split(refusal):
+    error = refusal(files={"train": [12], "validation": [0], "test": [0]})
+    assert "has no example in the validation split" in error
+
+
+def test_a_trial_needs_no_test_split(tmp_path):
+    files = {"train": [10], "validation": [2], "test": [0]}
+    images = np.zeros((12, 4, 4, 1), np.uint8)
+    address = write_dataset(tmp_path / "d", images, [0, 1] * 6, files=files)
+    flags = arguments(address, output=tmp_path / "out", outputs="metrics")
+    assert checked_dataset(parse_flags(flags, "")).examples("train") == 10
+
+
+def test_features_that_the_model_does_not_read(refusal):
+    def to_text(folder):
+        document = json.loads((folder / "dataset.json").read_text())
+        document["features"][0]["kind"] = "text"
+        (folder / "dataset.json").write_text(json.dumps(document))
+
+    assert "has text features; dense reads one image" in refusal(damage=to_text)

@@ -1,0 +1,145 @@
+"""The input pipeline: who sees which example when. Labels are numbers of examples here."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.training.helpers import write_dataset
+from trainer import dataset_description
+from trainer.dataset_description import Shard
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import TrainingError
+from trainer.training import input as input_module
+from trainer.training.input import Input, divide
+
+TRAIN, VALIDATION = 103, 29
+FILES = {"train": [40, 33, 30], "validation": [VALIDATION], "test": [5]}
+EPOCHS = 3
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Images whose pixels tell their number, as their label does."""
+    count = sum(sum(sizes) for sizes in FILES.values())
+    numbers = np.arange(count)
+    images = np.broadcast_to(numbers[:, None, None, None], (count, 8, 8, 1)).astype(np.uint8)
+    return write_dataset(tmp_path_factory.mktemp("d") / "d", images, numbers, files=FILES)
+
+
+@pytest.fixture(autouse=True)
+def _deterministic():
+    """As trainer.training.distribution.connect does it."""
+    tf.random.set_seed(1)
+
+
+@pytest.fixture(params=["kept in memory", "read in every epoch"])
+def memory(request, monkeypatch):
+    if request.param == "read in every epoch":
+        monkeypatch.setattr(input_module, "CACHE_BYTES", 0)
+        monkeypatch.setattr(input_module, "SHUFFLE_BYTES", 1 << 20)
+    return request.param
+
+
+def make(address, workers=1, local=1, seed=0, **hyperparameters):
+    distribution = SimpleNamespace(
+        cluster=range(workers), local_replicas=local, replicas=workers * local
+    )
+    h = Hyperparameters(**{"batch_size": 8} | hyperparameters)
+    return Input(address, dataset_description.load(address), distribution, h, seed, EPOCHS)
+
+
+def contexts(workers):
+    return [tf.distribute.InputContext(workers, worker, workers) for worker in range(workers)]
+
+
+def train_labels(data, context, first_step=0):
+    """(batches, batch size) numbers of the examples, in their order."""
+    batches = data.train_batches(context, first_step).as_numpy_iterator()
+    return np.array([labels for _, labels in batches])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_in_every_epoch_workers_see_different_examples(address, memory, workers):
+    data = make(address, workers)
+    seen = np.stack([train_labels(data, context) for context in contexts(workers)])
+    assert seen.shape == (workers, EPOCHS * data.steps_per_epoch, 8)
+    for epoch in np.split(seen, EPOCHS, axis=1):
+        assert len(np.unique(epoch)) == epoch.size > 0.75 * TRAIN
+        assert epoch.max() < TRAIN
+
+
+def test_images_stay_with_their_labels(address, memory):
+    for images, labels in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
+        np.testing.assert_array_equal(images[:, 0, 0, 0], labels)
+
+
+def test_the_order_is_a_function_of_seed_and_epoch(address, memory):
+    context = contexts(1)[0]
+    first = train_labels(make(address, seed=5), context)
+    np.testing.assert_array_equal(first, train_labels(make(address, seed=5), context))
+    assert not np.array_equal(first, train_labels(make(address, seed=6), context))
+    epochs = np.split(first, EPOCHS)
+    assert not np.array_equal(epochs[0], epochs[1])
+
+
+@pytest.mark.parametrize("step", [1, 11, 12, 13, 29, 36])
+def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory, step):
+    data = make(address)
+    assert data.steps_per_epoch == 12
+    whole = train_labels(data, contexts(1)[0])
+    rest = train_labels(data, contexts(1)[0], first_step=step)
+    np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:])
+
+
+def test_a_restart_augments_as_before(address):
+    data = make(address, augment=True, flip=True)
+
+    def images(first_step):
+        return [i for i, _ in data.train_batches(contexts(1)[0], first_step).as_numpy_iterator()]
+
+    np.testing.assert_array_equal(images(14), images(0)[14:])
+
+
+def test_each_device_of_a_machine_takes_the_next_batch(address):
+    data = make(address, local=2)
+    assert data.global_batch == 16
+    assert data.steps_per_epoch == 6
+    assert len(train_labels(data, contexts(1)[0])) == 2 * 6 * EPOCHS
+    whole = train_labels(data, contexts(1)[0])
+    np.testing.assert_array_equal(train_labels(data, contexts(1)[0], 4), whole[2 * 4 :])
+
+
+@pytest.mark.parametrize(
+    ("workers", "local", "batch"), [(1, 1, 8), (2, 1, 4), (3, 1, 29), (2, 2, 5)]
+)
+def test_evaluation_takes_every_example_exactly_once(address, memory, workers, local, batch):
+    data = make(address, workers, local, batch_size=batch)
+    steps = data.evaluation_steps("validation") * local
+    for repetition in range(2):
+        seen = []
+        for context in contexts(workers):
+            batches = data.evaluation_batches(context, "validation")
+            mine = list(batches.skip(repetition * steps).take(steps).as_numpy_iterator())
+            assert all(len(labels) == batch for _, labels, _ in mine)
+            seen += [label for _, labels, weights in mine for label in labels[weights == 1]]
+        assert sorted(seen) == list(range(TRAIN, TRAIN + VALIDATION))
+
+
+def test_a_batch_larger_than_the_split_is_refused_with_what_fits(address):
+    assert make(address, 2, batch_size=51).steps_per_epoch == 1
+    with pytest.raises(TrainingError, match=r"batch of 104, more than the 103 .*at most 51"):
+        make(address, 2, batch_size=52)
+
+
+def test_whole_files_are_shares_where_they_are_even():
+    def shards(*sizes):
+        return [Shard(f"{i}", size, 1) for i, size in enumerate(sizes)]
+
+    even = divide(shards(360, 359, 359, 359), 2)
+    assert (even.whole_files, even.smallest, even.largest) == (True, 718, 719)
+    uneven = divide(shards(360, 359, 300, 300), 4)
+    assert (uneven.whole_files, uneven.smallest, uneven.largest) == (False, 329, 330)
+    fewer_files_than_workers = divide(shards(10), 3)
+    assert (fewer_files_than_workers.smallest, fewer_files_than_workers.largest) == (3, 4)

@@ -1,0 +1,191 @@
+"""Trainings as real processes, on one machine and as a cluster on loopback, and killed.
+
+The reference is always a training of the same settings that nobody disturbed: what comes out must
+be the same, bit for bit.
+"""
+
+import random
+import signal
+import time
+
+import pytest
+
+from tests.trainer.training.helpers import without_seconds
+
+CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
+
+# Dropout, augmentation and both patient callbacks have a state that a restart must find again.
+SETTINGS = {
+    "model": "convolutional",
+    "filters": 8,
+    "dropout": 0.2,
+    "augment": True,
+    "plateau_patience": 1,
+    "early_stopping_patience": 0,
+    "batch_size": 8,
+    "epochs": 12,
+    "outputs": "metrics",
+}
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(few_digits, make_job):
+    job = make_job(PAIR, few_digits, **SETTINGS)
+    # They need not come at the same time.
+    job.start(WORKER)
+    time.sleep(2)
+    job.start(CHIEF)
+    assert job.wait() == {CHIEF: 0, WORKER: 0}, job.log(CHIEF) + job.log(WORKER)
+    return job
+
+
+def test_both_workers_take_part_and_end_with_equal_weights(undisturbed):
+    metrics = undisturbed.metrics
+    assert metrics["strategy"] == "multi_worker"
+    chief, worker = (metrics["replicas"][name] for name in PAIR)
+    steps = 12 * (161 // (2 * 8))
+    assert chief["steps"] == worker["steps"] == steps
+    assert chief["examples"] == worker["examples"] == steps * 8
+    assert chief["weights_sha256"] == worker["weights_sha256"] == metrics["weights_sha256"]
+    assert chief["last_weights_sha256"] == worker["last_weights_sha256"]
+
+
+def test_all_processes_see_the_same_metrics(undisturbed):
+    def lines(name):
+        log = undisturbed.log(name).splitlines()
+        return [line.rpartition(" lr ")[0] for line in log if line.startswith("epoch")]
+
+    assert len(lines(CHIEF)) == 12
+    assert lines(CHIEF) == lines(WORKER)
+
+
+def test_the_rate_is_scaled_with_the_replicas(undisturbed):
+    assert undisturbed.metrics["history"][0]["learning_rate"] == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize("victim", PAIR)
+def test_a_killed_process_ends_its_peer_and_both_go_on_to_the_same_end(
+    few_digits, make_job, undisturbed, victim
+):
+    (survivor,) = set(PAIR) - {victim}
+    job = make_job(PAIR, few_digits, **SETTINGS)
+    job.start()
+    job.wait_for(victim, "epoch 4/12")
+    job.kill(victim)
+    killed = time.monotonic()
+    assert job.wait() == {victim: -signal.SIGKILL, survivor: 75}
+    # The heartbeats' own limit is 10 s; a busy machine adds to it.
+    assert time.monotonic() - killed < 60
+    assert f"lost: {victim} is gone, after step" in job.log(survivor)
+    assert "Traceback" not in job.log(survivor)
+    job.start()
+    assert job.wait() == dict.fromkeys(PAIR, 0)
+    assert "going on from step-" in job.log(CHIEF)
+    assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
+
+
+def test_one_process_that_restarts_finds_its_peers_second_attempt(
+    few_digits, make_job, undisturbed
+):
+    """The killed worker is started again at once, while the old chief still runs."""
+    job = make_job(PAIR, few_digits, **SETTINGS)
+    job.start()
+    job.wait_for(WORKER, "epoch 2/12")
+    job.kill(WORKER)
+    job.start(WORKER)
+    job.wait_for(CHIEF, "lost: ")
+    job.start(CHIEF)
+    assert job.wait() == dict.fromkeys(PAIR, 0)
+    assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
+
+
+@pytest.mark.parametrize("asked", PAIR)
+def test_asked_to_stop_all_save_and_stop_at_the_same_step(few_digits, make_job, undisturbed, asked):
+    """As when a spot machine is taken away: SIGTERM, 30 seconds before the end."""
+    job = make_job(PAIR, few_digits, **SETTINGS)
+    job.start()
+    job.wait_for(asked, "epoch 3/12")
+    job.kill(asked, signal.SIGTERM)
+    assert job.wait() == dict.fromkeys(PAIR, 143)
+    (reason,) = {job.log(name).splitlines()[-1] for name in PAIR}
+    assert reason.startswith("stopped: asked to stop after step ")
+    job.start()
+    assert job.wait() == dict.fromkeys(PAIR, 0)
+    assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", PAIR)
+@pytest.mark.parametrize("repetition", range(3))
+def test_killed_at_any_moment(few_digits, make_job, undisturbed, victim, repetition):
+    """From the import of TensorFlow to the last epoch, again and again until the end."""
+    job = make_job(PAIR, few_digits, **SETTINGS)
+    for _ in range(3):
+        job.start()
+        time.sleep(random.uniform(0, 12))
+        job.kill(victim)
+        if "connecting" not in job.log(victim):
+            # Before they have met, the other one waits for it, as it should.
+            job.start(victim)
+        codes = job.wait()
+        if set(codes.values()) == {0}:
+            break
+    else:
+        job.start()
+        assert job.wait() == dict.fromkeys(PAIR, 0)
+    assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
+
+
+def test_a_single_process_stops_and_goes_on(few_digits, make_job):
+    flags = SETTINGS | {"outputs": "all", "epochs": 40, "plateau_patience": 0}
+    job = make_job([CHIEF], few_digits, **flags)
+    job.start()
+    job.wait_for(CHIEF, "epoch 3/40")
+    job.kill(CHIEF, signal.SIGTERM)
+    assert job.wait() == {CHIEF: 143}
+    job.start()
+    assert job.wait() == {CHIEF: 0}
+    assert len(job.metrics["history"]) == 40
+    assert job.metrics["test"]["accuracy"] > 0.5
+
+
+def test_divergence_ends_all_processes_with_the_same_reason(few_digits, make_job):
+    job = make_job(
+        PAIR,
+        few_digits,
+        **{"learning_rate": 1.0, "optimizer": "sgd", "layers": 8, "units": 512, "epochs": 50},
+    )
+    job.start()
+    assert job.wait() == {CHIEF: 1, WORKER: 1}
+    (reason,) = {job.log(name).splitlines()[-1] for name in PAIR}
+    assert reason.startswith("training failed: the loss is not a number at step ")
+
+
+@pytest.mark.parametrize("model", ["dense", "convolutional"])
+def test_digits_are_learned(digits, make_job, model):
+    job = make_job([CHIEF], digits, model=model, epochs=25)
+    job.start()
+    assert job.wait() == {CHIEF: 0}, job.log(CHIEF)
+    assert job.metrics["test"]["accuracy"] > {"dense": 0.88, "convolutional": 0.95}[model]
+
+
+MIRRORED = """
+import sys
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from trainer.task import main
+sys.exit(main())
+"""
+
+
+def test_two_devices_of_one_machine(few_digits, make_job):
+    job = make_job([CHIEF], few_digits, program=["-c", MIRRORED], strategy="mirrored", dropout=0.1)
+    job.start()
+    assert job.wait() == {CHIEF: 0}, job.log(CHIEF)
+    assert job.metrics["strategy"] == "mirrored"
+    replica = job.metrics["replicas"][CHIEF]
+    assert replica["steps"] == 3 * (161 // (2 * 32))
+    assert replica["examples"] == 3 * (161 // (2 * 32)) * 64

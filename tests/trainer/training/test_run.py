@@ -1,0 +1,216 @@
+"""Whole trainings in this process: what they write, and that interruptions leave no trace."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.trainer.training.helpers import arguments, without_seconds
+from trainer import predictions
+from trainer.training import TrainingError, callbacks, checkpoints, loop, run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+
+class Interruption(BaseException):
+    """Ends a training as a kill would."""
+
+
+@pytest.fixture
+def train(tmp_path):
+    """A function: dataset, output folder, flags -> metrics.json."""
+
+    def train(dataset, output="out", **flags):
+        argv = arguments(dataset, output=tmp_path / output, **flags)
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    return train
+
+
+def test_a_training_leaves_a_model_predictions_and_metrics(train, few_digits, tmp_path):
+    metrics = train(few_digits, epochs=4, model="convolutional", filters=4)
+    assert metrics["epochs_run"] == 4
+    assert [row["epoch"] for row in metrics["history"]] == [1, 2, 3, 4]
+    assert metrics["replicas"]["chief:0"]["steps"] == 4 * 5
+    assert metrics["replicas"]["chief:0"]["examples"] == 4 * 5 * 32
+    assert metrics["hyperparameters"]["filters"] == 4
+    assert "layers" not in metrics["hyperparameters"]
+    test = predictions.read(tmp_path / "out/predictions.parquet")
+    assert len(test) == 44
+    right = test.probabilities.argmax(axis=1) == test.labels
+    assert metrics["test"]["accuracy"] == pytest.approx(right.mean())
+    assert [path.name for path in (tmp_path / "out/logs").rglob("events*")]
+
+
+def test_the_validation_metrics_are_of_the_epoch_that_is_kept(train, few_digits):
+    metrics = train(few_digits, epochs=5, learning_rate=0.1, outputs="metrics")
+    values = [row["val_accuracy"] for row in metrics["history"]]
+    assert metrics["best_epoch"] == np.argmax(values) + 1
+    assert metrics["validation"]["accuracy"] == max(values)
+
+
+def test_the_metric_that_counts_may_be_one_to_minimize(train, few_digits):
+    metrics = train(few_digits, epochs=5, learning_rate=0.1, outputs="metrics", metric="loss")
+    values = [row["val_loss"] for row in metrics["history"]]
+    assert metrics["best_epoch"] == np.argmin(values) + 1
+
+
+def test_a_trial_writes_metrics_only_and_tells_the_tuner(train, few_digits, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "3")
+    monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(tmp_path / "tuner/output.metrics"))
+    metrics = train(few_digits, outputs="metrics")
+    assert metrics["test"] is None
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "checkpoints",
+        "logs",
+        "metrics.json",
+    }
+    lines = (tmp_path / "tuner/output.metrics").read_text().splitlines()
+    reported = [json.loads(line) for line in lines]
+    assert [row["global_step"] for row in reported] == ["1", "2", "3"]
+    assert [float(row["accuracy"]) for row in reported] == [
+        row["val_accuracy"] for row in metrics["history"]
+    ]
+
+
+def test_the_rate_rises_during_the_warm_up_and_falls_on_a_plateau(train, few_digits):
+    metrics = train(
+        few_digits,
+        epochs=8,
+        outputs="metrics",
+        learning_rate=0.5,
+        optimizer="sgd",
+        warmup_epochs=2,
+        plateau_patience=2,
+        plateau_factor=0.1,
+    )
+    rates = [row["learning_rate"] for row in metrics["history"]]
+    assert rates[:3] == pytest.approx([0.25, 0.5, 0.5])
+    assert rates[-1] == pytest.approx(0.05) or rates[-1] < 0.05
+
+
+def test_training_stops_when_the_metric_no_longer_improves(train, few_digits):
+    metrics = train(few_digits, epochs=60, outputs="metrics", early_stopping_patience=3)
+    assert metrics["epochs_run"] == metrics["best_epoch"] + 3 < 60
+
+
+def test_patience_0_never_stops(train, few_digits):
+    flags = {"outputs": "metrics", "early_stopping_patience": 0, "learning_rate": 1e-9}
+    assert train(few_digits, epochs=4, **flags)["epochs_run"] == 4
+
+
+# Everything that has a state of its own: dropout's seeds, augmentation, optimizer moments, both
+# patient callbacks, the warm-up.
+STATEFUL = {
+    "model": "convolutional",
+    "filters": 4,
+    "dropout": 0.3,
+    "augment": True,
+    "flip": True,
+    "batch_size": 4,
+    "learning_rate": 0.02,
+    "warmup_epochs": 1.5,
+    "plateau_patience": 1,
+    "early_stopping_patience": 3,
+    "epochs": 12,
+    "outputs": "metrics",
+}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(few_digits, tmp_path_factory):
+    argv = arguments(few_digits, output=tmp_path_factory.mktemp("undisturbed"), **STATEFUL)
+    settings = parse_flags(argv, "")
+    run.train(settings, checked_dataset(settings))
+    metrics = json.loads(settings.places.metrics.read_text())
+    # Else it would not be tested that their state is restored.
+    assert len({row["learning_rate"] for row in metrics["history"]}) > 3
+    assert metrics["epochs_run"] < 12
+    return without_seconds(metrics)
+
+
+@pytest.mark.parametrize("saves", [1, 3, 8])
+def test_interrupted_trainings_end_as_undisturbed_ones(
+    train, few_digits, undisturbed, saves, monkeypatch
+):
+    """Interrupted after so many checkpoints: there are three in each epoch of 40 steps here."""
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        interrupt(patch, checkpoints, "save", after=saves)
+        with pytest.raises(Interruption):
+            train(few_digits, **STATEFUL)
+    assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
+
+
+def test_an_interruption_between_evaluation_and_checkpoint_loses_nothing(
+    train, few_digits, undisturbed, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        interrupt(patch, callbacks.ProgressLine, "on_epoch_end", after=3)
+        with pytest.raises(Interruption):
+            train(few_digits, **STATEFUL)
+    assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
+
+
+def test_a_half_written_checkpoint_is_passed_over(
+    train, few_digits, undisturbed, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        interrupt(patch, shutil, "copyfile", after=3 * 3 + 1)  # three files each
+        with pytest.raises(Interruption):
+            train(few_digits, **STATEFUL)
+    *_, complete, half = sorted((tmp_path / "out/checkpoints").iterdir())
+    assert checkpoints.latest(tmp_path / "out/checkpoints") == complete.name
+    assert not (half / "state.json").exists()
+    assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
+
+
+def test_a_finished_training_is_only_written_out_again(train, few_digits, tmp_path, monkeypatch):
+    first = train(few_digits)
+    shutil.rmtree(tmp_path / "out/model")
+    (tmp_path / "out/predictions.parquet").unlink()
+    (tmp_path / "out/metrics.json").unlink()
+    monkeypatch.setattr(loop, "_train_steps", None)
+    assert train(few_digits) == first
+    assert (tmp_path / "out/model/saved_model.pb").exists()
+
+
+def test_a_finished_training_goes_on_when_more_epochs_are_asked_for(train, few_digits):
+    train(few_digits, epochs=2, outputs="metrics")
+    longer = train(few_digits, epochs=4, outputs="metrics")
+    at_once = train(few_digits, "other", epochs=4, outputs="metrics")
+    assert without_seconds(longer) == without_seconds(at_once)
+
+
+def test_a_checkpoint_of_another_training_is_refused(train, few_digits):
+    train(few_digits, epochs=1, outputs="metrics")
+    with pytest.raises(TrainingError, match=r"with learning_rate=0.001; asked for is .*=0.1"):
+        train(few_digits, epochs=2, outputs="metrics", learning_rate=0.1)
+
+
+def test_divergence_stops_with_step_and_rate(few_digits, train, tmp_path):
+    flags = {"learning_rate": 1.0, "optimizer": "sgd", "layers": 8, "warmup_epochs": 0}
+    with pytest.raises(TrainingError, match=r"not a number at step \d+ \(epoch \d+\), learning"):
+        train(few_digits, epochs=50, plateau_patience=0, units=1024, **flags)
+    assert not (tmp_path / "out/metrics.json").exists()
+
+
+def test_a_model_that_does_not_fit_the_images_is_refused(train, few_digits):
+    with pytest.raises(TrainingError, match="blocks=4 would halve 8x8 images to nothing"):
+        train(few_digits, model="convolutional", blocks=4)
+
+
+def interrupt(patch, owner, name, after):
+    """Make `owner.name` work `after` times and raise Interruption from then on."""
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*arguments, **options):
+        if len(calls) == after:
+            raise Interruption
+        calls.append(name)
+        return original(*arguments, **options)
+
+    patch.setattr(owner, name, interrupted)

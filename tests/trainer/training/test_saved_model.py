@@ -1,0 +1,71 @@
+"""The exported model as a server sees it: bytes in, probabilities out."""
+
+import cv2
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer import dataset_description, models
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import saved_model
+
+
+@pytest.fixture(scope="module")
+def dataset(few_digits):
+    return dataset_description.load(few_digits)
+
+
+@pytest.fixture(scope="module")
+def model(dataset):
+    keras.utils.set_random_seed(1)
+    return models.build("dense", (8, 8, 1), len(dataset.classes), Hyperparameters())
+
+
+@pytest.fixture(scope="module")
+def exported(model, dataset, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export") / "model"
+    saved_model.export(model, dataset, folder)
+    return folder
+
+
+def test_the_signature_is_the_one_that_servers_call(exported):
+    signature = tf.saved_model.load(str(exported)).signatures["serving_default"]
+    (name, specification), *others = signature.structured_input_signature[1].items()
+    assert not others
+    assert name == "image_bytes"
+    assert (specification.dtype, specification.shape.as_list()) == (tf.string, [None])
+    outputs = signature.structured_outputs
+    assert outputs["probabilities"].shape.as_list() == [None, 10]
+    assert outputs["label"].dtype == tf.string
+
+
+def test_what_is_served_is_what_was_trained(exported, model, dataset, digits_arrays):
+    """Encoded images of the stored size give exactly the trained model's probabilities."""
+    pixels = digits_arrays[0][:20]
+    images = [cv2.imencode(".png", image)[1].tobytes() for image in pixels]
+    served = tf.saved_model.load(str(exported)).signatures["serving_default"](
+        image_bytes=tf.constant(images)
+    )
+    expected = tf.nn.softmax(model(pixels)).numpy()
+    np.testing.assert_allclose(served["probabilities"], expected, atol=1e-6)
+    np.testing.assert_allclose(served["probabilities"].numpy().sum(axis=1), 1, atol=1e-5)
+    names = [dataset.classes[index].encode() for index in expected.argmax(axis=1)]
+    assert served["label"].numpy().tolist() == names
+
+
+def test_a_client_may_send_images_of_any_size(exported, digits_arrays):
+    large = cv2.resize(digits_arrays[0][0], (64, 64), interpolation=cv2.INTER_NEAREST)
+    serve = tf.saved_model.load(str(exported)).signatures["serving_default"]
+    images = [cv2.imencode(".png", i)[1].tobytes() for i in (large, digits_arrays[0][0])]
+    probabilities = serve(image_bytes=tf.constant(images))["probabilities"].numpy()
+    np.testing.assert_allclose(probabilities[0], probabilities[1], atol=1e-5)
+
+
+def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
+    keys, labels, probabilities = saved_model.predict(exported, few_digits, dataset, "test")
+    # few_digits deals out images in order: 161 to train, 37 to validation, then test.
+    assert keys == [f"images/{row:05d}.png".encode() for row in range(198, 242)]
+    assert labels.tolist() == digits_arrays[1][198:242].tolist()
+    assert probabilities.shape == (44, 10)
+    assert probabilities.dtype == np.float32

@@ -1,0 +1,23 @@
+"""The optimizer, with its learning rate for all replicas together."""
+
+import keras
+
+from trainer.hyperparameters import Hyperparameters
+
+
+def peak_rate(h: Hyperparameters, replicas: int) -> float:
+    """The learning rate after the warm-up: it grows with the global batch."""
+    return h.learning_rate * replicas
+
+
+def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:
+    """The optimizer that the hyperparameters ask for."""
+    rate, decay = peak_rate(h, replicas), h.weight_decay or None
+    if h.optimizer == "sgd":
+        optimizer = keras.optimizers.SGD(rate, momentum=0.9, nesterov=True, weight_decay=decay)
+    else:
+        kind = {"adam": keras.optimizers.Adam, "rmsprop": keras.optimizers.RMSprop}[h.optimizer]
+        optimizer = kind(rate, weight_decay=decay)
+    # Decay pulls kernels towards zero; offsets and normalization's scales have no reason to be.
+    optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
+    return optimizer
