@@ -14,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from local_gcp.home import LOOPBACK
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, not_played
 from local_gcp.storage.preconditions import NotModified, Preconditions
+
+_ENCRYPTION_HEADERS = ("x-goog-encryption-", "x-goog-copy-source-encryption-")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +81,9 @@ def endpoint(
 
 
 def decoded(request: Request) -> dict[str, Any]:
-    """Everything of a Call but its body."""
+    """Everything of a Call but its body; ApiError 501 for bytes encrypted with a key sent along."""
+    if any(name.startswith(_ENCRYPTION_HEADERS) for name in request.headers):
+        raise not_played("customer-supplied encryption keys")
     return {
         "params": {name: unquote(value) for name, value in request.path_params.items()},
         "query": request.query_params,

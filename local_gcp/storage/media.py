@@ -38,7 +38,7 @@ class Media:
             return _respond(request, file, found)
         except NotModified:
             file.close()
-            return Response(status_code=304, headers={"ETag": f'"{found.etag}"'})
+            return Response(status_code=304, headers={"ETag": _etag(request, found)})
         except BaseException:
             file.close()
             raise
@@ -54,7 +54,7 @@ class Media:
 
 
 def _respond(request: Request, file: BinaryIO, found: StoredObject) -> Response:
-    headers = _headers(found)
+    headers = _headers(found) | {"ETag": _etag(request, found)}
     encoding = found.fields.get("contentEncoding")
     no_transform = "no-transform" in found.fields.get("cacheControl", "")
     accepts_gzip = "gzip" in request.headers.get("accept-encoding", "")
@@ -105,7 +105,6 @@ def _headers(found: StoredObject) -> dict[str, str]:
     }
     headers = {
         "Accept-Ranges": "bytes",
-        "ETag": f'"{found.etag}"',
         "X-Goog-Generation": str(found.generation),
         "X-Goog-Metageneration": str(found.metageneration),
         "X-Goog-Stored-Content-Length": str(found.size),
@@ -120,6 +119,15 @@ def _headers(found: StoredObject) -> dict[str, str]:
         headers["X-Goog-Hash"] = f"crc32c={found.checksums.crc32c}{md5}"
     # HTTP cannot carry other characters; the JSON API shows the values in full.
     return {k: v for k, v in headers.items() if f"{k}{v}".isascii() and f"{k}{v}".isprintable()}
+
+
+def _etag(request: Request, found: StoredObject) -> str:
+    """In quotes for readers of the XML API's URLs; bare, as in the resource, for the JSON API's.
+
+    Google's client keeps what a download says as the object's etag.
+    """
+    json_api = request.url.path.startswith(("/storage/", "/download/"))
+    return found.etag if json_api else f'"{found.etag}"'
 
 
 async def _blocks(file: BinaryIO, first: int, last: int) -> AsyncIterator[bytes]:

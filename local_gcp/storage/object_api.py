@@ -6,7 +6,7 @@ https://cloud.google.com/storage/docs/json_api/v1/objects
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from local_gcp.rest import ApiError, not_played
 from local_gcp.storage import listing
@@ -35,6 +35,8 @@ class ObjectApi:
             if call.flag(name):
                 raise not_played(f"objects.list with {name}")
         query = call.query
+        if query.get("filter"):
+            raise not_played(f"objects.list with the filter {query['filter']!r}")
         page = listing.list_page(
             self.store.need_bucket(call.bucket),
             listing.Query(
@@ -80,13 +82,13 @@ class ObjectApi:
         fields = writable_object_fields(call.body.get("destination") or {})
         target = self.store.temporary()
         try:
-            components = 0
             with target.open("xb") as out:
-                for source in wanted:
-                    components += self._append(call.bucket, source, out)
+                sources = [self._append(call.bucket, source, out) for source in wanted]
             with target.open("rb") as file:
                 sums = checksums(file)
-            fields["componentCount"] = components
+            fields["componentCount"] = sum(
+                source.fields.get("componentCount", 1) for source in sources
+            )
             composed = self.store.put(
                 *(target, call.bucket, call.object, fields),
                 # MD5 cannot be computed from the parts', so Cloud Storage has none either.
@@ -94,6 +96,11 @@ class ObjectApi:
             )
         finally:
             target.unlink(missing_ok=True)
+        if call.body.get("deleteSourceObjects"):
+            # Each as it was read, and once: a source may be named twice, or be the target itself.
+            for name, generation in {(source.name, source.generation) for source in sources}:
+                if name != composed.name:
+                    self.store.delete(call.bucket, name, Preconditions(generation))
         return object_resource(composed, call.base_url)
 
     def copy(self, call: Call) -> dict[str, Any]:
@@ -143,8 +150,8 @@ class ObjectApi:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _append(self, bucket: str, source: dict[str, Any], out) -> int:
-        """Write one source of a compose to `out`; returns how many components it counts for."""
+    def _append(self, bucket: str, source: dict[str, Any], out: BinaryIO) -> StoredObject:
+        """Write one source of a compose to `out`; returns what was read."""
         generation = source.get("generation")
         file, found = self.store.open(
             bucket, source["name"], int(generation) if generation else None
@@ -154,7 +161,7 @@ class ObjectApi:
             Preconditions.of({key: str(value) for key, value in conditions.items()}).check(found)
             while block := file.read(1 << 20):
                 out.write(block)
-        return found.fields.get("componentCount", 1)
+        return found
 
     def _update(self, call: Call, change) -> dict[str, Any]:
         updated = self.store.update(

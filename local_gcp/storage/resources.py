@@ -27,7 +27,7 @@ _OBJECT_FIELDS = (
 )
 """Fields of an object that are kept as they were sent."""
 
-_OBJECT_FIELDS_NOT_PLAYED = ("acl", "eventBasedHold", "retention", "temporaryHold")
+_OBJECT_FIELDS_NOT_PLAYED = ("acl", "contexts", "eventBasedHold", "retention", "temporaryHold")
 
 _BUCKET_FIELDS = (
     "autoclass",
@@ -38,7 +38,6 @@ _BUCKET_FIELDS = (
     "labels",
     "lifecycle",
     "location",
-    "locationType",
     "rpo",
     "softDeletePolicy",
     "storageClass",
@@ -58,6 +57,9 @@ _BUCKET_FIELDS_NOT_PLAYED = (
     "versioning",
     "website",
 )
+
+_MULTI_REGIONS = ("ASIA", "EU", "US")
+_DUAL_REGIONS = ("ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4")
 
 _MAX_METADATA_BYTES = 8192
 
@@ -134,15 +136,26 @@ def bucket_resource(row: BucketRow, base_url: str) -> dict[str, Any]:
         "selfLink": f"{base_url}/storage/v1/b/{row.name}",
         "projectNumber": str(PROJECT_NUMBER),
         "metageneration": str(row.metageneration),
-        "location": "US",
-        "locationType": "multi-region",
         "storageClass": "STANDARD",
         "etag": f"{row.metageneration}",
         "timeCreated": _time(row.created),
         "updated": _time(row.updated),
         "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
         **row.fields,
+        **_place(row.fields),
     }
+
+
+def _place(fields: dict[str, Any]) -> dict[str, str]:
+    """`location` as Cloud Storage shows it, and its kind.
+
+    https://cloud.google.com/storage/docs/locations
+    """
+    location = fields.get("location", "US").upper()
+    kind = "multi-region" if location in _MULTI_REGIONS else "region"
+    if location in _DUAL_REGIONS or "customPlacementConfig" in fields:
+        kind = "dual-region"
+    return {"location": location, "locationType": kind}
 
 
 def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from local_gcp.rest import ApiError, not_played
+from local_gcp.rest import ApiError
 from local_gcp.storage.call import Call, decoded, json_object
 from local_gcp.storage.checksums import checksums, expected, verify
 from local_gcp.storage.receive import write_related, write_stream
@@ -44,8 +44,6 @@ class UploadApi:
 
     async def _insert(self, request: Request) -> Response:
         call = Call(**decoded(request), body={})
-        if any(name.startswith("x-goog-encryption-") for name in request.headers):
-            raise not_played("customer-supplied encryption keys")
         upload = call.query.get("upload_id")
         if upload:
             # One request of a session at a time, also when a client has given one up and retries.

@@ -65,6 +65,9 @@ def test_reads_say_what_they_give(bucket, client):
     assert head.headers["X-Goog-Hash"] == f"crc32c={blob.crc32c},md5={blob.md5_hash}"
     assert head.headers["X-Goog-Meta-step"] == "3"
     etag = head.headers["ETag"]
+    assert etag == f'"{blob.etag}"'
+    # Google's client keeps what a download says as the object's etag.
+    assert requests.get(blob.media_link, timeout=10).headers["ETag"] == blob.etag
     assert requests.get(url, headers={"If-None-Match": etag}, timeout=10).status_code == 304
     beyond = requests.get(url, headers={"Range": "bytes=10-"}, timeout=10)
     assert beyond.status_code == 416

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 from google.api_core import exceptions
 from google.cloud import storage
+from google.cloud.storage.blob import ObjectContexts, ObjectCustomContextPayload
 
 
 def test_an_object_is_a_plain_file(bucket, folder):
@@ -80,6 +81,14 @@ def test_compose_joins_objects(bucket):
     assert (whole.component_count, whole.md5_hash, whole.content_type) == (3, None, "text/plain")
     with pytest.raises(exceptions.PreconditionFailed):
         whole.compose(parts, if_source_generation_match=[1, None, None])
+
+
+def test_compose_may_use_its_sources_up(bucket):
+    for name in "ab":
+        bucket.blob(name).upload_from_string(name)
+    bucket.blob("a").compose([bucket.blob(name) for name in "aba"], delete_source_objects=True)
+    assert [blob.name for blob in bucket.list_blobs()] == ["a"]
+    assert bucket.blob("a").download_as_text() == "aba"
 
 
 def test_listing_through_the_client(bucket):
@@ -201,8 +210,9 @@ def test_buckets(client, local_gcp):
     bucket.patch()
     read = client.get_bucket("bucket-of-labels")
     assert (read.labels, read.location, read.storage_class) == (
-        *({"team": "vision", "cost": "low"}, "europe-west4", "NEARLINE"),
+        *({"team": "vision", "cost": "low"}, "EUROPE-WEST4", "NEARLINE"),
     )
+    assert read.location_type == "region"
     assert read.test_iam_permissions(["storage.objects.get"]) == ["storage.objects.get"]
 
     (local_gcp.buckets / "bucket-of-folders").mkdir()  # mkdir makes a bucket too
@@ -232,10 +242,16 @@ def test_what_is_not_played_is_named(client, bucket):
         "hmacKeys": lambda: list(client.list_hmac_keys()),
         "'temporaryHold'": lambda: hold(blob),
         "'versioning'": lambda: versioned(bucket),
+        "'contexts'": lambda: in_context(blob),
+        "enableObjectRetention": lambda: client.create_bucket(
+            "retained", enable_object_retention=True
+        ),
         "softDeleted": lambda: list(bucket.list_blobs(soft_deleted=True)),
+        "the filter": lambda: list(bucket.list_blobs(filter_='contexts."k"="v"')),
         "customer-supplied encryption": lambda: bucket.blob(
             "k", encryption_key=b"k" * 32
         ).upload_from_string("x"),
+        "encryption keys": lambda: bucket.blob("x", encryption_key=b"k" * 32).download_as_bytes(),
     }
     for name, call in not_played.items():
         with pytest.raises(exceptions.MethodNotImplemented, match=f"does not play.*{name}"):
@@ -244,6 +260,11 @@ def test_what_is_not_played_is_named(client, bucket):
 
 def hold(blob: storage.Blob) -> None:
     blob.temporary_hold = True
+    blob.patch()
+
+
+def in_context(blob: storage.Blob) -> None:
+    blob.contexts = ObjectContexts(blob, custom={"k": ObjectCustomContextPayload(value="v")})
     blob.patch()
 
 

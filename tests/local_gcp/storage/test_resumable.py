@@ -1,11 +1,13 @@
 """Resumable uploads through kill -9, by the wire protocol and by Google's client."""
 
 import hashlib
+import io
 import os
 import time
 
 import pytest
 import requests
+from google.api_core import exceptions
 from google.cloud import storage
 from google.cloud.storage._media.requests import ResumableUpload
 
@@ -91,6 +93,14 @@ def test_a_damaged_upload_is_refused(session):
     answer = requests.put(session, data=b"text", headers=headers, timeout=10)
     assert answer.status_code == 400
     assert "does not match calculated crc32c" in answer.text
+
+
+def test_checksums_told_at_the_beginning_and_at_the_end_are_both_verified(bucket):
+    # Sent in pieces: the client ends with the checksum of what it read, which does match.
+    blob = bucket.blob("x", chunk_size=1 << 18)
+    with pytest.raises(exceptions.BadRequest, match="does not match calculated crc32c"):
+        blob.upload_from_file(io.BytesIO(bytes(1 << 19)), crc32c_checksum_value="AAAAAA==")
+    assert not blob.exists()
 
 
 def test_a_finished_session_of_a_replaced_object_is_gone(session, bucket):
