@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 Method = tuple[Any, Any]
 """(request class, response class), each a proto-plus or a plain protobuf class."""
 
-_LONGEST_MESSAGE = 1000
-"""Characters."""
+_HEADER_BYTES = 6000
+"""For an error's message: gRPC clients begin to refuse trailing headers at 8192 bytes."""
 
 _OPERATIONS = {
     "/google.longrunning.Operations/ListOperations": (
@@ -74,12 +74,11 @@ class RpcError(Exception):
 
     def status(self) -> Any:
         """The `grpc.Status` with google.rpc details."""
-        # Errors travel in HTTP headers, of which gRPC clients accept 8 KB.
-        message = self.message[:_LONGEST_MESSAGE]
+        message = _shortened(self.message)
         status = status_pb2.Status(code=getattr(code_pb2, self.code.name), message=message)
         if self.field:
             violation = error_details_pb2.BadRequest.FieldViolation(
-                field=self.field[:_LONGEST_MESSAGE], description=message
+                field=self.field, description=message
             )
             status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
         return rpc_status.to_status(status)
@@ -208,6 +207,18 @@ class Played(grpc.GenericRpcHandler):
 def snake_case(name: str) -> str:
     """CreateCustomJob -> create_custom_job, as the generated clients name their methods."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _shortened(message: str) -> str:
+    # It is sent percent-encoded, and twice more in the details.
+    used = 0
+    for position, character in enumerate(message):
+        used += (
+            3 if character.isprintable() and character.isascii() else 5 * len(character.encode())
+        )
+        if used > _HEADER_BYTES:
+            return message[:position] + "..."
+    return message
 
 
 def _deserializer(message: Any) -> Callable[[bytes], Any]:

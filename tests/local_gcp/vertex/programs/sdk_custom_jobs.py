@@ -35,7 +35,7 @@ def job(name, *pools, **options):
         display_name=name,
         worker_pool_specs=list(pools),
         base_output_dir=f"gs://{BUCKET}/{name}",
-        labels={"team": "vision", "name": name},
+        labels={"team": "sdk", "name": name},
         **options,
     )
 
@@ -70,7 +70,7 @@ script = aiplatform.CustomJob.from_local_script(
     machine_type="n1-standard-4",
     replica_count=1,
     base_output_dir=f"gs://{BUCKET}/script",
-    labels={"team": "vision", "name": "script"},
+    labels={"team": "sdk", "name": "script"},
 )
 script.run(sync=False)
 
@@ -98,7 +98,7 @@ except RuntimeError as error:
     answer["broken"] = str(error)
 
 found = aiplatform.CustomJob.list(
-    filter='labels.team="vision" AND NOT state="JOB_STATE_SUCCEEDED"', order_by="create_time desc"
+    filter='labels.team="sdk" AND NOT state="JOB_STATE_SUCCEEDED"', order_by="create_time desc"
 )
 answer["found"] = [one.display_name for one in found]
 again = aiplatform.CustomJob.get(distributed.resource_name)
