@@ -157,6 +157,17 @@ def test_buckets_are_shown_at_gcs_to_the_program_only(tmp_path, ended):
     assert not os.path.exists("/gcs/b")
 
 
+def test_where_gcs_cannot_be_shown_the_log_says_so_and_the_program_runs(tmp_path, ended):
+    attempt = Attempt(tmp_path / "a")
+    log = tmp_path / "log"
+    attempt.start(["/bin/echo", "hello"], ENV, "/", log, 5, gcs_root=tmp_path / "missing")
+    assert ended(attempt).code == 0
+    note, hello = log.read_text().splitlines()
+    assert note.startswith("local_gcp: no /gcs here (")
+    assert note.endswith(f"use $GCS_ROOT, which is {tmp_path}/missing")
+    assert hello == "hello"
+
+
 def _sleepers(folder):
     found = []
     for process in psutil.process_iter():
