@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="with the same seed the same jobs are preempted at the same age (default: 0)",
     )
-    command("down", _down, "end running jobs and the server; buckets and job records stay")
+    command("down", _down, "end the server and its jobs, which start again at the next up")
     status = command("status", _status, "show jobs, replicas and trials")
     status.add_argument("--json", action="store_true", help="as JSON, with every field")
     env = command("env", _env, "print the environment that leads Google's clients here")

@@ -76,7 +76,7 @@ class Runner:
         self._wake = threading.Condition(state.lock)
         self._supervisor = Supervisor(home, environment, self.machine, self._active, self._save)
         self._thread: threading.Thread | None = None
-        self._looks = True
+        self._look_again = True
         """Something changed since the loop last looked, so it must not sleep."""
         self._stopping = False
 
@@ -175,7 +175,7 @@ class Runner:
     def _loop(self) -> None:
         while True:
             with self._wake:
-                self._looks = False
+                self._look_again = False
                 self._take_submitted()
                 for run in list(self._active.values()):
                     self._step(run)
@@ -191,12 +191,12 @@ class Runner:
                     except Exception:
                         log.exception("a listener of run %s failed", name)
             with self._wake:
-                if not self._looks:
+                if not self._look_again:
                     self._wake.wait(TICK if self._active else None)
 
     def _look(self) -> None:
         """Make the loop look again now. A caller holds the lock."""
-        self._looks = True
+        self._look_again = True
         self._wake.notify_all()
 
     def _take_submitted(self) -> None:
