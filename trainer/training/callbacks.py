@@ -1,6 +1,6 @@
 """Keras' callbacks around the loop, and what of their state a resumed training needs.
 
-The loop calls them once per epoch. All replicas see the same reduced metrics, so EarlyStopping and
+The loop calls them once per epoch. All replicas see the same reduced metrics, so BestEpoch and
 ReduceLROnPlateau decide the same on each of them. Only the chief reports and writes.
 """
 
@@ -14,9 +14,31 @@ from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPla
 from trainer import schema
 from trainer.training.settings import Settings
 
+
+class BestEpoch(EarlyStopping):
+    """EarlyStopping for which, of epochs with an equal metric, that with the lower loss is better.
+
+    On a small validation split many epochs have the very same accuracy; the first of them is often
+    far from trained. best: how many epochs were the best one when they ended; best_score: (metric,
+    val_loss) of the last such epoch, both so that more is better.
+    """
+
+    def __init__(self, monitor: str, sign: int, patience: int):
+        super().__init__(monitor=monitor, mode="max", patience=patience, restore_best_weights=True)
+        self._sign = sign
+        self.best_score: list[float] | None = None
+
+    def get_monitor_value(self, logs):
+        score = [self._sign * logs[self.monitor], -logs["val_loss"]]
+        if self.best_score is not None and score <= self.best_score:
+            return self.best
+        self.best_score = score
+        return (self.best or 0) + 1
+
+
 # Attributes that decide about later epochs. Everything else follows from the settings.
 _STATE = {
-    EarlyStopping: ("best", "best_epoch", "wait", "stopped_epoch"),
+    BestEpoch: ("best", "best_epoch", "best_score", "wait", "stopped_epoch"),
     ReduceLROnPlateau: ("best", "wait", "cooldown_counter"),
 }
 
@@ -26,11 +48,10 @@ def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> Callback
     h = settings.hyperparameters
     callbacks: list[Callback] = [
         # With patience 0 it never stops, but still keeps the best epoch's weights.
-        EarlyStopping(
-            monitor=settings.monitor,
-            mode="max" if schema.METRICS[settings.metric].goal == "maximize" else "min",
+        BestEpoch(
+            settings.monitor,
+            sign=1 if schema.METRICS[settings.metric].goal == "maximize" else -1,
             patience=h.early_stopping_patience or settings.epochs,
-            restore_best_weights=True,
         )
     ]
     if h.plateau_patience:
@@ -84,8 +105,8 @@ def restore(
     _early_stopping(callbacks).best_weights = weights
 
 
-def _early_stopping(callbacks: CallbackList) -> EarlyStopping:
-    return next(c for c in callbacks.callbacks if isinstance(c, EarlyStopping))
+def _early_stopping(callbacks: CallbackList) -> BestEpoch:
+    return next(c for c in callbacks.callbacks if isinstance(c, BestEpoch))
 
 
 class ProgressLine(Callback):
