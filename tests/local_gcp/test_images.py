@@ -32,6 +32,20 @@ def test_the_job_image_is_played_by_the_trainers_environment():
     assert Path(image.env["PYTHONPATH"]).resolve() == ROOT
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest",
+        "europe-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6:latest",
+        "us-docker.pkg.dev/vertex-ai/training/scikit-learn-cpu.0-23:latest",  # its older name
+        "gcr.io/cloud-aiplatform/training/tf-cpu.2-2:latest",
+    ],
+)
+def test_googles_training_images_are_played(uri, monkeypatch):
+    monkeypatch.delenv("LOCAL_GCP_IMAGES", raising=False)
+    assert Path(find_image(uri).bin).resolve() == ROOT / ".venv/trainer/bin"
+
+
 def test_an_own_file_comes_before_the_built_in_one(own):
     file = own(f"- {{image: 'us/trellis/*', bin: {sys.prefix}/bin, workdir: '${{HERE}}/app'}}")
     image = find_image("us/trellis/job:1")
