@@ -15,7 +15,7 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 
 # For one image of a request, which Vertex AI gives 60 seconds as a whole.
 _TIMEOUT_SECONDS = 10
-_RETRY = DEFAULT_RETRY.with_timeout(15)
+_RETRY = DEFAULT_RETRY.with_timeout(10)
 
 _UNREACHABLE = (exceptions.GoogleAPIError, GoogleAuthError, requests.RequestException)
 

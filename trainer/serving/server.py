@@ -63,7 +63,11 @@ def run(settings: Settings) -> int:
     """Serve until a signal; returns the exit code."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     try:
-        listener = socket.create_server((settings.host, settings.port), backlog=2048)
+        listener = socket.create_server(
+            (settings.host, settings.port),
+            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+            backlog=2048,
+        )
     except OSError as error:
         print(
             f"serve: cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose "
@@ -74,22 +78,22 @@ def run(settings: Settings) -> int:
     # Connections inherit it. asyncio would set it only on sockets that name their protocol, and
     # without it every response waits 40 ms for the client to acknowledge its first half.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-    base = f"http://{settings.host}:{listener.getsockname()[1]}"
-    print(f"loading {settings.model}; {base}{settings.health_route} tells when it is", flush=True)
-    service = Service(Fetcher())
-    server = Server(settings, service, f"{base}{settings.predict_route}")
+    name = f"[{settings.host}]" if ":" in settings.host else settings.host
+    base = f"http://{name}:{listener.getsockname()[1]}"
+    server = Server(settings, Service(Fetcher()), base)
     server.run(sockets=[listener])
+    code = 1 if server.failed else 0
     if server.loading.is_alive():
         # TensorFlow's import or a download cannot be stopped, only left behind.
         sys.stdout.flush()
-        os._exit(0)
-    return 1 if server.failed else 0
+        os._exit(code)
+    return code
 
 
 class Server(uvicorn.Server):
     """uvicorn's server, which loads a model beside serving, and gives notice before it stops."""
 
-    def __init__(self, settings: Settings, service: Service, url: str):
+    def __init__(self, settings: Settings, service: Service, base: str):
         app = create_app(service, settings.health_route, settings.predict_route)
         super().__init__(
             uvicorn.Config(
@@ -107,13 +111,15 @@ class Server(uvicorn.Server):
         self.loading = threading.Thread(target=self._load, daemon=True)
         self._settings = settings
         self._service = service
-        self._url = url
+        self._base = base  # http://HOST:PORT
         self._drain: asyncio.Task | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to answer, and to load the model."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
+        health = f"{self._base}{self._settings.health_route}"
+        print(f"loading {self._settings.model}; {health} tells when it is there", flush=True)
         self.loading.start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -147,7 +153,8 @@ class Server(uvicorn.Server):
         else:
             self._service.model = model
             seconds = time.monotonic() - start
-            print(f"ready after {seconds:.1f} s: POST {self._url}", flush=True)
+            url = f"{self._base}{self._settings.predict_route}"
+            print(f"ready after {seconds:.1f} s: POST {url}", flush=True)
             return
         self.failed = self.should_exit = True
 

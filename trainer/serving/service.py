@@ -50,7 +50,6 @@ class Service:
     def __init__(self, fetcher: Fetcher):
         self.model: Predictor | None = None
         self.draining = False
-        self.running = 0  # requests being answered
         self.last_request = 0.0  # when one came last, in the event loop's time
         self._held = 0  # bytes
         self._fetcher = fetcher
@@ -72,16 +71,12 @@ class Service:
 
         length: bytes of the body, if known.
         """
-        self.running += 1
         self.last_request = asyncio.get_running_loop().time()
-        try:
-            if self.model is None:
-                raise NotReadyError("the model is being loaded")
-            # Asked for before the body is read: what is refused costs no memory.
-            with self._holding(MAX_BODY_BYTES if length is None else length):
-                return await self._answer(await _collect(body))
-        finally:
-            self.running -= 1
+        if self.model is None:
+            raise NotReadyError("the model is being loaded")
+        # Asked for before the body is read: what is refused costs no memory.
+        with self._holding(MAX_BODY_BYTES if length is None else length):
+            return await self._answer(await _collect(body))
 
     async def _answer(self, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,40 @@
+"""A model whose answers can be told without training."""
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.dataset_description import Counts, DatasetDescription, Feature, Split
+from trainer.training import saved_model
+
+CLASSES = ("dark", "light")
+
+
+def brightness_model():
+    """Tells dark images from light ones by their mean."""
+    pixels = keras.Input((8, 8, 1), dtype="uint8")
+    x = keras.layers.Rescaling(1 / 127.5, offset=-1)(pixels)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    model = keras.Model(pixels, keras.layers.Dense(2)(x))
+    model.set_weights([np.array([[-2.0, 2.0]]), np.zeros(2)])
+    return model
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory):
+    """The SavedModel that a training writes."""
+    counts = Counts(1, dict.fromkeys(CLASSES, 1))
+    splits = ("train", "validation", "test")
+    dataset = DatasetDescription(
+        fingerprint="f00d",
+        source={},
+        split=Split("column ML_USE", {}),
+        features=(Feature("image", "image", "uint8", "png", (8, 8, 1)),),
+        classes=CLASSES,
+        counts=dict.fromkeys(splits, counts),
+        files=dict.fromkeys(splits, ()),
+        rejected=0,
+    )
+    folder = tmp_path_factory.mktemp("serving") / "model"
+    saved_model.export(brightness_model(), dataset, folder)
+    return folder

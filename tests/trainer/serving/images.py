@@ -1,0 +1,18 @@
+"""Image files, and how a client sends them."""
+
+import base64
+
+import cv2
+import numpy as np
+
+
+def image(brightness: int, size: tuple[int, int] = (8, 8), kind: str = ".png") -> bytes:
+    """An image file of one grey, 0 to 255. size: height, width."""
+    encoded, buffer = cv2.imencode(kind, np.full(size, brightness, np.uint8))
+    assert encoded
+    return buffer.tobytes()
+
+
+def sent(data: bytes) -> dict:
+    """An instance as a client sends it."""
+    return {"image_bytes": {"b64": base64.b64encode(data).decode()}}

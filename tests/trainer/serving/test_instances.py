@@ -1,0 +1,123 @@
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trainer.serving.images import image, sent
+from trainer.exporting.images import ImageError
+from trainer.serving import instances
+from trainer.serving.errors import InvalidRequestError, ModelFailureError
+from trainer.serving.images import EncodedImage
+from trainer.serving.instances import ImageAddress
+
+GOOD = sent(image(9))
+FORMS = r'expected {"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
+
+
+def read(*of_request, **others):
+    return instances.read(json.dumps({"instances": of_request, **others}).encode())
+
+
+def violations(body):
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    with pytest.raises(InvalidRequestError) as raised:
+        instances.read(body)
+    return {violation.field: violation.description for violation in raised.value.violations}
+
+
+def test_both_forms_of_an_image():
+    first, second = read(GOOD, {"image_uri": "gs://flowers/red/1.jpg"})
+    assert first == EncodedImage(image(9), pixels=64)
+    assert second == ImageAddress("flowers", "red/1.jpg")
+
+
+@pytest.mark.parametrize("parameters", [None, {}])
+def test_googles_clients_send_parameters_although_there_are_none(parameters):
+    assert len(read(GOOD, parameters=parameters)) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "description"),
+    [
+        (b"", "body", "not JSON"),
+        (b"label=7", "body", "not JSON"),
+        (b"\xff\xfe", "body", "not JSON"),
+        (b'{"instances": [], "parameters": {"threshold": NaN}}', "body", "not JSON"),
+        (b'{"instances": ' + b"[" * 500_000 + b"]" * 500_000 + b"}", "body", "not JSON"),
+        ([GOOD], "body", 'expected {"instances": [...]}, got a list of 1'),
+        ({}, "instances", "got nothing"),
+        ({"instances": GOOD}, "instances", "got an object with image_bytes"),
+        ({"instances": []}, "instances", "0 instances; 1 to 256 are taken"),
+        ({"instances": [GOOD] * 2000}, "instances", "2000 instances; 1 to 256 are taken"),
+        ({"instances": [GOOD], "instance": 1}, "instance", "unknown"),
+        ({"instances": [GOOD], "parameters": [1]}, "parameters", "expected nothing or {}"),
+        ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "has no parameters"),
+        ({"instances": [7]}, "instances[0]", f"{FORMS}, got the value 7"),
+        ({"instances": [None]}, "instances[0]", f"{FORMS}, got nothing"),
+        ({"instances": [[0.5] * 64]}, "instances[0]", f"{FORMS}, got a list of 64"),
+        ({"instances": [{}]}, "instances[0]", f"{FORMS}, got neither"),
+        ({"instances": [GOOD | {"image_uri": "gs://b/o"}]}, "instances[0]", "got both"),
+        ({"instances": [GOOD | {"key": "a"}]}, "instances[0].key", "unknown field"),
+        ({"instances": [{"image_bytes": "iVBO"}]}, "instances[0].image_bytes", "a string of 4"),
+        ({"instances": [{"image_bytes": {"b64": 1}}]}, "instances[0].image_bytes", "with b64"),
+        ({"instances": [sent(b"text")]}, "instances[0].image_bytes", "not an image"),
+        ({"instances": [sent(b"")]}, "instances[0].image_bytes", "the file is empty"),
+        ({"instances": [{"image_uri": 7}]}, "instances[0].image_uri", "the value 7"),
+        ({"instances": [{"image_uri": "s3://b/o"}]}, "instances[0].image_uri", "gs://BUCKET/OB"),
+        ({"instances": [{"image_uri": "gs://bucket/a/"}]}, "instances[0].image_uri", "a folder"),
+        ({"instances": [{"image_uri": "g" * 9999}]}, "instances[0].image_uri", "of 9999 char"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(body, field, description):
+    assert description in violations(body)[field]
+
+
+@pytest.mark.parametrize("text", ["%%%%", "iVBOR", "iVBO\niVBO", "-_-_", "ü"])
+def test_base64_has_one_form(text):
+    found = violations({"instances": [{"image_bytes": {"b64": text}}]})
+    assert "not base64" in found["instances[0].image_bytes.b64"]
+
+
+def test_all_wrong_instances_are_named_by_their_index():
+    assert list(violations({"instances": [GOOD, 1, GOOD, {}]})) == ["instances[1]", "instances[3]"]
+
+
+def test_a_message_stays_short():
+    many = {"instances": [{"x" * 10_000: 1}] * 200, "y" * 10_000: 1}
+    with pytest.raises(InvalidRequestError) as raised:
+        instances.read(json.dumps(many).encode())
+    assert len(str(raised.value)) < 3000
+    assert "and 190 more" in str(_error({"instances": [1] * 200}))
+
+
+def _error(document):
+    with pytest.raises(InvalidRequestError) as raised:
+        instances.read(json.dumps(document).encode())
+    return raised.value
+
+
+def test_what_became_of_the_instances():
+    asked = [EncodedImage(b"", 1), ImageAddress("b", "o")]
+    instances.check(asked, [{"label": "light"}, {"label": "dark"}])
+    with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:
+        instances.check(asked, [ImageError("cut"), ImageError("missing")])
+    assert raised.value.violations[1].field == "instances[1].image_uri"
+    with pytest.raises(ModelFailureError):
+        instances.check(asked, [{}, ModelFailureError("NaN")])
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+NAMES = st.sampled_from(["instances", "parameters", "image_bytes", "image_uri", "b64", "x"])
+DOCUMENTS = st.recursive(
+    SCALARS | st.just(GOOD),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+)
+
+
+@given(DOCUMENTS.map(json.dumps).map(str.encode) | st.binary(max_size=200))
+def test_whatever_comes_is_read_or_refused(body):
+    with contextlib.suppress(InvalidRequestError):
+        assert instances.read(body)

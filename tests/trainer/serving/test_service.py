@@ -1,0 +1,127 @@
+import asyncio
+import json
+import threading
+
+import pytest
+
+from tests.trainer.serving.images import image, sent
+from trainer.serving import service as module
+from trainer.serving.errors import (
+    InvalidRequestError,
+    NotReadyError,
+    OverloadedError,
+    TooLargeError,
+    TooSlowError,
+)
+from trainer.serving.fetching import Fetcher
+from trainer.serving.service import Service
+
+
+class SlowModel:
+    """Answers each image's pixels once the gate is open; keeps the sizes of its batches."""
+
+    def __init__(self):
+        self.gate = threading.Event()
+        self.batches = []
+
+    def predict(self, images):
+        self.batches.append(len(images))
+        assert self.gate.wait(10)
+        return [{"label": str(image.pixels)} for image in images]
+
+
+@pytest.fixture
+def model():
+    return SlowModel()
+
+
+@pytest.fixture
+def service(model):
+    service = Service(Fetcher())
+    service.model = model
+    return service
+
+
+def request(*sizes):
+    """The body of a request with an image of each size."""
+    return json.dumps({"instances": [sent(image(9, size)) for size in sizes]}).encode()
+
+
+async def stream(*chunks):
+    for chunk in chunks:
+        yield chunk
+        await asyncio.sleep(0)
+
+
+async def together(service, model, *bodies):
+    """Send bodies at the same time; the model works when all have been taken in."""
+    tasks = [asyncio.create_task(service.predict(stream(body), len(body))) for body in bodies]
+    await asyncio.sleep(0.2)
+    model.gate.set()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_concurrent_requests_share_a_batch_and_get_their_own_answers(service, model):
+    sizes = [(1, n) for n in range(1, 31)]
+    answers = asyncio.run(together(service, model, *map(request, sizes)))
+    assert answers == [[{"label": str(n)}] for _, n in sizes]
+    assert sum(model.batches) == 30
+    assert len(model.batches) == 2  # the first request alone, then all that came meanwhile
+
+
+def test_a_wrong_request_does_not_touch_the_others(service, model):
+    good, wrong = request((2, 2), (3, 3)), request((2, 2)).replace(b"iVBO", b"iVBx")
+    first, refused, last = asyncio.run(together(service, model, good, wrong, good))
+    assert first == last == [{"label": "4"}, {"label": "9"}]
+    assert isinstance(refused, InvalidRequestError)
+
+
+def test_before_the_model_is_there():
+    with pytest.raises(NotReadyError):
+        asyncio.run(Service(Fetcher()).predict(stream(request((1, 1))), 100))
+
+
+def test_health_is_for_a_model_that_stays(service):
+    assert service.is_healthy
+    service.draining = True
+    assert not service.is_healthy
+    assert not Service(Fetcher()).is_healthy
+
+
+def test_as_many_bytes_as_memory_allows(service, model, monkeypatch):
+    body = request((8, 8))
+    monkeypatch.setattr(module, "MAX_HELD_BYTES", 2 * len(body))
+    answers = asyncio.run(together(service, model, body, body, body))
+    assert [isinstance(answer, OverloadedError) for answer in answers] == [False, False, True]
+    assert asyncio.run(together(service, model, body)) == [[{"label": "64"}]]  # given back
+
+
+@pytest.mark.parametrize("length", [None, 10**9])
+def test_a_large_body_is_refused_whether_or_not_it_tells_its_length(service, length):
+    read = []
+
+    async def endless():
+        for _ in range(100):
+            read.append(1)
+            yield bytes(1 << 20)
+
+    with pytest.raises(TooLargeError, match="more than 10 MB"):
+        asyncio.run(service.predict(endless(), length))
+    assert len(read) == (11 if length is None else 0)
+
+
+def test_a_body_that_never_ends(service, monkeypatch):
+    monkeypatch.setattr(module, "BODY_TIMEOUT_SECONDS", 0.05)
+
+    async def stalled():
+        yield b'{"instances": ['
+        await asyncio.sleep(10)
+
+    with pytest.raises(TooSlowError):
+        asyncio.run(service.predict(stalled(), 100))
+
+
+def test_more_pixels_than_could_ever_wait(service, monkeypatch):
+    monkeypatch.setattr(module, "MAX_WAITING_PIXELS", 1000)
+    with pytest.raises(InvalidRequestError, match="megapixels together"):
+        asyncio.run(service.predict(stream(request((20, 20), (30, 30))), 100))
