@@ -10,7 +10,7 @@ import faulthandler
 import hashlib
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import keras
@@ -57,16 +57,6 @@ class Distribution:
         """Replicas of this process."""
         return self.replicas // len(self.cluster)
 
-    @contextlib.contextmanager
-    def watching(self, what: str) -> Iterator[None]:
-        """Raises PeerLostError where TensorFlow says, in many words, that a process is gone."""
-        try:
-            yield
-        except _LOST as error:
-            if len(self.cluster) == 1:
-                raise
-            raise PeerLostError(f"{_lost_peer(error)} is gone, {what}") from error
-
     def gather(self, row: np.ndarray) -> np.ndarray:
         """One row (n,) of int32 of every process -> (processes, n), in the order of the cluster.
 
@@ -78,6 +68,32 @@ class Distribution:
             lambda _: tf.constant(row[np.newaxis], tf.int32)
         )
         return self.strategy.gather(rows, axis=0).numpy()[:: self.local_replicas]
+
+    def part(self) -> None:
+        """Wait until all processes have come here: from here on, any may end.
+
+        One that ended at once could be gone before a slower one has heard from it, which would
+        then take it for lost. Who has heard from all twice knows that all have heard from all once.
+        """
+        self.gather(np.zeros(1, np.int32))
+        with contextlib.suppress(*_LOST):
+            self.gather(np.zeros(1, np.int32))
+
+
+@contextlib.contextmanager
+def watching(cluster: Cluster, progress: Callable[[], str]) -> Iterator[None]:
+    """Raises PeerLostError where TensorFlow says, in many words, that a process is gone.
+
+    progress: says how far this process has come.
+    """
+    try:
+        yield
+    except _LOST as error:
+        if len(cluster) == 1:
+            raise
+        named = re.search(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", str(error))
+        peer = f"{named[1]}:{named[2]}" if named else "another process"
+        raise PeerLostError(f"{peer} is gone, {progress()}") from error
 
 
 def choose(kind: str, cluster: Cluster) -> str:
@@ -125,8 +141,3 @@ def weights_digest(model: keras.Model) -> bytes:
     for array in model.get_weights():
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
-
-
-def _lost_peer(error: Exception) -> str:
-    named = re.search(r"/job:(\w+)/(?:replica:\d+/)?task:(\d+)", str(error))
-    return f"{named[1]}:{named[2]}" if named else "another process"

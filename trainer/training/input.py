@@ -97,6 +97,10 @@ class Input:
         """Full global batches in the train split; the remainder is another one in each epoch."""
         return self._replica_share // self._h.batch_size
 
+    def examples(self, split: str) -> int:
+        """Examples in a split, by the dataset's description."""
+        return self._dataset.examples(split)
+
     def evaluation_steps(self, split: str) -> int:
         """Steps in which all replicas together see every example of a split."""
         shares = divide(self._dataset.files[split], len(self._distribution.cluster))
@@ -126,12 +130,12 @@ class Input:
         read = self._reader("train", context)
         if self._fits("train"):
             kept = self._examples(read(None)).cache()
-            buffer = self._dataset.examples("train")
+            buffer = self.examples("train")
 
             def shuffled(epoch):
                 return self._batched(kept.shuffle(buffer, self._epoch_seed(epoch), False))
         else:
-            bytes_each = self._dataset.bytes // max(1, self._dataset.examples("train"))
+            bytes_each = self._dataset.bytes // max(1, self.examples("train"))
             buffer = max(self._h.batch_size, SHUFFLE_BYTES // max(1, bytes_each))
 
             def shuffled(epoch):

@@ -78,6 +78,11 @@ class Progress:
 
     to_dict = dataclasses.asdict
 
+    def restore(self, values: dict) -> None:
+        """Become what `to_dict` has told."""
+        for name, value in values.items():
+            setattr(self, name, value)
+
 
 @dataclass(frozen=True)
 class Trainee:
@@ -101,7 +106,7 @@ def fit(
     """Train from where `progress` is to the end; the model then has the last epoch's weights.
 
     save: writes a checkpoint of everything given here. Raises TrainingError if the loss is no
-    number any more, StoppedError (after a checkpoint) if any process was asked to, PeerLostError.
+    number any more, StoppedError (after a checkpoint) if any process was asked to stop.
     """
     if progress.finished(settings.epochs):
         return
@@ -115,22 +120,23 @@ def fit(
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
             begun, count = time.monotonic(), min(STEPS_PER_CALL, left)
-            with distribution.watching(f"after step {progress.step}"):
-                sums = train_steps(batches, tf.constant(count), tf.constant(stop.noted)).numpy()
+            sums = train_steps(batches, tf.constant(count), tf.constant(stop.noted)).numpy()
             # Some replicas may see it one step later than the others: rounded down.
             if (good := int(sums[_FINITE]) // distribution.replicas) < count:
+                distribution.part()
                 raise _diverged(progress.step + good + 1, epoch + 1, trainee, h)
             progress.add(sums, count, time.monotonic() - begun)
             if sums[_STOP]:
                 save()
+                distribution.part()
                 raise StoppedError(f"asked to stop after step {progress.step} (epoch {epoch + 1})")
             if count < left and time.monotonic() - saved > CHECKPOINT_SECONDS:
                 save()
                 saved = time.monotonic()
         begun = time.monotonic()
-        with distribution.watching(f"in the evaluation of epoch {epoch + 1}"):
-            val_loss, val_accuracy = evaluate()
+        val_loss, val_accuracy = evaluate()
         if not math.isfinite(val_loss):
+            distribution.part()
             raise _diverged(progress.step, epoch + 1, trainee, h)
         loss, right = progress.sums
         examples = data.steps_per_epoch * data.global_batch
@@ -226,7 +232,10 @@ def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Traine
 
 
 def _evaluation(distribution: Distribution, model: keras.Model, data: Input):
-    """A function () -> (mean loss, accuracy) over the validation split, each example once."""
+    """A function () -> (mean loss, accuracy) over the validation split.
+
+    It raises TrainingError if that was not each example of the description exactly once.
+    """
     strategy = distribution.strategy
     sums = _Sums(strategy, 3)
     batches = data.evaluation("validation")
@@ -246,6 +255,11 @@ def _evaluation(distribution: Distribution, model: keras.Model, data: Input):
 
     def evaluate() -> tuple[float, float]:
         loss, right, examples = evaluate_steps(batches, steps).numpy().astype(float)
+        if examples != data.examples("validation"):
+            raise TrainingError(
+                f"the validation split has {data.examples('validation')} examples by its "
+                f"dataset.json, but {examples:.0f} in its files: export the dataset again"
+            )
         return loss / examples, right / examples
 
     return evaluate

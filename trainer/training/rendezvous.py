@@ -35,11 +35,14 @@ def meet(cluster: Cluster, message: str, timeout: float = WAIT_SECONDS) -> str:
     """
     if len(cluster) == 1:
         return message
+    print(f"{cluster.name}: waiting for all {len(cluster)} processes", flush=True)
     deadline = time.monotonic() + timeout
     if cluster.is_chief:
         _gather(cluster, message, deadline, timeout)
-        return message
-    return _report(cluster, deadline, timeout)
+    else:
+        message = _report(cluster, deadline, timeout)
+    print(f"{cluster.name}: all {len(cluster)} processes are here", flush=True)
+    return message
 
 
 def _gather(cluster: Cluster, message: str, deadline: float, timeout: float) -> None:

@@ -51,18 +51,24 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     peers = cluster.from_environment(os.environ)
     kind = distribution.choose(settings.strategy, peers)
     checkpoint = rendezvous.meet(peers, checkpoints.latest(settings.places.checkpoints))
-    spread = distribution.connect(kind, peers, settings.seed)
-    data = Input(
-        settings.dataset,
-        dataset,
-        spread,
-        settings.hyperparameters,
-        settings.seed,
-        settings.epochs,
-    )
-    trainee = _build(settings, dataset, spread)
-    calls = callbacks.build(settings, trainee.model, is_chief=peers.is_chief)
+    with distribution.watching(peers, lambda: "while connecting"):
+        spread = distribution.connect(kind, peers, settings.seed)
     progress = Progress(spread.replicas)
+    with distribution.watching(peers, lambda: f"after step {progress.step}"):
+        _train_together(settings, dataset, spread, checkpoint, progress)
+
+
+def _train_together(
+    settings: Settings,
+    dataset: DatasetDescription,
+    spread: Distribution,
+    checkpoint: str,
+    progress: Progress,
+) -> None:
+    h, is_chief = settings.hyperparameters, spread.cluster.is_chief
+    data = Input(settings.dataset, dataset, spread, h, settings.seed, settings.epochs)
+    trainee = _build(settings, dataset, spread)
+    calls = callbacks.build(settings, trainee.model, is_chief=is_chief)
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
         model=trainee.model.variables, optimizer=trainee.optimizer.variables
@@ -70,9 +76,8 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     decisive = _decisive_settings(settings, dataset, spread)
 
     def save() -> None:
-        if peers.is_chief:
-            state = callbacks.state(calls)
-            best = callbacks.best_weights(calls)
+        if is_chief:
+            state, best = callbacks.state(calls), callbacks.best_weights(calls)
             content = Saved(decisive, progress.to_dict(), state, best)
             name = checkpoints.name(progress.step, len(progress.history))
             checkpoints.save(settings.places.checkpoints, name, variables, content)
@@ -80,23 +85,22 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     calls.on_train_begin()
     if checkpoint != checkpoints.NONE:
         saved = checkpoints.load(settings.places.checkpoints, checkpoint, variables, decisive)
-        progress = Progress(**saved.progress)
+        progress.restore(saved.progress)
         callbacks.restore(calls, saved.callbacks, saved.best, progress.history)
-        print(f"going on from {checkpoint}, {len(progress.history)} epochs done", flush=True)
+        print(f"going on from {checkpoint}", flush=True)
     with StopRequest() as stop:
         loop.fit(settings, spread, trainee, data, calls, progress, save, stop)
     last = weights_digest(trainee.model)
     calls.on_train_end()  # puts back the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)
-    if peers.is_chief:
+    if is_chief:
         # Written from a model of its own: the trained one's variables are mirrored.
         model = _build_model(settings, dataset)
         model.set_weights(trainee.model.get_weights())
         best_epoch = callbacks.best_epoch(calls)
-        results.write(settings, dataset, model, kind, progress.history, best_epoch, replicas)
+        results.write(settings, dataset, model, spread.kind, progress.history, best_epoch, replicas)
     # The others are done, but all must start again if the chief dies before it has written.
-    with spread.watching("while the chief wrote the results"):
-        spread.gather(np.zeros(1, np.int32))
+    spread.part()
 
 
 def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> Trainee:
@@ -142,8 +146,7 @@ def _compare_replicas(
     best, last: digests of this process's weights at the best and at the last epoch. Raises
     TrainingError if those of another process differ: then they have not trained one model.
     """
-    with spread.watching("at the end of the training"):
-        digests = spread.gather(np.frombuffer(best + last, np.uint8).astype(np.int32))
+    digests = spread.gather(np.frombuffer(best + last, np.uint8).astype(np.int32))
     if (digests != digests[0]).any():
         raise TrainingError("the processes ended with different weights; this is a bug, report it")
     local = spread.local_replicas

@@ -11,14 +11,16 @@ from tests.trainer.training.helpers import MODULE, Job, arguments, write_dataset
 
 @pytest.fixture(scope="session")
 def digits_arrays() -> tuple[np.ndarray, np.ndarray]:
-    """scikit-learn's digits, (1797, 8, 8, 1) uint8 and (1797,) class."""
+    """scikit-learn's digits, (1797, 8, 8, 1) uint8 and (1797,) class, in a random order."""
     digits = load_digits()
-    return (digits.images[..., np.newaxis] * 255 / 16).astype(np.uint8), digits.target
+    order = np.random.default_rng(0).permutation(len(digits.target))
+    images = (digits.images[..., np.newaxis] * 255 / 16).astype(np.uint8)
+    return images[order], digits.target[order]
 
 
 @pytest.fixture(scope="session")
 def digits(digits_arrays, tmp_path_factory) -> str:
-    """All digits; split in the order of the data set, whose last writers are not in train."""
+    """All digits."""
     files = {"train": [360, 359, 359, 359], "validation": [180], "test": [180]}
     folder = tmp_path_factory.mktemp("datasets") / "digits"
     return write_dataset(folder, *digits_arrays, files=files)

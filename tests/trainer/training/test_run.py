@@ -194,6 +194,7 @@ def test_a_checkpoint_of_another_training_is_refused(train, few_digits):
 
 def test_divergence_stops_with_step_and_rate(few_digits, train, tmp_path):
     flags = {"learning_rate": 1.0, "optimizer": "sgd", "layers": 8, "warmup_epochs": 0}
+    flags["early_stopping_patience"] = 0
     with pytest.raises(TrainingError, match=r"not a number at step \d+ \(epoch \d+\), learning"):
         train(few_digits, epochs=50, plateau_patience=0, units=1024, **flags)
     assert not (tmp_path / "out/metrics.json").exists()
