@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local_gcp.rest import ApiError, not_played
+from local_gcp.rest import ApiError
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.catalog import BucketRow
@@ -30,8 +30,7 @@ class BucketApi:
         if not isinstance(name, str):
             raise ApiError(400, "Required: the bucket's 'name'.", "required")
         path = bucket_path(self.store.root, name)
-        if call.flag("enableObjectRetention"):
-            raise not_played("buckets.insert with enableObjectRetention")
+        call.refuse_flags("buckets.insert", "enableObjectRetention")
         fields = writable_bucket_fields(call.body)
         now = time.time_ns() // 1000
         with self._lock:
@@ -48,9 +47,11 @@ class BucketApi:
         return bucket_resource(row, call.base_url)
 
     def get(self, call: Call) -> dict[str, Any]:
+        call.refuse_flags("buckets.get", "softDeleted")
         return bucket_resource(self._row(call), call.base_url)
 
     def list(self, call: Call) -> dict[str, Any]:
+        call.refuse_flags("buckets.list", "softDeleted")
         prefix, after = call.query.get("prefix", ""), call.query.get("pageToken", "")
         limit = min(call.number("maxResults") or listing.MAX_RESULTS, listing.MAX_RESULTS)
         names = sorted(

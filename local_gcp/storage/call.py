@@ -60,6 +60,12 @@ class Call:
         """A query parameter that is "true" or "false"."""
         return self.query.get(name, "false").lower() == "true"
 
+    def refuse_flags(self, method: str, *names: str) -> None:
+        """ApiError 501 when one of these flags, which `method` does not play, is set."""
+        for name in names:
+            if self.flag(name):
+                raise not_played(f"{method} with {name}")
+
 
 def endpoint(
     function: Callable[[Call], Mapping[str, Any] | None],

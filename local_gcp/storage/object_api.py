@@ -26,14 +26,13 @@ class ObjectApi:
         self.store = store
 
     def get(self, call: Call) -> dict[str, Any]:
+        call.refuse_flags("objects.get", "softDeleted")
         found = self.store.get(call.bucket, call.object, call.generation)
         call.conditions.check(found, reading=True)
         return self._resource(call, found)
 
     def list(self, call: Call) -> dict[str, Any]:
-        for name in ("softDeleted", "includeFoldersAsPrefixes"):
-            if call.flag(name):
-                raise not_played(f"objects.list with {name}")
+        call.refuse_flags("objects.list", "softDeleted", "includeFoldersAsPrefixes")
         query = call.query
         if query.get("filter"):
             raise not_played(f"objects.list with the filter {query['filter']!r}")

@@ -82,6 +82,8 @@ def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
 def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
     """The same for a bucket resource."""
     _refuse(resource, _BUCKET_FIELDS_NOT_PLAYED, "bucket")
+    encryption = resource.get("encryption") or {}
+    _refuse(encryption, tuple(encryption.keys() - {"defaultKmsKeyName"}), "bucket's encryption")
     return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
 
 

@@ -9,6 +9,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import storage
 from google.cloud.storage.blob import ObjectContexts, ObjectCustomContextPayload
+from google.cloud.storage.bucket import EncryptionEnforcementConfig
 
 
 def test_an_object_is_a_plain_file(bucket, folder):
@@ -246,7 +247,15 @@ def test_what_is_not_played_is_named(client, bucket):
         "enableObjectRetention": lambda: client.create_bucket(
             "retained", enable_object_retention=True
         ),
-        "softDeleted": lambda: list(bucket.list_blobs(soft_deleted=True)),
+        "objects.list with softDeleted": lambda: list(bucket.list_blobs(soft_deleted=True)),
+        "objects.get with softDeleted": lambda: bucket.get_blob(
+            "x", generation=blob.generation, soft_deleted=True
+        ),
+        "buckets.get with softDeleted": lambda: client.get_bucket(
+            bucket.name, generation=1, soft_deleted=True
+        ),
+        "buckets.list with softDeleted": lambda: list(client.list_buckets(soft_deleted=True)),
+        "EncryptionEnforcementConfig": lambda: enforced(client.bucket(bucket.name)),
         "the filter": lambda: list(bucket.list_blobs(filter_='contexts."k"="v"')),
         "customer-supplied encryption": lambda: bucket.blob(
             "k", encryption_key=b"k" * 32
@@ -266,6 +275,13 @@ def hold(blob: storage.Blob) -> None:
 def in_context(blob: storage.Blob) -> None:
     blob.contexts = ObjectContexts(blob, custom={"k": ObjectCustomContextPayload(value="v")})
     blob.patch()
+
+
+def enforced(bucket: storage.Bucket) -> None:
+    bucket.encryption.customer_supplied_encryption_enforcement_config = EncryptionEnforcementConfig(
+        restriction_mode="FullyRestricted"
+    )
+    bucket.patch()
 
 
 def versioned(bucket: storage.Bucket) -> None:
