@@ -11,8 +11,9 @@ run() {
     .venv/"$environment"/bin/python -m pytest "$@" || failed=1
 }
 
-run local_gcp tests/local_gcp "$@"
-run trainer tests/trainer "$@"
-run airflow tests/dags tests/plugins tests/demo "$@"
+# Files go to two workers; the tests of one file stay together and in order.
+run local_gcp tests/local_gcp -n 2 --dist loadfile "$@"
+run trainer tests/trainer -n 2 --dist loadfile "$@"
+run airflow tests/dags tests/plugins tests/demo -n 2 --dist loadfile "$@"
 run airflow tests/end_to_end "$@"
 exit $failed
