@@ -13,7 +13,7 @@ AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE) and no flag is needed. By hand:
 Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB; an instance is one of
              {"image_bytes": {"b64": "..."}}     the image file in base64
              {"image_uri": "gs://..."}           which the server's service account may read
-           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.5 megapixels
+           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.6 megapixels
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
 from trainer.serving.errors import StorageUnavailableError
-from trainer.serving.images import EncodedImage, ImageError, prepare
+from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import MAX_FETCHED_BYTES
 
@@ -54,7 +54,7 @@ class Fetcher:
         except UnreachableError as error:
             raise StorageUnavailableError(f"Cloud Storage does not answer: {error}") from error
         allowance.spend(len(data))
-        return prepare(data)
+        return inspect(data)
 
 
 class _Allowance:

@@ -29,20 +29,51 @@ _SCAN_MARKER = b"\xff\xda"
 
 _UPRIGHT = 1
 
+_FASTEST_PNG = (
+    cv2.IMWRITE_PNG_COMPRESSION,
+    0,
+    cv2.IMWRITE_PNG_FILTER,
+    cv2.IMWRITE_PNG_FILTER_NONE,
+)
+
+# What an unusual image costs compared with a plain one of its size: decoded twice, written once.
+_UNUSUAL_COST = 8
+
 
 @dataclass(frozen=True)
 class EncodedImage:
-    """An image as the model's signature takes it. pixels: height times width."""
+    """An image file whose header has been read. pixels: height times width."""
 
     data: bytes
-    pixels: int
+    height: int
+    width: int
+    is_plain: bool
+
+    @property
+    def pixels(self) -> int:
+        return self.height * self.width
+
+    @property
+    def cost(self) -> int:
+        """How much work it is until the model sees it, in pixels of a plain image."""
+        return self.pixels if self.is_plain else _UNUSUAL_COST * self.pixels
+
+    def as_plain(self) -> "EncodedImage":
+        """The image as the model's signature takes it. Raises ImageError."""
+        if self.is_plain:
+            return self
+        pixels = exported.decode(self.data, self.height, self.width, channels=3)
+        # Only for the moment until the model decodes it: speed before size.
+        encoded, buffer = cv2.imencode(".png", pixels, _FASTEST_PNG)
+        if not encoded:
+            raise ImageError("OpenCV cannot encode it as PNG")
+        return EncodedImage(buffer.tobytes(), *pixels.shape[:2], is_plain=True)
 
 
-def prepare(data: bytes) -> EncodedImage:
-    """Check an image file by its header; make it upright and opaque if it is not.
+def inspect(data: bytes) -> EncodedImage:
+    """Look at an image file's header. Raises ImageError if it is no image, or too large.
 
-    Raises ImageError if it is none or too large. That the rest of the file is whole is seen by the
-    decoder only: damage there comes out of the model.
+    That the rest of the file is whole is seen by the decoder only.
     """
     header = exported.read_header(data)
     width, height = header.size
@@ -53,9 +84,7 @@ def prepare(data: bytes) -> EncodedImage:
         )
     if header.format in _JPEG and data.count(_SCAN_MARKER) > _MAX_SCANS:
         raise ImageError(f"a progressive JPEG of more than {_MAX_SCANS} scans")
-    if not _is_plain(header, data):
-        data = _as_plain_png(data, height, width)
-    return EncodedImage(data, width * height)
+    return EncodedImage(data, height, width, _is_plain(header, data))
 
 
 def _is_plain(header: Image.Image, data: bytes) -> bool:
@@ -72,12 +101,3 @@ def _is_upright(header: Image.Image) -> bool:
         return header.getexif().get(ExifTags.Base.Orientation, _UPRIGHT) == _UPRIGHT
     except Exception:  # damaged EXIF raises struct.error, SyntaxError and others
         return False
-
-
-def _as_plain_png(data: bytes, height: int, width: int) -> bytes:
-    pixels = exported.decode(data, height, width, channels=3)
-    # Only for the few milliseconds until the model decodes it: speed before size.
-    encoded, buffer = cv2.imencode(".png", pixels, (cv2.IMWRITE_PNG_COMPRESSION, 1))
-    if not encoded:
-        raise ImageError("OpenCV cannot encode it as PNG")
-    return buffer.tobytes()

@@ -9,7 +9,7 @@ An instance has exactly one of
                  form of TensorFlow Serving, and so of Vertex AI's ready-made containers
     image_uri    gs:// address of the image file, which the server's service account may read
 
-JPEG, PNG, BMP, GIF, WEBP and TIFF of any size up to 33.5 megapixels are read. "parameters" may be
+JPEG, PNG, BMP, GIF, WEBP and TIFF of any size up to 33.6 megapixels are read. "parameters" may be
 there and empty, as Google's clients send it: this model has none.
 """
 
@@ -22,7 +22,7 @@ import orjson
 
 from trainer import storage
 from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation
-from trainer.serving.images import EncodedImage, ImageError, prepare
+from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.limits import MAX_INSTANCES
 
 # https://cloud.google.com/storage/docs/objects#naming: 1024 bytes, and 222 for a bucket's name.
@@ -118,7 +118,7 @@ def _read(instance: Any) -> EncodedImage | ImageAddress:
     if "image_uri" in instance:
         return _address(instance["image_uri"])
     try:
-        return prepare(_decoded(instance["image_bytes"]))
+        return inspect(_decoded(instance["image_bytes"]))
     except ImageError as error:
         raise InvalidFieldError("image_bytes", str(error)) from error
 

@@ -12,7 +12,7 @@ MAX_BODY_BYTES = 10 << 20
 # Vertex AI's batch prediction sends 64 at once unless told otherwise, gcloud at most 100.
 MAX_INSTANCES = 256
 
-# One image, decoded. 33.5 megapixels: above any camera phone's default, 100 MB as RGB.
+# One image, decoded. 33.6 megapixels: above any camera phone's default, 100 MB as RGB.
 MAX_PIXELS = 1 << 25
 
 # Images that a request names by address, all together, as large as what it could have sent.
@@ -22,13 +22,14 @@ MAX_FETCHED_BYTES = MAX_BODY_BYTES
 MAX_HELD_BYTES = 256 << 20
 
 # One call of the model. More images make no better use of a CPU; many large ones would need
-# gigabytes, since all of a batch are decoded before the model sees them.
+# gigabytes, since all of a batch are decoded before the model sees them. Costs are in pixels, see
+# trainer.serving.images.EncodedImage.
 MAX_BATCH = 64
-MAX_BATCH_PIXELS = MAX_PIXELS
+MAX_BATCH_COST = MAX_PIXELS
 
-# Accepted and waiting for their batch: seconds of work, even if all are large.
+# Accepted and waiting for their batch: at worst a quarter of a minute of work for two slow cores.
 MAX_WAITING = 1024
-MAX_WAITING_PIXELS = 1 << 28
+MAX_WAITING_COST = 1 << 29
 
 # A client that stops in the middle of its request gives its place back.
 BODY_TIMEOUT_SECONDS = 30

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from trainer.serving.errors import ModelFailureError
-from trainer.serving.images import EncodedImage, ImageError, prepare
+from trainer.serving.images import EncodedImage, ImageError, inspect
 
 _SIGNATURE = "serving_default"
 _CLASSES = "classes"
@@ -61,14 +61,14 @@ class Model:
     def warm_up(self, batch: int) -> None:
         """Predict once for a lone image and once for a batch: the first call builds things."""
         _, png = cv2.imencode(".png", np.zeros((8, 8, 3), np.uint8))
-        image = prepare(png.tobytes())
+        image = inspect(png.tobytes())
         for size in (1, batch):
             for outcome in self.predict([image] * size):
                 if isinstance(outcome, Exception):
                     raise ModelError(f"the model fails on a black image: {outcome}") from outcome
 
     def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
-        """One prediction per image, as trainer.serve describes it.
+        """One prediction per image, as trainer.serve describes it. The images are plain.
 
         A damaged image gets an ImageError in its place, and leaves the others theirs.
         """

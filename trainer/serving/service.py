@@ -18,21 +18,21 @@ from trainer.serving.errors import (
     Violation,
 )
 from trainer.serving.fetching import Fetcher
-from trainer.serving.images import EncodedImage
+from trainer.serving.images import EncodedImage, ImageError
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_BATCH,
-    MAX_BATCH_PIXELS,
+    MAX_BATCH_COST,
     MAX_BODY_BYTES,
     MAX_FETCHED_BYTES,
     MAX_HELD_BYTES,
     MAX_WAITING,
-    MAX_WAITING_PIXELS,
+    MAX_WAITING_COST,
 )
 
-# Reading a request is work, not waiting: more threads than cores would only take turns.
-_READERS = os.cpu_count() or 1
+# Reading requests and decoding unusual images is work: more threads than cores would take turns.
+_WORKERS = os.cpu_count() or 1
 
 Prediction = dict[str, Any]
 
@@ -53,12 +53,12 @@ class Service:
         self.last_request = 0.0  # when one came last, in the event loop's time
         self._held = 0  # bytes
         self._fetcher = fetcher
-        self._readers = ThreadPoolExecutor(_READERS, "read")
+        self._workers = ThreadPoolExecutor(_WORKERS, "work")
         self._batcher: Batcher[EncodedImage, Prediction] = Batcher(
-            lambda images: self.model.predict(images),
-            lambda image: image.pixels,
-            batch=Bound(MAX_BATCH, MAX_BATCH_PIXELS),
-            waiting=Bound(MAX_WAITING, MAX_WAITING_PIXELS),
+            self._run,
+            lambda image: image.cost,
+            batch=Bound(MAX_BATCH, MAX_BATCH_COST),
+            waiting=Bound(MAX_WAITING, MAX_WAITING_COST),
         )
 
     @property
@@ -80,7 +80,7 @@ class Service:
 
     async def _answer(self, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()
-        asked = await loop.run_in_executor(self._readers, instances.read, body)
+        asked = await loop.run_in_executor(self._workers, instances.read, body)
         addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
         if not addresses:
             return await self._classify(asked, asked)
@@ -93,16 +93,25 @@ class Service:
     async def _classify(
         self, asked: Sequence[EncodedImage | ImageAddress], images: Sequence[EncodedImage]
     ) -> list[Prediction]:
-        pixels = sum(image.pixels for image in images)
-        if pixels > MAX_WAITING_PIXELS:  # it would never be accepted
+        cost = sum(image.cost for image in images)
+        if cost > MAX_WAITING_COST:  # it would never be accepted
             reason = (
-                f"the images have {pixels / 1e6:.0f} megapixels together; "
-                f"{MAX_WAITING_PIXELS / 1e6:.0f} are taken in one request"
+                f"the images have {cost / 1e6:.0f} megapixels together, of which "
+                f"{MAX_WAITING_COST / 1e6:.0f} are taken in one request; an image that is rotated, "
+                "transparent, or neither JPEG nor PNG counts eight times"
             )
             raise InvalidRequestError([Violation("instances", reason)])
         predictions = await self._batcher.submit(images)
         instances.check(asked, predictions)
         return predictions
+
+    def _run(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
+        """A batch, in the batcher's thread."""
+        if not all(image.is_plain for image in images):
+            images = list(self._workers.map(_as_plain, images))
+        good = [image for image in images if isinstance(image, EncodedImage)]
+        predictions = iter(self.model.predict(good) if good else ())
+        return [next(predictions) if isinstance(image, EncodedImage) else image for image in images]
 
     @contextmanager
     def _holding(self, count: int) -> Iterator[None]:
@@ -115,6 +124,13 @@ class Service:
             yield
         finally:
             self._held -= count
+
+
+def _as_plain(image: EncodedImage) -> EncodedImage | ImageError:
+    try:
+        return image.as_plain()
+    except ImageError as error:
+        return error
 
 
 async def _collect(body: AsyncIterator[bytes]) -> bytes:

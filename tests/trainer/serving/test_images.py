@@ -10,7 +10,7 @@ from PIL import Image
 
 from trainer.exporting import images as exported
 from trainer.exporting.images import ImageError
-from trainer.serving.images import prepare
+from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_PIXELS
 
 
@@ -70,23 +70,26 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_plain_image_is_passed_on_as_it_is(name):
-    image = prepare(PLAIN[name])
+    image = inspect(PLAIN[name])
+    assert image.as_plain() is image
     assert image.data is PLAIN[name]
-    assert image.pixels == 40 * 60
+    assert image.cost == 40 * 60
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_the_model_sees_an_unusual_image_as_the_export_saw_those_of_the_dataset(name):
     data = UNUSUAL[name]
-    served = tf.io.decode_image(prepare(data).data, channels=3, expand_animations=False).numpy()
+    served = tf.io.decode_image(
+        inspect(data).as_plain().data, channels=3, expand_animations=False
+    ).numpy()
     in_dataset = exported.decode(data, 10_000, 10_000, channels=3)[..., ::-1]
     np.testing.assert_array_equal(served, in_dataset)
 
 
 def test_rotation_and_transparency_are_gone():
-    upright = tf.io.decode_image(prepare(UNUSUAL["rotated jpeg"]).data)
+    upright = tf.io.decode_image(inspect(UNUSUAL["rotated jpeg"]).as_plain().data)
     assert upright.shape == (60, 40, 3)
-    on_white = tf.io.decode_image(prepare(UNUSUAL["transparent png"]).data)
+    on_white = tf.io.decode_image(inspect(UNUSUAL["transparent png"]).as_plain().data)
     assert on_white[0].numpy().min() > 240  # the gradient begins with full transparency
 
 
@@ -126,11 +129,11 @@ def png_header(width, height):
 )
 def test_refused_by_its_header_or_by_the_exports_decoder(data, reason):
     with pytest.raises(ImageError, match=reason):
-        prepare(data)
+        inspect(data).as_plain()
 
 
 def test_the_largest_image_is_taken():
     side = int(MAX_PIXELS**0.5)
-    assert prepare(png_header(side, side)).pixels <= MAX_PIXELS
+    assert inspect(png_header(side, side)).pixels <= MAX_PIXELS
     with pytest.raises(ImageError, match="megapixels"):
-        prepare(png_header(side + 1, side + 1))
+        inspect(png_header(side + 1, side + 1))

@@ -30,7 +30,7 @@ def violations(body):
 
 def test_both_forms_of_an_image():
     first, second = read(GOOD, {"image_uri": "gs://flowers/red/1.jpg"})
-    assert first == EncodedImage(image(9), pixels=64)
+    assert first == EncodedImage(image(9), 8, 8, is_plain=True)
     assert second == ImageAddress("flowers", "red/1.jpg")
 
 
@@ -100,7 +100,7 @@ def _error(document):
 
 
 def test_what_became_of_the_instances():
-    asked = [EncodedImage(b"", 1), ImageAddress("b", "o")]
+    asked = [EncodedImage(b"", 1, 1, True), ImageAddress("b", "o")]
     instances.check(asked, [{"label": "light"}, {"label": "dark"}])
     with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:
         instances.check(asked, [ImageError("cut"), ImageError("missing")])

@@ -8,11 +8,11 @@ import tensorflow as tf
 from tests.trainer.serving.images import image
 from trainer.exporting.images import ImageError
 from trainer.serving.errors import ModelFailureError
-from trainer.serving.images import prepare
+from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
 
-BLACK, WHITE = prepare(image(0)), prepare(image(255))
-CUT = prepare(image(0, (512, 512), ".jpg")[:-100])  # its header is whole
+BLACK, WHITE = inspect(image(0)), inspect(image(255))
+CUT = inspect(image(0, (512, 512), ".jpg")[:-100])  # its header is whole
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_a_prediction_names_the_classes(model):
 
 def test_images_of_any_size_and_kind_in_one_batch(model):
     files = [image(255, (1, 1)), image(0, (300, 200), ".jpg"), image(255, (5, 90), ".bmp")]
-    labels = [p["label"] for p in model.predict([prepare(file) for file in files])]
+    labels = [p["label"] for p in model.predict([inspect(file).as_plain() for file in files])]
     assert labels == ["light", "dark", "light"]
 
 
@@ -38,7 +38,7 @@ def test_it_says_what_the_bare_savedmodel_says(model, model_folder):
     files = [image(value) for value in range(0, 256, 5)]
     bare = tf.saved_model.load(str(model_folder)).signatures["serving_default"]
     expected = bare(image_bytes=tf.constant(files))["probabilities"].numpy()
-    served = model.predict([prepare(file) for file in files])
+    served = model.predict([inspect(file) for file in files])
     rows = np.array([list(p["probabilities"].values()) for p in served])
     np.testing.assert_allclose(rows, expected, atol=1e-6)
 

@@ -26,6 +26,7 @@ class SlowModel:
 
     def predict(self, images):
         self.batches.append(len(images))
+        assert all(image.is_plain for image in images)
         assert self.gate.wait(10)
         return [{"label": str(image.pixels)} for image in images]
 
@@ -76,6 +77,16 @@ def test_a_wrong_request_does_not_touch_the_others(service, model):
     assert isinstance(refused, InvalidRequestError)
 
 
+def test_unusual_images_are_made_plain_for_the_model_and_damaged_ones_named(service, model):
+    files = [image(9), image(9, (3, 3), ".bmp"), image(9, (64, 64), ".bmp")[:-100]]
+    model.gate.set()
+    body = json.dumps({"instances": [sent(file) for file in files[:2]]}).encode()
+    assert len(asyncio.run(service.predict(stream(body), len(body)))) == 2
+    body = json.dumps({"instances": [sent(file) for file in files]}).encode()
+    with pytest.raises(InvalidRequestError, match=r"instances\[2\]\.image_bytes: corrupt"):
+        asyncio.run(service.predict(stream(body), len(body)))
+
+
 def test_before_the_model_is_there():
     with pytest.raises(NotReadyError):
         asyncio.run(Service(Fetcher()).predict(stream(request((1, 1))), 100))
@@ -122,6 +133,6 @@ def test_a_body_that_never_ends(service, monkeypatch):
 
 
 def test_more_pixels_than_could_ever_wait(service, monkeypatch):
-    monkeypatch.setattr(module, "MAX_WAITING_PIXELS", 1000)
+    monkeypatch.setattr(module, "MAX_WAITING_COST", 1000)
     with pytest.raises(InvalidRequestError, match="megapixels together"):
         asyncio.run(service.predict(stream(request((20, 20), (30, 30))), 100))
