@@ -91,7 +91,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         choices=schema.METRICS,
         default="accuracy",
         help="on the validation split: reported to the tuner after every epoch, and decides which "
-        "epoch's weights are kept (default: accuracy)",
+        "epoch's weights are kept: of equals, the one with the lower loss (default: accuracy)",
     )
     add(
         "--outputs",

@@ -6,7 +6,8 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "model": "convolutional", "task": "multiclass_classification", "metric": "accuracy",
      "hyperparameters": {"learning_rate": 0.001, ...},      all that the model reads
      "seed": 0, "strategy": "multi_worker",                 single, mirrored or multi_worker
-     "epochs_run": 25, "best_epoch": 21,                    best: by `metric` on validation, from 1
+     "epochs_run": 25, "best_epoch": 21,                    from 1; best: by `metric` on validation,
+                                                            of equals the one with the lower loss
      "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7, "val_loss": 0.5, "val_accuracy": 0.8,
                   "learning_rate": 0.002, "seconds": 1.4}, ...],
      "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch

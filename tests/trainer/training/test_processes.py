@@ -152,17 +152,22 @@ def test_a_single_process_stops_and_goes_on(few_digits, make_job):
     assert job.metrics["test"]["accuracy"] > 0.5
 
 
+DIVERGING = """
+import sys
+from trainer.training import optimizer
+optimizer.peak_rate = lambda h, replicas: 1e30
+from trainer.task import main
+sys.exit(main())
+"""
+
+
 @pytest.mark.slow
 def test_divergence_ends_all_processes_with_the_same_reason(few_digits, make_job):
-    job = make_job(
-        PAIR,
-        few_digits,
-        **{"learning_rate": 1.0, "optimizer": "sgd", "layers": 8, "units": 512, "epochs": 50},
-    )
+    job = make_job(PAIR, few_digits, program=["-c", DIVERGING], optimizer="sgd", warmup_epochs=0)
     job.start()
     assert job.wait() == {CHIEF: 1, WORKER: 1}
     (reason,) = {job.log(name).splitlines()[-1] for name in PAIR}
-    assert reason.startswith("training failed: the loss is not a number at step ")
+    assert reason.startswith("training failed: the loss is not a number at step 2 ")
 
 
 @pytest.mark.parametrize(
