@@ -4,6 +4,7 @@
 it is drawn anew several times a minute; elsewhere `news` prints a plain line for what changed.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ WORDS = {
     "upstream_failed": "not reached",
     "success": "done",
 }
+# What TensorFlow's C++ parts and local_gcp's launcher say before the program itself says anything.
+NOISE = re.compile(r"[IWEF]\d{4} |local_gcp: ")
 STYLES = {"done": "green", "running": "cyan", "failed": "bold red", "not reached": "red"}
 
 
@@ -115,7 +118,11 @@ def _work(job: dict) -> Iterator[Work]:
         name = job["display_name"]
         if len(job["replicas"]) > 1:
             name += f" {replica['type']}:{replica['index']}"
-        yield Work(name, _state(replica), replica["last_line"] or "")
+        yield Work(name, _state(replica), _told(replica["last_line"] or ""))
+
+
+def _told(line: str) -> str:
+    return "" if NOISE.match(line) else line
 
 
 def _state(item: dict) -> str:

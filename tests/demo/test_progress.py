@@ -75,6 +75,13 @@ def test_each_replica_of_a_training_shows_its_last_line():
     ]
 
 
+def test_what_libraries_log_is_not_shown():
+    cuda = "I0000 00:00:1795258592.110086   21974 cudart_stub.cc:31] Could not find cuda drivers"
+    training = job("2026-01-05T10:01:00Z", replicas=[replica("chief", 0, "running", cuda)])
+    (work,) = snapshot(RUN, [], [training], ORDER).work
+    assert work.latest == ""
+
+
 def test_jobs_of_earlier_runs_are_not_shown():
     old = job("2026-01-05T09:59:59Z", replicas=[replica("chief", 0, "succeeded", "bye")])
     assert snapshot(RUN, [], [old], ORDER).work == []
