@@ -42,6 +42,7 @@ def write_dataset(
     *,
     files: Mapping[str, Sequence[int]],
     classes: Sequence[str] | None = None,
+    encoding: str = "png",
 ) -> str:
     """Write images (n, height, width, channels) as trainer.export would; returns the address.
 
@@ -59,7 +60,9 @@ def write_dataset(
                 serialize_examples(
                     {
                         "key": [f"images/{row:05d}.png".encode() for row in rows],
-                        "image": [cv2.imencode(".png", images[row])[1].tobytes() for row in rows],
+                        "image": [
+                            cv2.imencode(f".{encoding}", images[row])[1].tobytes() for row in rows
+                        ],
                         "label": labels[rows.start : rows.stop].astype(np.int64),
                     }
                 )
@@ -75,7 +78,7 @@ def write_dataset(
         fingerprint=folder.name,
         source={"manifest": "gs://b/manifest.csv"},
         split=Split("column ML_USE"),
-        features=(Feature("image", "image", "uint8", "png", images.shape[1:]),),
+        features=(Feature("image", "image", "uint8", encoding, images.shape[1:]),),
         classes=classes,
         counts=counts,
         files={split: tuple(shards[split]) for split in SPLITS},
