@@ -93,9 +93,13 @@ def drawing(now: Snapshot, seconds: float) -> RenderableType:
     stages = Table.grid(padding=(0, 2))
     for stage in now.stages:
         stages.add_row(Text(stage.name), Text(stage.state, STYLES.get(stage.state, "")))
-    work = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("job", "state", "latest"):
-        work.add_column(heading, no_wrap=True)
+    # Names and states are shown in full; a long last line gives way.
+    work = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), expand=True)
+    work.add_column("job", no_wrap=True, min_width=max((len(w.name) for w in now.work), default=0))
+    work.add_column(
+        "state", no_wrap=True, min_width=max((len(w.state) for w in now.work), default=0)
+    )
+    work.add_column("latest", no_wrap=True, ratio=1)
     for item in now.work:
         state = item.state.lower()
         work.add_row(item.name, Text(state, STYLES.get(state, "")), Text(item.latest, "dim"))

@@ -94,7 +94,8 @@ def _read(entry: Any, file: Path, number: int) -> Image:
         raise ImageError(
             f"{where}: unknown key {unknown[0]!r}; there are {', '.join(sorted(fields))}."
         )
-    return Image(**_fill(entry, {"HERE": str(file.absolute().parent)}))
+    filled = _fill(entry, {"HERE": str(file.absolute().parent)})
+    return Image(**{**filled, "bin": os.path.normpath(filled["bin"])})
 
 
 def _fill(value: Any, variables: Mapping[str, str]) -> Any:

@@ -96,9 +96,10 @@ def test_plain_lines_tell_only_what_changed():
 
 def test_the_drawing_names_every_stage_and_trial():
     tuning = job("2026-01-05T10:00:09Z", kind="tuning", trials=[TRIAL], replicas=[])
-    console = Console(width=120, record=True, file=io.StringIO())
+    console = Console(width=60, record=True, file=io.StringIO())
     console.print(drawing(snapshot(RUN, [task("tune", "deferred")], [tuning], ORDER), 83))
     text = console.export_text()
+    assert "active" in text
     assert "1:23" in text
     assert "tune" in text
     assert "trial 1" in text
