@@ -133,6 +133,7 @@ def _decisive_settings(
         "task": settings.task,
         "metric": settings.metric,
         "seed": settings.seed,
+        "strategy": spread.kind,
         "replicas": spread.replicas,
         **settings.hyperparameters.of_model(settings.model),
     }

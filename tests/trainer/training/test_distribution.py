@@ -1,0 +1,50 @@
+"""Which strategy a process takes, and how a lost peer is told."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.training import TrainingError
+from trainer.training.cluster import ALONE, Cluster
+from trainer.training.distribution import Distribution, PeerLostError, choose, watching
+
+PAIR = Cluster({"chief:0": "a:1", "worker:0": "b:1"}, "chief:0")
+
+
+def test_auto_takes_what_the_environment_offers():
+    assert choose("auto", PAIR) == "multi_worker"
+    assert choose("auto", ALONE) in ("single", "mirrored")
+    assert choose("mirrored", ALONE) == "mirrored"
+
+
+def test_several_workers_without_a_cluster_are_refused():
+    with pytest.raises(TrainingError, match="TF_CONFIG names no second process"):
+        choose("multi_worker", ALONE)
+
+
+@pytest.mark.parametrize("kind", ["single", "mirrored"])
+def test_a_cluster_whose_processes_would_not_work_together_is_refused(kind):
+    with pytest.raises(TrainingError, match="which would all train the same model"):
+        choose(kind, PAIR)
+
+
+def test_a_lost_peer_is_named():
+    """The words are TensorFlow 2.21's."""
+    error = tf.errors.UnavailableError(
+        None,
+        None,
+        "Collective ops is aborted by: Error reported from /job:worker/task:0: The following tasks "
+        "are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:0\n",
+    )
+    lost = pytest.raises(PeerLostError, match=r"^worker:0 is gone, after step 7$")
+    with lost, watching(PAIR, lambda: "after step 7"):
+        raise error
+    with pytest.raises(tf.errors.UnavailableError), watching(ALONE, lambda: ""):
+        raise error
+
+
+def test_alone_there_is_one_row():
+    alone = Distribution("single", tf.distribute.get_strategy(), ALONE)
+    assert alone.gather(np.arange(3, dtype=np.int32)).tolist() == [[0, 1, 2]]
+    assert alone.replicas == alone.local_replicas == 1
+    alone.part()
