@@ -84,9 +84,10 @@ def walk(
 
     In order, and without reading folders that hold none of them.
     """
-    head = prefix.rpartition("/")[0]
+    head, slash, _ = prefix.rpartition("/")
     first = f"{head}/" if head else ""
-    if ".." in first.split("/"):
+    # No object has such a name (see `naming`), and as a path it would lead out of the bucket.
+    if "\0" in prefix or (slash and not {"", ".", ".."}.isdisjoint(head.split("/"))):
         return
     yield from (
         name

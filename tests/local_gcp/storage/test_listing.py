@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_gcp.rest import ApiError
-from local_gcp.storage.listing import Page, Query, glob_pattern, list_page
+from local_gcp.storage.listing import Page, Query, glob_pattern, list_page, walk
 
 # Characters around the slash in UTF-8 order: "-" and "." sort before "/", "0" and "a" after it.
 segments = st.text(alphabet="-.0aü", min_size=1, max_size=2).filter(lambda s: s not in (".", ".."))
@@ -135,3 +135,14 @@ def test_a_glob_filters_prefixes_too(tmp_path):
 def test_a_broken_page_token_is_refused(tmp_path):
     with pytest.raises(ApiError, match="Invalid pageToken"):
         list_page(tmp_path, Query(page_token="?"))
+
+
+@pytest.mark.parametrize(
+    "prefix", ["/", "/etc/", "//", "/./", "./", "../", "a/../../", "a//b", "\0"]
+)
+def test_a_prefix_that_no_object_can_have_lists_nothing(tmp_path, prefix):
+    (tmp_path / "beside").write_bytes(b"")
+    bucket = tmp_path / "bucket"
+    (bucket / "a").mkdir(parents=True)
+    (bucket / "a" / "b").write_bytes(b"")
+    assert list(walk(bucket, prefix)) == []

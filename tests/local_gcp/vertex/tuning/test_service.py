@@ -103,8 +103,12 @@ def test_a_trial_gets_its_hyperparameters_and_its_environment(vertex, until):
     assert json.loads(environment["CLUSTER_SPEC"])["task"]["trial"] == "1"
 
 
-def test_a_distributed_trial_is_one_trial(vertex, until):
-    pools = [vertex.pool(REPORT), vertex.pool(REPORT + "time.sleep(9)", "--worker=1")]
+def test_a_distributed_trial_is_one_trial(vertex, until, tmp_path):
+    # When the chief is done the worker is stopped: it must have spoken before.
+    spoken = tmp_path / "spoken"
+    chief = f"import os, time\nwhile not os.path.exists({str(spoken)!r}): time.sleep(0.1)\n"
+    worker = f"\nsys.stdout.flush(); open({str(spoken)!r}, 'w').close(); time.sleep(60)"
+    pools = [vertex.pool(chief + REPORT), vertex.pool(REPORT + worker, "--worker=1")]
     done = finish(vertex, until, name := create(vertex, job(pools, trials=1)))
     assert done.state.name == "JOB_STATE_SUCCEEDED"
     chief, worker = replicas(vertex, name)
