@@ -135,8 +135,8 @@ class Input:
             def shuffled(epoch):
                 return self._batched(kept.shuffle(buffer, self._epoch_seed(epoch), False))
         else:
-            bytes_each = self._dataset.bytes // max(1, self.examples("train"))
-            buffer = max(self._h.batch_size, SHUFFLE_BYTES // max(1, bytes_each))
+            size = sum(shard.bytes for shard in self._dataset.files["train"])
+            buffer = max(self._h.batch_size, SHUFFLE_BYTES * self.examples("train") // size)
 
             def shuffled(epoch):
                 records = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)

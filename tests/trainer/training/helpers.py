@@ -130,9 +130,9 @@ class Job:
                     stderr=subprocess.STDOUT,
                 )
 
-    def wait_for(self, name: str, text: str) -> None:
-        """Until a process has printed a text."""
-        self._until(lambda: text in self.log(name), f"{name} to print {text!r}")
+    def wait_for(self, name: str, text: str, times: int = 1) -> None:
+        """Until a process has printed a text, so many times in all its runs."""
+        self._until(lambda: self.log(name).count(text) >= times, f"{name} to print {text!r}")
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         """Send a signal to a process."""

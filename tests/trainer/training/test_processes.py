@@ -122,15 +122,16 @@ def test_asked_to_stop_all_save_and_stop_at_the_same_step(few_digits, make_job, 
 def test_killed_at_any_moment(few_digits, make_job, undisturbed, victim, repetition):
     """From the import of TensorFlow to the last epoch, again and again until the end."""
     job = make_job(PAIR, few_digits, **SETTINGS)
-    for _ in range(3):
+    for attempt in range(1, 4):
         job.start()
         time.sleep(random.uniform(0, 12))
+        met = job.log(victim).count("are here") == attempt
         job.kill(victim)
-        time.sleep(1)
-        if job.log(victim).count("are here") < job.log(victim).count("waiting for"):
+        if not met:
             job.start(victim)  # the other one waits for it, as it should
-        codes = job.wait()
-        if set(codes.values()) == {0}:
+            job.wait_for(victim, "are here", times=attempt)
+            job.kill(victim)
+        if set(job.wait().values()) == {0}:
             break
     else:
         job.start()
