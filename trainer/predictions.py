@@ -4,7 +4,7 @@ It is the only thing about a contender that `trainer.compare` scores: whoever wr
 training, a baseline service), all contenders are measured by one program on one set of keys,
 instead of each by its own service's metric.
 
-Schema, one row per example of the test split, in any order:
+One row per example of the test split, in any order. Classification:
 
     key            string          the example's key in the dataset, unique
     label          int32           true class, an index into the classes
@@ -12,6 +12,15 @@ Schema, one row per example of the test split, in any order:
 
     schema metadata  b"schema"   b"1"
                      b"classes"  JSON list of class names; class i is its i-th entry
+
+Regression:
+
+    key            string          as above
+    label          double          true value, in the unit of the label's column
+    value          double          predicted value, in the same unit
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"regression"
 """
 
 import json
@@ -29,7 +38,14 @@ SCHEMA_VERSION = 1
 # probabilities to four digits stay within this, logits and unnormalised scores do not.
 SUM_TOLERANCE = 1e-3
 
-_COLUMNS = {"key": pa.string(), "label": pa.int32(), "probabilities": pa.list_(pa.float32())}
+_REGRESSION = "regression"
+
+_PROBABILITY_COLUMNS = {
+    "key": pa.string(),
+    "label": pa.int32(),
+    "probabilities": pa.list_(pa.float32()),
+}
+_VALUE_COLUMNS = {"key": pa.string(), "label": pa.float64(), "value": pa.float64()}
 
 
 class PredictionsError(ValueError):
@@ -52,7 +68,7 @@ class Predictions:
 
     def __post_init__(self):
         # The arrays may come from any library's lists: one form here means one code path later.
-        object.__setattr__(self, "keys", np.array([_text(key) for key in self.keys], dtype=object))
+        object.__setattr__(self, "keys", _texts(self.keys))
         object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int32))
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
@@ -65,36 +81,78 @@ class Predictions:
         n, c = len(self.keys), len(self.classes)
         if c < 2:
             raise PredictionsError(f"{c} class(es) named; a classifier has at least 2")
-        if n == 0:
-            raise PredictionsError("there is not one row; the test split must not be empty")
         if self.labels.shape != (n,) or self.probabilities.shape != (n, c):
             raise PredictionsError(
                 f"shapes do not fit: {n} keys, labels {self.labels.shape}, probabilities "
                 f"{self.probabilities.shape} for {c} classes (expected ({n},) and ({n}, {c}))"
             )
-        unique, counts = np.unique(self.keys, return_counts=True)
-        self._refuse(counts > 1, unique, "key appears more than once")
+        _check_keys(self.keys)
         wrong_label = (self.labels < 0) | (self.labels >= c)
-        self._refuse(wrong_label, self.keys, f"label is not a class index in 0..{c - 1}")
-        self._refuse(
+        _refuse(wrong_label, self.keys, f"label is not a class index in 0..{c - 1}")
+        _refuse(
             ~np.isfinite(self.probabilities).all(axis=1),
             self.keys,
             "probabilities hold NaN or infinity (did the training diverge?)",
         )
         outside = (self.probabilities < 0) | (self.probabilities > 1 + SUM_TOLERANCE)
-        self._refuse(outside.any(axis=1), self.keys, "a probability is outside [0, 1]")
+        _refuse(outside.any(axis=1), self.keys, "a probability is outside [0, 1]")
         sums = self.probabilities.sum(axis=1, dtype=np.float64)
-        self._refuse(
+        _refuse(
             np.abs(sums - 1) > SUM_TOLERANCE,
             self.keys,
             "probabilities do not sum to 1 (are they logits? apply softmax first)",
         )
 
-    @staticmethod
-    def _refuse(bad: np.ndarray, keys: np.ndarray, what: str) -> None:
-        if bad.any():
-            first = ", ".join(repr(key) for key in keys[bad][:3])
-            raise PredictionsError(f"{what}: {int(bad.sum())} row(s), first keys {first}")
+
+@dataclass(frozen=True)
+class Values:
+    """Predictions of one contender for n examples with a numeric label, checked when built.
+
+    keys: (n,) object array of str, unique. labels, values: (n,) float64, finite, true and
+    predicted, both in the label's own unit. Raises PredictionsError when any of this does not hold.
+    """
+
+    keys: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "keys", _texts(self.keys))
+        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.float64))
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        n = len(self.keys)
+        if self.labels.shape != (n,) or self.values.shape != (n,):
+            raise PredictionsError(
+                f"shapes do not fit: {n} keys, labels {self.labels.shape}, values "
+                f"{self.values.shape} (expected ({n},) twice; flatten a model's (n, 1) output)"
+            )
+        _check_keys(self.keys)
+        _refuse(~np.isfinite(self.labels), self.keys, "label is NaN or infinite")
+        _refuse(
+            ~np.isfinite(self.values),
+            self.keys,
+            "predicted value is NaN or infinite (did the training diverge?)",
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def _check_keys(keys: np.ndarray) -> None:
+    if len(keys) == 0:
+        raise PredictionsError("there is not one row; the test split must not be empty")
+    unique, counts = np.unique(keys, return_counts=True)
+    _refuse(counts > 1, unique, "key appears more than once")
+
+
+def _refuse(bad: np.ndarray, keys: np.ndarray, what: str) -> None:
+    if bad.any():
+        first = ", ".join(repr(key) for key in keys[bad][:3])
+        raise PredictionsError(f"{what}: {int(bad.sum())} row(s), first keys {first}")
+
+
+def _texts(keys) -> np.ndarray:
+    return np.array([_text(key) for key in keys], dtype=object)
 
 
 def _text(key) -> str:
@@ -102,15 +160,23 @@ def _text(key) -> str:
     return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
 
-def write(path: str | PathLike, predictions: Predictions) -> None:
+def write(path: str | PathLike, predictions: Predictions | Values) -> None:
     """Write predictions.parquet (schema in this module's docstring) to a local path.
 
     The file is built in memory and written in one go, because a Cloud Storage FUSE folder knows
     only whole objects and a reader must never see half a file.
     """
+    table = _value_table if isinstance(predictions, Values) else _probability_table
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table(predictions), buffer, compression="zstd")
+    with open(path, "wb") as file:
+        file.write(buffer.getvalue())
+
+
+def _probability_table(predictions: Predictions) -> pa.Table:
     n, c = predictions.probabilities.shape
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
-    table = pa.table(
+    return pa.table(
         {
             "key": pa.array(predictions.keys, pa.string()),
             "label": pa.array(predictions.labels, pa.int32()),
@@ -120,14 +186,21 @@ def write(path: str | PathLike, predictions: Predictions) -> None:
         },
         metadata={"schema": str(SCHEMA_VERSION), "classes": json.dumps(predictions.classes)},
     )
-    buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd")
-    with open(path, "wb") as file:
-        file.write(buffer.getvalue())
 
 
-def read(path: str | PathLike) -> Predictions:
-    """Read and check a predictions.parquet.
+def _value_table(values: Values) -> pa.Table:
+    return pa.table(
+        {
+            "key": pa.array(values.keys, pa.string()),
+            "label": pa.array(values.labels, pa.float64()),
+            "value": pa.array(values.values, pa.float64()),
+        },
+        metadata={"schema": str(SCHEMA_VERSION), "task": _REGRESSION},
+    )
+
+
+def read(path: str | PathLike) -> Predictions | Values:
+    """Read and check a predictions.parquet: Values if it says that it is a regression's.
 
     Raises FileNotFoundError when there is none, PredictionsError when it does not hold what the
     schema says.
@@ -137,12 +210,30 @@ def read(path: str | PathLike) -> Predictions:
             table = pq.read_table(pa.BufferReader(file.read()))
         except (pa.ArrowInvalid, OSError) as error:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
-    classes = _classes(table.schema.metadata or {})
-    columns = {name: _column(table, name, kind) for name, kind in _COLUMNS.items()}
+    metadata = table.schema.metadata or {}
+    version = metadata.get(b"schema", b"").decode()
+    if version != str(SCHEMA_VERSION):
+        raise PredictionsError(
+            f"schema version {version or 'missing'!r} in the file's metadata; this program reads "
+            f"{SCHEMA_VERSION} (written by trainer.predictions.write)"
+        )
+    if metadata.get(b"task") == _REGRESSION.encode():
+        return _values(table)
+    return _probabilities(table, _classes(metadata))
+
+
+def _values(table: pa.Table) -> Values:
+    columns = {name: _column(table, name, kind) for name, kind in _VALUE_COLUMNS.items()}
+    key, label, value = (column.to_numpy(zero_copy_only=False) for column in columns.values())
+    return Values(keys=key, labels=label, values=value)
+
+
+def _probabilities(table: pa.Table, classes: tuple[str, ...]) -> Predictions:
+    columns = {name: _column(table, name, kind) for name, kind in _PROBABILITY_COLUMNS.items()}
     lengths = pc.list_value_length(columns["probabilities"])
     wrong = pc.not_equal(lengths, len(classes)).to_numpy(zero_copy_only=False)
     keys = columns["key"].to_numpy(zero_copy_only=False)
-    Predictions._refuse(wrong, keys, f"not exactly {len(classes)} probabilities, one per class")
+    _refuse(wrong, keys, f"not exactly {len(classes)} probabilities, one per class")
     return Predictions(
         keys=keys,
         labels=columns["label"].to_numpy(zero_copy_only=False),
@@ -155,12 +246,6 @@ def read(path: str | PathLike) -> Predictions:
 
 
 def _classes(metadata: dict[bytes, bytes]) -> tuple[str, ...]:
-    version = metadata.get(b"schema", b"").decode()
-    if version != str(SCHEMA_VERSION):
-        raise PredictionsError(
-            f"schema version {version or 'missing'!r} in the file's metadata; this program reads "
-            f"{SCHEMA_VERSION} (written by trainer.predictions.write)"
-        )
     try:
         classes = json.loads(metadata[b"classes"])
     except (KeyError, ValueError) as error:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer import predictions
-from trainer.predictions import Predictions, PredictionsError
+from trainer.predictions import Predictions, PredictionsError, Values
 
 
 def some_predictions(**changed):
@@ -132,3 +132,53 @@ def test_a_truncated_file_is_refused(tmp_path):
 def test_a_missing_file_stays_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         predictions.read(tmp_path / "none.parquet")
+
+
+def some_values(**changed):
+    fields = {"keys": ["a", "b", "c"], "labels": [1.5, -2.0, 1e9], "values": [1.25, 0.0, 9e8]}
+    return Values(**(fields | changed))
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])), st.tuples(finite, finite), min_size=1
+    )
+)
+def test_any_values_of_a_regression_come_back(tmp_path_factory, rows):
+    labels, values = zip(*rows.values(), strict=True)
+    path = tmp_path_factory.mktemp("values") / "predictions.parquet"
+    predictions.write(path, Values(list(rows), labels, values))
+    read = predictions.read(path)
+    assert isinstance(read, Values)
+    assert read.keys.tolist() == list(rows)
+    assert read.labels.tolist() == list(labels)
+    assert read.values.tolist() == list(values)
+
+
+def test_a_regressions_file_has_the_documented_schema(tmp_path):
+    predictions.write(tmp_path / "predictions.parquet", some_values())
+    schema = pq.read_schema(tmp_path / "predictions.parquet")
+    assert [(field.name, field.type) for field in schema] == [
+        ("key", pa.string()),
+        ("label", pa.float64()),
+        ("value", pa.float64()),
+    ]
+    assert schema.metadata[b"task"] == b"regression"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"keys": ["a", "b", "b"]}, "key appears more than once: 1 row.*'b'"),
+        ({"labels": [1, np.nan, 2]}, "label is NaN or infinite: 1 row.*'b'"),
+        ({"values": [1, 2, np.inf]}, "predicted value is NaN or infinite.*1 row.*'c'"),
+        ({"values": [[1], [2], [3]]}, "shapes do not fit.*flatten"),
+        ({"keys": [], "labels": [], "values": []}, "must not be empty"),
+    ],
+)
+def test_values_that_cannot_be_scored_are_refused(changed, message):
+    with pytest.raises(PredictionsError, match=message):
+        some_values(**changed)
