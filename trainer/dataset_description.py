@@ -5,32 +5,79 @@ A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
 
     train-00000-of-00004.tfrecord ...   validation-..., test-...: uncompressed TFRecords
     rejected.jsonl    {"line": 12, "uri": "gs://...", "label": "3", "reason": "..."} for each line
-                      of the manifest that became no example
+                      of an image manifest that became no example; of a table every row becomes one
     dataset.json      this description; written last, without it there is no dataset
 
-Each record is a tf.train.Example with the features
+Each record is a tf.train.Example. Of images it has the features
 
-    key    bytes, 1 value   unique name of the example, UTF-8 (for an image: its object name)
-    image  bytes, 1 value   encoded image, as `features[0]` describes it
-    label  int64, 1 value   index into `classes`
+    key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
+    image  bytes, 1 value     encoded image, as `features[0]` describes it
+    label  int64, 1 value     index into `classes`
 
-dataset.json, schema 1 (the values are examples):
+and of a table's rows
 
-    {"schema": 1,
+    key          bytes, 1 value
+    numeric      float32, n values    numeric and boolean features, each at its `index`; a boolean
+                                      is 0 or 1, NULL (and NaN) is NaN
+    categorical  int64, c values      0: NULL, 1: a term that is not in the feature's vocabulary,
+                                      i + 2: the vocabulary's term i
+    timestamp    int64, t values      microseconds since 1970 UTC; NULL is -2**63
+    sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
+                                      element NaN is stored as NaN
+    label        int64, 1 value: index into `classes`; regression: float32, 1 value
+
+where a vector without values is absent. dataset.json, schema 2 (the values are examples):
+
+    {"schema": 2,
      "fingerprint": "3f2a...",
-     "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},
+     "task":     null,                      of images; of a table: "binary_classification",
+                                            "multiclass_classification" or "regression"
+     "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},   of images
+                 {"columns": "gs://b/columns.json", "sha256": "...",  of a table; the rest stands
+                  "table": "p.d.t", "query": null, "partition": ...,  in columns.json as the
+                  "snapshot": "p.d.snapshot_3f2a", "rows": 569},      dataset's `source`
      "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges
                   "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
                    "shape": [8, 8, 1]}],                             height, width, channels
-     "label":    {"name": "label", "dtype": "int64"},
-     "classes":  ["0", "1", ...],                                    class i is the i-th name
+                 or, of a table, in the order of the researcher's file:
+                 [{"name": "radius mean", "kind": "numeric",         or "boolean"
+                   "dtype": "float32", "shape": [], "column": "radius_mean", "index": 0,
+                   "statistics": {"count": 450, "missing": 5, "mean": 14.1, "stddev": 3.5,
+                                  "min": 6.9, "max": 28.1, "quantiles": [6.9, 9.5, ..., 28.1]}},
+                  {"name": "site", "kind": "categorical", "dtype": "int64", "shape": [],
+                   "column": "site", "index": 0, "vocabulary": ["left", "right"],
+                   "statistics": {"count": 455, "missing": 0, "other": 3,
+                                  "frequencies": [300, 152]}},
+                  {"name": "taken", "kind": "timestamp", "dtype": "int64", "shape": [],
+                   "column": "taken", "index": 0, "statistics": {...}},  numeric's, in seconds
+                  {"name": "pulse", "kind": "sequence", "dtype": "float32", "shape": [null],
+                   "column": "pulse",
+                   "statistics": {..., "min_length": 0, "max_length": 80, "mean_length": 42.5}}],
+     "label":    {"name": "label", "dtype": "int64",                 or "float32": regression
+                  "column": "malignant",      the name in the source; absent: images
+                  "statistics": {...}},       numeric's; absent: classification
+     "classes":  ["0", "1", ...],             class i is the i-th name; [] for regression
      "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
      "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
                              "bytes": 60312}, ...], "validation": ...},
      "bytes":    301200,                                             all TFRecord files together
      "rejected": 2,                                                  lines of rejected.jsonl
      "warnings": ["class '7' has no example in the test split, ..."]}
+
+Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
+the snapshot table and in `sequence/COLUMN`; dtype that of the record; index its place in the
+record's vector. Every statistic and vocabulary is of the train split alone:
+
+    count       values that are there; of a sequence feature, elements of all sequences together
+    missing     NULL or NaN in their place
+    mean, stddev (population: divided by count), min, max
+    quantiles   21 values at 0, 5, 10 .. 100 percent: min, ..., max. At most 0.5 percentage points
+                of rank away from the exact ones (exporting/quantiles.py)
+    lengths     of all rows' sequences, empty ones included
+    vocabulary  the most frequent terms, at most as many as columns.json allows: by falling
+                frequency, equals by name; `frequencies` are their counts, `other` the rows with
+                another term (count = sum of frequencies + other)
 
 Nothing in it depends on when or where it was written: the same source gives the same bytes.
 Only the standard library is imported here, so that any program can read a description at no cost.
@@ -42,7 +89,7 @@ from dataclasses import asdict, dataclass, field
 
 from trainer import storage
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
 
@@ -50,6 +97,26 @@ SPLITS = ("train", "validation", "test")
 
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 COLUMN_RULE = "column ML_USE"
+
+REGRESSION = "regression"
+TASKS = ("binary_classification", "multiclass_classification", REGRESSION)
+
+# Kinds of table features, and the vectors of the record that hold them. A sequence is its own.
+NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
+    "numeric",
+    "boolean",
+    "categorical",
+    "timestamp",
+    "sequence",
+)
+VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
+SEQUENCE_PREFIX = "sequence/"
+
+# What stands in a record for NULL, for a term outside the vocabulary, and for its first term.
+NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
+NULL_TIMESTAMP = -(2**63)
+
+QUANTILES = 21
 
 
 class DatasetError(ValueError):
@@ -69,27 +136,75 @@ class Split:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """Of numbers in the train split; the module's docstring defines each. Timestamps in seconds.
+
+    min_length, max_length, mean_length: of sequences, else None.
+    """
+
+    count: int
+    missing: int
+    mean: float
+    stddev: float
+    min: float
+    max: float
+    quantiles: tuple[float, ...]
+    min_length: int | None = None
+    max_length: int | None = None
+    mean_length: float | None = None
+
+
+@dataclass(frozen=True)
+class TermStatistics:
+    """Of a categorical feature in the train split. frequencies[i] belongs to vocabulary[i]."""
+
+    count: int
+    missing: int
+    other: int
+    frequencies: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Feature:
-    """One input of a model. shape is (height, width, channels) for kind "image"."""
+    """One input of a model; the module's docstring says which kind has which fields.
+
+    shape is (height, width, channels) for kind "image", (None,) for "sequence", else ().
+    """
 
     name: str
     kind: str
     dtype: str
-    encoding: str
-    shape: tuple[int, ...]
+    encoding: str | None = None
+    shape: tuple[int | None, ...] = ()
+    column: str | None = None
+    index: int | None = None
+    vocabulary: tuple[str, ...] | None = None
+    statistics: Statistics | TermStatistics | None = None
+
+    @property
+    def record_name(self) -> str:
+        """The feature of the record that holds this one: itself, a vector, or a sequence."""
+        if self.kind == SEQUENCE:
+            return SEQUENCE_PREFIX + self.column
+        return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
 
 
 @dataclass(frozen=True)
 class Label:
-    """The feature that holds the class index."""
+    """The feature that holds the class index (int64), or the value to predict (float32).
+
+    column: its name in a table's source. statistics: of a regression's values.
+    """
 
     name: str = "label"
     dtype: str = "int64"
+    column: str | None = None
+    statistics: Statistics | None = None
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Examples of one split, in all and by class name (every class is named, 0 included)."""
+    """Examples of one split, in all and by class name (every class, 0 included; {}: regression)."""
 
     examples: int
     classes: Mapping[str, int]
@@ -118,6 +233,21 @@ class DatasetDescription:
     rejected: int
     warnings: tuple[str, ...] = ()
     label: Label = field(default_factory=Label)
+    task: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "image" or "table"."""
+        return "image" if any(feature.kind == "image" for feature in self.features) else "table"
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the label is a number to predict, not a class."""
+        return self.task == REGRESSION
+
+    def features_of(self, *kinds: str) -> tuple[Feature, ...]:
+        """The features of these kinds; of one vector's kinds (VECTORS) in the vector's order."""
+        return tuple(feature for feature in self.features if feature.kind in kinds)
 
     @property
     def bytes(self) -> int:
@@ -137,10 +267,11 @@ class DatasetDescription:
         document = {
             "schema": SCHEMA_VERSION,
             "fingerprint": self.fingerprint,
+            "task": self.task,
             "source": dict(self.source),
             "split": {"rule": self.split.rule, **self.split.ranges},
-            "features": [asdict(feature) for feature in self.features],
-            "label": asdict(self.label),
+            "features": [_without_none(asdict(feature)) for feature in self.features],
+            "label": _without_none(asdict(self.label)),
             "classes": self.classes,
             "counts": {
                 split: {"examples": counts.examples, "classes": dict(counts.classes)}
@@ -153,7 +284,7 @@ class DatasetDescription:
             "rejected": self.rejected,
             "warnings": self.warnings,
         }
-        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str, where: str = FILE_NAME) -> "DatasetDescription":
@@ -177,11 +308,8 @@ class DatasetDescription:
                         if split in document["split"]
                     },
                 ),
-                features=tuple(
-                    Feature(**{**feature, "shape": tuple(feature["shape"])})
-                    for feature in document["features"]
-                ),
-                label=Label(**document["label"]),
+                features=tuple(_feature(feature) for feature in document["features"]),
+                label=Label(**_with_statistics(document["label"])),
                 classes=tuple(document["classes"]),
                 counts={split: Counts(**document["counts"][split]) for split in SPLITS},
                 files={
@@ -190,6 +318,7 @@ class DatasetDescription:
                 },
                 rejected=document["rejected"],
                 warnings=tuple(document["warnings"]),
+                task=document["task"],
             )
         except DatasetError:
             raise
@@ -197,6 +326,35 @@ class DatasetDescription:
             raise DatasetError(f"{where} lacks the key {error}") from error
         except (ValueError, TypeError, AttributeError) as error:
             raise DatasetError(f"{where} is not a dataset description: {error}") from error
+
+
+def _without_none(fields: dict) -> dict:
+    """Without the fields that do not apply. (None inside a shape is a value: any length.)"""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+def _feature(document: dict) -> Feature:
+    fields = {**_with_statistics(document), "shape": tuple(document["shape"])}
+    if "vocabulary" in fields:
+        fields["vocabulary"] = tuple(fields["vocabulary"])
+    return Feature(**fields)
+
+
+def _with_statistics(document: dict) -> dict:
+    """A feature's or label's fields, its statistics as the class that they are of."""
+    if "statistics" not in document:
+        return document
+    # Their only lists are quantiles and frequencies.
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in document["statistics"].items()
+    }
+    kind = TermStatistics if "frequencies" in values else Statistics
+    return {**document, "statistics": kind(**values)}
 
 
 def shard_name(split: str, index: int, count: int) -> str:

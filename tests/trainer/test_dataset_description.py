@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 
@@ -14,8 +15,11 @@ from trainer.dataset_description import (
     DatasetDescription,
     DatasetError,
     Feature,
+    Label,
     Shard,
     Split,
+    Statistics,
+    TermStatistics,
     shard_name,
 )
 
@@ -49,13 +53,93 @@ def test_a_split_by_column_has_no_ranges():
 
 def test_the_document_has_the_documented_form():
     document = json.loads(some_description().to_json())
-    assert document["schema"] == 1
-    assert document["features"][0]["shape"] == [8, 6, 1]
+    assert document["schema"] == 2
+    assert document["task"] is None
+    assert document["features"] == [
+        {"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png", "shape": [8, 6, 1]}
+    ]
     assert document["label"] == {"name": "label", "dtype": "int64"}
     assert document["files"]["test"] == [
         {"name": "test-00000-of-00001.tfrecord", "examples": 2, "bytes": 300}
     ]
     assert document["bytes"] == 900
+
+
+def some_table(**changed):
+    numbers = Statistics(450, 5, 14.1, 3.5, 6.9, 28.1, tuple(float(i) for i in range(21)))
+    lengths = {"min_length": 0, "max_length": 80, "mean_length": 42.5}
+    sequence = Statistics(**(asdict(numbers) | lengths))
+    features = (
+        Feature("radius mean", "numeric", "float32", None, (), "radius_mean", 0, None, numbers),
+        Feature(
+            "Ort",
+            "categorical",
+            "int64",
+            column="Ort",
+            index=0,
+            vocabulary=("links", "rechts"),
+            statistics=TermStatistics(455, 0, 3, (300, 152)),
+        ),
+        Feature("puls", "sequence", "float32", None, (None,), "puls", None, None, sequence),
+        Feature("smoker", "boolean", "float32", None, (), "smoker", 1, None, numbers),
+        Feature("taken", "timestamp", "int64", None, (), "taken", 0, None, numbers),
+    )
+    fields = {
+        "task": "regression",
+        "features": features,
+        "label": Label("label", "float32", "survival", numbers),
+        "classes": (),
+        "counts": {split: Counts(2, {}) for split in SPLITS},
+    }
+    return some_description(**(fields | changed))
+
+
+def test_a_table_comes_back(tmp_path):
+    storage.write_text(tmp_path / "dataset.json", some_table().to_json())
+    assert dataset_description.load(str(tmp_path)) == some_table()
+
+
+def test_a_tables_document_has_what_applies_and_no_more():
+    document = json.loads(some_table().to_json())
+    assert document["features"][1] == {
+        "name": "Ort",
+        "kind": "categorical",
+        "dtype": "int64",
+        "shape": [],
+        "column": "Ort",
+        "index": 0,
+        "vocabulary": ["links", "rechts"],
+        "statistics": {"count": 455, "missing": 0, "other": 3, "frequencies": [300, 152]},
+    }
+    assert document["features"][2]["shape"] == [None]
+    assert document["features"][2]["statistics"]["mean_length"] == 42.5
+    assert "min_length" not in document["features"][0]["statistics"]
+    assert document["label"]["column"] == "survival"
+    assert document["counts"]["test"] == {"examples": 2, "classes": {}}
+
+
+def test_a_dataset_tells_images_from_tables_and_classes_from_values():
+    assert (some_description().kind, some_description().is_regression) == ("image", False)
+    assert (some_table().kind, some_table().is_regression) == ("table", True)
+
+
+def test_features_are_found_in_the_record():
+    table = some_table()
+    assert [feature.index for feature in table.features_of("numeric", "boolean")] == [0, 1]
+    assert [feature.record_name for feature in table.features] == [
+        "numeric",
+        "categorical",
+        "sequence/puls",
+        "numeric",
+        "timestamp",
+    ]
+    assert some_description().features[0].record_name == "image"
+
+
+def test_no_description_holds_what_is_no_json():
+    numbers = Statistics(1, 0, float("nan"), 0.0, 0.0, 0.0, (0.0,) * 21)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        some_table(label=Label(statistics=numbers)).to_json()
 
 
 def test_shards_are_addressed_below_the_dataset():
@@ -70,8 +154,8 @@ def test_shards_are_addressed_below_the_dataset():
         ("", "no dataset description"),
         ("[]", "not a dataset description"),
         ('{"fingerprint": "3f2a"}', "lacks the key 'schema'"),
-        ('{"schema": 2}', "schema 2; this trainer reads schema 1"),
-        ('{"schema": 1}', "lacks the key 'fingerprint'"),
+        ('{"schema": 1}', "schema 1; this trainer reads schema 2"),
+        ('{"schema": 2}', "lacks the key 'fingerprint'"),
     ],
 )
 def test_what_is_no_description_is_refused_with_its_address(text, message):
