@@ -1,0 +1,1 @@
+"""BigQuery on one machine: the REST and Storage Read APIs over DuckDB."""

@@ -1,0 +1,77 @@
+"""What goes wrong in BigQuery, in BigQuery's words: one exception for requests and for jobs."""
+
+from __future__ import annotations
+
+# https://cloud.google.com/bigquery/docs/error-messages#errortable
+_STATUS = {
+    "accessDenied": 403,
+    "backendError": 503,
+    "conditionNotMet": 412,
+    "duplicate": 409,
+    "internalError": 500,
+    "invalid": 400,
+    "invalidQuery": 400,
+    "jobBackendError": 400,
+    "jobInternalError": 400,
+    "notFound": 404,
+    "notImplemented": 501,
+    "quotaExceeded": 403,
+    "resourceInUse": 400,
+    "resourcesExceeded": 400,
+    "responseTooLarge": 403,
+    "stopped": 200,
+    "timeout": 400,
+}
+
+
+class BigQueryError(Exception):
+    """An error as BigQuery reports it: answer of a request, or `status.errorResult` of a job.
+
+    `reason`: machine-readable cause, one of BigQuery's (`invalidQuery`, `notFound`, ...).
+    `message`: for people, in BigQuery's wording.
+    `location`: where, e.g. "query" or a file's address; None when there is nothing to point at.
+    """
+
+    def __init__(self, reason: str, message: str, location: str | None = None):
+        super().__init__(message)
+        self.reason, self.message, self.location = reason, message, location
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of a request that fails like this."""
+        return _STATUS.get(self.reason, 400)
+
+    @property
+    def proto(self) -> dict:
+        """REST ErrorProto."""
+        proto = {"reason": self.reason, "message": self.message}
+        return proto if self.location is None else {**proto, "location": self.location}
+
+
+def invalid_query(message: str, position: tuple[int, int] | None = None) -> BigQueryError:
+    """A query that is wrong; `position` is (line, column), both from 1."""
+    if position is not None:
+        message = f"{message} at [{position[0]}:{position[1]}]"
+    return BigQueryError("invalidQuery", message, "query")
+
+
+def invalid(message: str) -> BigQueryError:
+    """A value in a request that cannot be used."""
+    return BigQueryError("invalid", message)
+
+
+def not_found(
+    kind: str, name: object, where: str = " was not found in location US"
+) -> BigQueryError:
+    """`kind`: "Table", "Dataset", "Model" or "Job"; `name` as BigQuery writes it (`p:d.t`)."""
+    return BigQueryError("notFound", f"Not found: {kind} {name}{where}")
+
+
+def already_exists(kind: str, name: object) -> BigQueryError:
+    """A second one with the same name."""
+    return BigQueryError("duplicate", f"Already Exists: {kind} {name}")
+
+
+def not_played(what: str) -> BigQueryError:
+    """For what BigQuery can do and local_gcp cannot: named, never answered wrongly."""
+    return BigQueryError("notImplemented", f"local_gcp does not play {what}.", "query")

@@ -1,0 +1,395 @@
+"""Column types: BigQuery's, as REST, as DuckDB and as Arrow say them; and REST's form of values.
+
+| BigQuery | DuckDB                   | Arrow               |
+|----------|--------------------------|---------------------|
+| INT64    | BIGINT                   | int64               |
+| FLOAT64  | DOUBLE                   | float64             |
+| NUMERIC  | DECIMAL(38, 9)           | decimal128(38, 9)   |
+| BOOL     | BOOLEAN                  | bool                |
+| STRING   | VARCHAR                  | string              |
+| BYTES    | BLOB                     | binary              |
+| DATE     | DATE                     | date32              |
+| TIME     | TIME                     | time64[us]          |
+| DATETIME | TIMESTAMP                | timestamp[us]       |
+| TIMESTAMP| TIMESTAMP WITH TIME ZONE | timestamp[us, UTC]  |
+| JSON     | JSON                     | string              |
+| ARRAY    | LIST                     | list                |
+| STRUCT   | STRUCT                   | struct              |
+
+An ARRAY is a field of mode REPEATED; it has no NULL of its own (BigQuery stores one as empty).
+Source: https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+
+from .errors import invalid, not_played
+
+# REST answers the legacy names; GoogleSQL and requests may use either.
+_LEGACY = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
+_ALIASES = {
+    **{legacy: name for name, legacy in _LEGACY.items()},
+    **dict.fromkeys(["INT", "SMALLINT", "BIGINT", "TINYINT", "BYTEINT"], "INT64"),
+    "DECIMAL": "NUMERIC",
+    "BIGDECIMAL": "BIGNUMERIC",
+}
+_NOT_PLAYED = {"GEOGRAPHY", "RANGE", "INTERVAL", "BIGNUMERIC", "PROTO", "ENUM", "FOREIGN"}
+
+_DUCKDB = {
+    "INT64": "BIGINT",
+    "FLOAT64": "DOUBLE",
+    "NUMERIC": "DECIMAL(38,9)",
+    "BOOL": "BOOLEAN",
+    "STRING": "VARCHAR",
+    "BYTES": "BLOB",
+    "DATE": "DATE",
+    "TIME": "TIME",
+    "DATETIME": "TIMESTAMP",
+    "TIMESTAMP": "TIMESTAMP WITH TIME ZONE",
+    "JSON": "JSON",
+}
+_ARROW = {
+    "INT64": pa.int64(),
+    "FLOAT64": pa.float64(),
+    "NUMERIC": pa.decimal128(38, 9),
+    "BOOL": pa.bool_(),
+    "STRING": pa.string(),
+    "BYTES": pa.binary(),
+    "DATE": pa.date32(),
+    "TIME": pa.time64("us"),
+    "DATETIME": pa.timestamp("us"),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "JSON": pa.string(),
+}
+SCALARS = tuple(_DUCKDB)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column, or one field of a STRUCT.
+
+    `type`: GoogleSQL's name (INT64, ..., STRUCT); of the elements where `mode` is REPEATED.
+    `fields`: of a STRUCT. `mode`: NULLABLE, REQUIRED or REPEATED.
+    `default`: GoogleSQL expression for rows that do not name the column.
+    """
+
+    name: str
+    type: str
+    mode: str = "NULLABLE"
+    fields: tuple[Field, ...] = ()
+    description: str | None = None
+    default: str | None = None
+
+    @classmethod
+    def from_api(cls, resource: dict) -> Field:
+        """From REST TableFieldSchema; BigQueryError(invalid or notImplemented) for a bad one."""
+        name = resource.get("name") or ""
+        if not name:
+            raise invalid("Field name is missing in the schema.")
+        kind = type_name(resource.get("type", ""), name)
+        mode = (resource.get("mode") or "NULLABLE").upper()
+        if mode not in ("NULLABLE", "REQUIRED", "REPEATED"):
+            raise invalid(f"Field {name} has unknown mode {mode}.")
+        fields = tuple(cls.from_api(f) for f in resource.get("fields", ()))
+        if (kind == "STRUCT") != bool(fields):
+            raise invalid(
+                f"Field {name} is type RECORD but has no schema."
+                if not fields
+                else f"Field {name} is type {kind} but has nested fields."
+            )
+        return cls(
+            name,
+            kind,
+            mode,
+            fields,
+            resource.get("description"),
+            resource.get("defaultValueExpression"),
+        )
+
+    @property
+    def api(self) -> dict:
+        """REST TableFieldSchema."""
+        resource: dict = {
+            "name": self.name,
+            "type": _LEGACY.get(self.type, self.type),
+            "mode": self.mode,
+        }
+        if self.fields:
+            resource["fields"] = [f.api for f in self.fields]
+        if self.description is not None:
+            resource["description"] = self.description
+        if self.default is not None:
+            resource["defaultValueExpression"] = self.default
+        return resource
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it is an ARRAY."""
+        return self.mode == "REPEATED"
+
+    @property
+    def element(self) -> Field:
+        """The ARRAY's elements as a field of their own."""
+        return replace(self, mode="NULLABLE")
+
+    @property
+    def data_type(self) -> str:
+        """As INFORMATION_SCHEMA and DDL write it: `ARRAY<STRUCT<a INT64, b STRING>>`."""
+        if self.repeated:
+            return f"ARRAY<{self.element.data_type}>"
+        if self.type == "STRUCT":
+            return f"STRUCT<{', '.join(f'{f.name} {f.data_type}' for f in self.fields)}>"
+        return self.type
+
+    @property
+    def duckdb(self) -> str:
+        """DuckDB's type."""
+        if self.repeated:
+            return self.element.duckdb + "[]"
+        if self.type == "STRUCT":
+            return f"STRUCT({', '.join(f'{quoted(f.name)} {f.duckdb}' for f in self.fields)})"
+        return _DUCKDB[self.type]
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """Arrow's type."""
+        if self.repeated:
+            return pa.list_(pa.field("item", self.element.arrow))
+        if self.type == "STRUCT":
+            return pa.struct([f.arrow_field for f in self.fields])
+        return _ARROW[self.type]
+
+    @property
+    def arrow_field(self) -> pa.Field:
+        """Arrow's field; an ARRAY or REQUIRED one is not nullable."""
+        return pa.field(self.name, self.arrow, nullable=self.mode == "NULLABLE")
+
+
+def type_name(text: str, field: str = "") -> str:
+    """GoogleSQL's name for a type given by any of its names; errors name `field`."""
+    name = text.upper()
+    name = _ALIASES.get(name, name)
+    if name in _NOT_PLAYED:
+        raise not_played(f"columns of type {name}" + (f" ({field})" if field else ""))
+    if name != "STRUCT" and name not in _DUCKDB:
+        raise invalid(
+            f"Invalid value for type: {text} is not a valid value"
+            if text
+            else f"Field {field} has no type."
+        )
+    return name
+
+
+def quoted(name: str) -> str:
+    """A DuckDB identifier, safe for any text."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def fields_from_api(schema: dict) -> list[Field]:
+    """From REST TableSchema; BigQueryError for one with a name twice."""
+    fields = [Field.from_api(f) for f in schema.get("fields", ())]
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            raise invalid(f"Duplicate field name {field.name} in the schema.")
+        seen.add(field.name.lower())
+    return fields
+
+
+def fields_to_api(fields: Iterable[Field]) -> dict:
+    """REST TableSchema."""
+    return {"fields": [f.api for f in fields]}
+
+
+def arrow_schema(fields: Iterable[Field]) -> pa.Schema:
+    """Arrow's schema of a table with these columns."""
+    return pa.schema([f.arrow_field for f in fields])
+
+
+# From DuckDB -----------------------------------------------------------------------------------
+
+_INTEGERS = (
+    "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger",
+    "ubigint", "uhugeint",
+)  # fmt: skip
+_FROM_DUCKDB = {
+    **dict.fromkeys(_INTEGERS, "INT64"),
+    "float": "FLOAT64",
+    "double": "FLOAT64",
+    "decimal": "NUMERIC",
+    "boolean": "BOOL",
+    "varchar": "STRING",
+    "enum": "STRING",
+    "uuid": "STRING",
+    "blob": "BYTES",
+    "date": "DATE",
+    "time": "TIME",
+    "timestamp": "DATETIME",
+    "timestamp_s": "DATETIME",
+    "timestamp_ms": "DATETIME",
+    "timestamp_ns": "DATETIME",
+    "timestamp with time zone": "TIMESTAMP",
+    "null": "INT64",  # GoogleSQL's type of a bare NULL
+    '"null"': "INT64",
+}
+
+
+def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> Field:
+    """From a column of DuckDB: `type_` as DESCRIBE writes it or as `relation.types` has it."""
+    if isinstance(type_, str):
+        type_ = duckdb.sqltype(type_)
+    if type_.id in ("list", "array"):
+        element = field_from_duckdb(name, type_.children[0][1])
+        if element.repeated:
+            raise not_played(f"arrays of arrays ({name}); BigQuery has none either")
+        return replace(element, mode="REPEATED")
+    if type_.id == "struct":
+        fields = tuple(field_from_duckdb(n, t) for n, t in type_.children)
+        return Field(name, "STRUCT", fields=fields)
+    if str(type_) == "JSON":
+        return Field(name, "JSON")
+    if type_.id not in _FROM_DUCKDB:
+        raise not_played(f"DuckDB's type {type_} ({name})")
+    return Field(name, _FROM_DUCKDB[type_.id])
+
+
+# From Arrow ------------------------------------------------------------------------------------
+
+
+def field_from_arrow(field: pa.Field) -> Field:
+    """From a column of Arrow (Parquet, Avro, ...); BigQueryError for a type without counterpart.
+
+    Timestamps without a zone are DATETIME, decimals that fit NUMERIC are NUMERIC.
+    """
+    kind = field.type
+    mode = "NULLABLE" if field.nullable else "REQUIRED"
+    if pa.types.is_dictionary(kind):
+        return field_from_arrow(field.with_type(kind.value_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        element = field_from_arrow(kind.value_field.with_name(field.name))
+        if element.repeated:
+            raise invalid(f"Field {field.name} is an array of arrays, which BigQuery has not.")
+        return replace(element, mode="REPEATED")
+    if pa.types.is_struct(kind):
+        return Field(field.name, "STRUCT", mode, tuple(field_from_arrow(f) for f in kind))
+    if pa.types.is_timestamp(kind):
+        return Field(field.name, "TIMESTAMP" if kind.tz else "DATETIME", mode)
+    for accepts, name in _FROM_ARROW:
+        if accepts(kind):
+            return Field(field.name, name, mode)
+    raise invalid(f"Field {field.name} has type {kind}, for which BigQuery has no type.")
+
+
+_FROM_ARROW: list[tuple[Callable[[pa.DataType], bool], str]] = [
+    (pa.types.is_integer, "INT64"),
+    (pa.types.is_floating, "FLOAT64"),
+    (pa.types.is_decimal, "NUMERIC"),
+    (pa.types.is_boolean, "BOOL"),
+    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), "STRING"),
+    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), "BYTES"),
+    (pa.types.is_fixed_size_binary, "BYTES"),
+    (pa.types.is_date, "DATE"),
+    (pa.types.is_time, "TIME"),
+    (pa.types.is_null, "STRING"),
+]
+
+
+# REST's form of values -------------------------------------------------------------------------
+
+
+def rest_rows(
+    fields: Iterable[Field], rows: pa.RecordBatch | pa.Table, timestamps: str = "FLOAT64"
+) -> list[dict]:
+    """REST `rows`: [{"f": [{"v": ...}, ...]}, ...].
+
+    `timestamps`: FLOAT64 (seconds, REST's default), INT64 (microseconds; formatOptions
+    useInt64Timestamp) or ISO8601_STRING (formatOptions.timestampOutputFormat).
+    """
+    columns = []
+    for field, column in zip(fields, rows.columns, strict=True):
+        cell = cell_writer(field, timestamps)
+        columns.append([{"v": cell(value)} for value in column.to_pylist()])
+    if not columns:
+        return [{"f": []} for _ in range(rows.num_rows)]
+    return [{"f": list(cells)} for cells in zip(*columns, strict=True)]
+
+
+def cell_writer(field: Field, timestamps: str = "FLOAT64") -> Callable[[object], object]:
+    """The function from a Python value (as Arrow and DuckDB give it) to the `v` of REST."""
+    if field.repeated:
+        element = cell_writer(field.element, timestamps)
+        return lambda values: [{"v": element(v)} for v in values or ()]
+    if field.type == "STRUCT":
+        writers = [(f.name, cell_writer(f, timestamps)) for f in field.fields]
+
+        def struct(value):
+            if value is None:
+                return None
+            return {"f": [{"v": write(value[name])} for name, write in writers]}
+
+        return struct
+    write = _TIMESTAMPS[timestamps] if field.type == "TIMESTAMP" else _WRITERS[field.type]
+    return lambda value: None if value is None else write(value)
+
+
+def float_text(value: float) -> str:
+    """A FLOAT64 as REST writes it: shortest digits that round-trip, Java's exponents."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(float(value))
+    digits = Decimal(repr(float(value))).normalize()
+    sign, numbers, _ = digits.as_tuple()
+    text = "".join(map(str, numbers))
+    return f"{'-' * sign}{text[0]}.{text[1:] or '0'}E{digits.adjusted()}"
+
+
+def decimal_text(value: Decimal) -> str:
+    """A NUMERIC as REST writes it: no exponent, no trailing zeros."""
+    text = f"{value:f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(value: datetime) -> int:
+    """A TIMESTAMP as microseconds since 1970 UTC."""
+    since = value - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _iso(value: datetime) -> str:
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+_TIMESTAMPS: dict[str, Callable] = {
+    "FLOAT64": lambda value: float_text(microseconds(value) / 1e6),
+    "INT64": lambda value: str(microseconds(value)),
+    "ISO8601_STRING": _iso,
+}
+_WRITERS: dict[str, Callable] = {
+    "INT64": lambda value: str(int(value)),
+    "FLOAT64": float_text,
+    "NUMERIC": lambda value: decimal_text(Decimal(value)),
+    "BOOL": lambda value: "true" if value else "false",
+    "STRING": str,
+    "BYTES": lambda value: base64.b64encode(value).decode("ascii"),
+    "DATE": lambda value: value.isoformat(),
+    "TIME": lambda value: value.isoformat(),
+    "DATETIME": lambda value: value.isoformat(),
+    "JSON": str,
+}
