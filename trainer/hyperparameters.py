@@ -2,7 +2,9 @@
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema's words, so that the same lines check
-the command line here and an experiment file where there is no TensorFlow (trainer.schema).
+the command line here and an experiment file where there is no TensorFlow (trainer.schema). Two
+words are ours: "inputs" and "tasks" name the only kinds of dataset and the only tasks for which a
+hyperparameter has any effect; without them it has one for all.
 """
 
 import dataclasses
@@ -17,8 +19,13 @@ class HyperparameterError(ValueError):
     """A value that the trainer does not take; the message says what it would take."""
 
 
+_CLASSIFICATION = ["multiclass_classification", "binary_classification"]
+
+
 def _hyperparameter(default: Value, description: str, *, unit: str = "", models=(), **schema):
-    """A field. models: the only models that read it; empty: all do."""
+    """A field. models: the only models that read it; empty: all do. schema: JSON Schema's words,
+    and "inputs" and "tasks".
+    """
     words = {"description": description} | ({"unit": unit} if unit else {})
     metadata = {"schema": {**schema, "default": default, **words}, "models": models}
     return dataclasses.field(default=default, metadata=metadata)
@@ -26,7 +33,7 @@ def _hyperparameter(default: Value, description: str, *, unit: str = "", models=
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """What a tuner may vary. The defaults train a small image classifier well.
+    """What a tuner may vary. The defaults train a small classifier of images or of rows well.
 
     Raises HyperparameterError when a value is out of its bounds.
     """
@@ -71,15 +78,18 @@ class Hyperparameters:
         "without it",
         minimum=0,
         exclusiveMaximum=1,
+        tasks=_CLASSIFICATION,
     )
     augment: bool = _hyperparameter(
         False,
         "shift each training image at random, by up to an eighth of its height and width, anew "
         "in every epoch",
+        inputs=["image"],
     )
     flip: bool = _hyperparameter(
         False,
         "mirror each training image left to right at random, anew in every epoch",
+        inputs=["image"],
     )
     early_stopping_patience: int = _hyperparameter(
         10,
@@ -107,16 +117,44 @@ class Hyperparameters:
     # Architecture.
     dropout: float = _hyperparameter(
         0.0,
-        "share of activations set to zero in training: after every hidden layer (dense), before "
-        "the classifier (convolutional)",
+        "share of activations set to zero in training: after every hidden layer (dense, "
+        "recurrent), before the classifier (convolutional)",
         minimum=0,
         exclusiveMaximum=1,
     )
     layers: int = _hyperparameter(
-        2, "hidden layers", unit="layers", minimum=1, maximum=8, models=("dense",)
+        2,
+        "fully connected hidden layers",
+        unit="layers",
+        minimum=1,
+        maximum=8,
+        models=("dense", "recurrent"),
     )
     units: int = _hyperparameter(
-        128, "width of each hidden layer", unit="units", minimum=1, maximum=4096, models=("dense",)
+        128,
+        "width of each hidden layer",
+        unit="units",
+        minimum=1,
+        maximum=4096,
+        models=("dense", "recurrent"),
+    )
+    embedding: int = _hyperparameter(
+        8,
+        "learned numbers that stand for one value of a categorical feature",
+        unit="numbers",
+        minimum=1,
+        maximum=256,
+        models=("dense", "recurrent"),
+        inputs=["table"],
+    )
+    gru_units: int = _hyperparameter(
+        32,
+        "width of the state in which a GRU sums up a sequence, one GRU for each sequence feature",
+        unit="units",
+        minimum=1,
+        maximum=1024,
+        models=("recurrent",),
+        inputs=["table"],
     )
     blocks: int = _hyperparameter(
         2,
@@ -148,9 +186,17 @@ class Hyperparameters:
         for field in dataclasses.fields(self):
             _check(field.name, getattr(self, field.name))
 
-    def of_model(self, model: str) -> dict[str, Value]:
-        """The values that a model reads."""
-        return {name: getattr(self, name) for name in of_model(model)}
+    def of_training(self, model: str, kind: str, task: str) -> dict[str, Value]:
+        """The values that a training reads. kind: of the dataset, "image" or "table"."""
+        return {name: getattr(self, name) for name in of_model(model) if reads(name, kind, task)}
+
+    def without_effect(self, kind: str, task: str) -> list[str]:
+        """Names of those that differ from their default for nothing, in such a training."""
+        return [
+            name
+            for name, field in _FIELDS.items()
+            if not reads(name, kind, task) and getattr(self, name) != field.default
+        ]
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
@@ -170,6 +216,12 @@ def of_model(model: str) -> list[str]:
     return [
         n for n, f in _FIELDS.items() if not f.metadata["models"] or model in f.metadata["models"]
     ]
+
+
+def reads(name: str, kind: str, task: str) -> bool:
+    """Whether a hyperparameter has an effect on this task, with this kind of dataset."""
+    words = _FIELDS[name].metadata["schema"]
+    return kind in words.get("inputs", [kind]) and task in words.get("tasks", [task])
 
 
 def parse(name: str, text: str) -> Value:

@@ -6,11 +6,16 @@ experiment file against it, in full and without TensorFlow, before anything is s
     {"version": 1,
      "image_tag": "0.1.0",                              tag of the job image with this trainer
      "commands": {"train": ["python", "-m", "trainer.task"], ...},
-     "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy"]}},
+     "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy", ...],
+                                                "inputs": ["image", "table"]}, ...},
      "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
      "models":   {"dense": {"description": "...", "inputs": ["image"],
                             "hyperparameters": ["learning_rate", ...]}, ...},
-     "hyperparameters": {"learning_rate": {JSON Schema, and "unit" where there is one}, ...}}
+     "hyperparameters": {"learning_rate": {JSON Schema; "unit", "inputs", "tasks" where they are}}}
+
+A task's metrics: any of them may be tuned for; the first is the default. inputs: kinds of dataset,
+"image" or "table"; those of a hyperparameter, and its tasks, are the only ones on which it has an
+effect.
 """
 
 import json
@@ -42,24 +47,41 @@ class Metric:
 
 @dataclass(frozen=True)
 class Task:
-    """min_classes, max_classes: how many classes a dataset for this task has."""
+    """min_classes, max_classes: how many classes a dataset for this task has, 0 for regression.
+
+    metrics: the first is the default. inputs: kinds of dataset.
+    """
 
     description: str
     min_classes: int
-    max_classes: int | None = None
-    metrics: tuple[str, ...] = ("accuracy", "loss")
+    max_classes: int | None
+    metrics: tuple[str, ...]
+    inputs: tuple[str, ...] = ("image", "table")
 
 
 METRICS = {
     "accuracy": Metric("maximize", "share of examples whose most probable class is the true one"),
-    "loss": Metric("minimize", "mean cross-entropy of the predicted probabilities, in nats"),
+    "loss": Metric(
+        "minimize",
+        "classification: mean cross-entropy of the predicted probabilities, in nats; regression: "
+        "mean squared error in units of the label's variance on the train split, so that 1 is "
+        "what predicting its mean costs",
+    ),
+    "auc": Metric(
+        "maximize",
+        "area under the ROC curve: chance that an example of the second class is given a higher "
+        "probability of it than one of the first class, ties counting half",
+    ),
+    "rmse": Metric("minimize", "root of the mean squared error, in the label's unit"),
+    "mae": Metric("minimize", "mean absolute error, in the label's unit"),
 }
 
-# In both tasks a model predicts one probability per class, so that all that comes after training
-# (serving, comparison) knows one form of prediction.
+# In both classifications a model predicts one probability per class, so that all that comes after
+# training (serving, comparison) knows one form of prediction.
 TASKS = {
-    "multiclass_classification": Task("one of several classes", min_classes=2),
-    "binary_classification": Task("one of two classes", min_classes=2, max_classes=2),
+    "multiclass_classification": Task("one of several classes", 2, None, ("accuracy", "loss")),
+    "binary_classification": Task("one of two classes", 2, 2, ("accuracy", "loss", "auc")),
+    "regression": Task("a number", 0, 0, ("rmse", "mae", "loss"), ("table",)),
 }
 
 
@@ -70,7 +92,11 @@ def document() -> dict:
         "image_tag": IMAGE_TAG,
         "commands": COMMANDS,
         "tasks": {
-            name: {"description": task.description, "metrics": list(task.metrics)}
+            name: {
+                "description": task.description,
+                "metrics": list(task.metrics),
+                "inputs": list(task.inputs),
+            }
             for name, task in TASKS.items()
         },
         "metrics": {

@@ -73,9 +73,24 @@ def test_a_flag_is_refused_or_keeps_the_bounds(name, value):
 
 
 def test_a_model_has_its_own_and_the_common_ones():
-    dense, convolutional = map(hyperparameters.of_model, ("dense", "convolutional"))
+    dense, convolutional, recurrent = map(
+        hyperparameters.of_model, ("dense", "convolutional", "recurrent")
+    )
     assert "layers" in dense
     assert "layers" not in convolutional
     assert "kernel" in convolutional
     assert "learning_rate" in set(dense) & set(convolutional)
-    assert set(dense) | set(convolutional) == set(NAMES)
+    assert set(dense) | set(convolutional) | set(recurrent) == set(NAMES)
+
+
+def test_a_training_has_only_those_that_can_change_it():
+    of_rows = Hyperparameters().of_training("dense", "table", "regression")
+    of_images = Hyperparameters().of_training("dense", "image", "multiclass_classification")
+    assert set(of_images) - set(of_rows) == {"augment", "flip", "label_smoothing"}
+    assert set(of_rows) - set(of_images) == {"embedding"}
+
+
+def test_values_that_change_nothing_are_found():
+    h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=8, gru_units=4)
+    assert h.without_effect("table", "regression") == ["augment", "label_smoothing"]
+    assert h.without_effect("image", "binary_classification") == ["gru_units"]

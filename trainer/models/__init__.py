@@ -15,15 +15,24 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of a model without building it. inputs: kinds of feature that it reads."""
+    """What is known of a model without building it. inputs: kinds of dataset that it reads."""
 
     description: str
-    inputs: tuple[str, ...] = ("image",)
+    inputs: tuple[str, ...]
 
 
 MODELS = {
-    "dense": Model("fully connected layers over all pixels"),
-    "convolutional": Model("blocks of convolutions, then the mean over the image"),
+    "dense": Model(
+        "fully connected layers over all pixels, or over all features of a row (of a sequence its "
+        "mean, spread, maximum and length)",
+        ("image", "table"),
+    ),
+    "convolutional": Model("blocks of convolutions, then the mean over the image", ("image",)),
+    "recurrent": Model(
+        "a GRU over each sequence of a row, then fully connected layers over their last states "
+        "and all other features",
+        ("table",),
+    ),
 }
 
 

@@ -55,7 +55,9 @@ def write(
         "model": settings.model,
         "task": settings.task,
         "metric": settings.metric,
-        "hyperparameters": settings.hyperparameters.of_model(settings.model),
+        "hyperparameters": settings.hyperparameters.of_training(
+            settings.model, dataset.kind, settings.task
+        ),
         "seed": settings.seed,
         "strategy": strategy,
         "epochs_run": len(history),

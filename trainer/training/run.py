@@ -135,7 +135,7 @@ def _decisive_settings(
         "seed": settings.seed,
         "strategy": spread.kind,
         "replicas": spread.replicas,
-        **settings.hyperparameters.of_model(settings.model),
+        **settings.hyperparameters.of_training(settings.model, dataset.kind, settings.task),
     }
 
 
