@@ -1,0 +1,39 @@
+"""What surrounds a statement: project, default dataset, parameters, time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ..refs import DatasetRef
+from ..schema import Field
+
+# DuckDB settings that translated SQL relies on (`SET name = value` on each connection).
+CONNECTION_SETTINGS: Mapping[str, str] = {
+    "TimeZone": "'UTC'",
+    "preserve_insertion_order": "true",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of one query job.
+
+    `dataset`: the job's default dataset. `parameters`: REST `queryParameters`, all named or all
+    positional. `now`: what CURRENT_TIMESTAMP and its kin answer.
+    """
+
+    project: str
+    dataset: DatasetRef | None = None
+    parameters: tuple[dict, ...] = ()
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A script variable: its type and its value as DuckDB and Arrow give it to Python."""
+
+    type: Field
+    value: Any
