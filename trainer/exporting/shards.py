@@ -18,7 +18,7 @@ from trainer.dataset_description import Feature, Shard
 from trainer.exporting.images import ImageError, convert
 from trainer.exporting.manifest import Rejection, Row
 from trainer.exporting.plan import Work
-from trainer.exporting.tfrecord import frame, serialize_examples
+from trainer.exporting.tfrecord import tfrecords
 
 _PROGRESS_SECONDS = 10
 
@@ -58,7 +58,8 @@ def write_shard(
             labels.append(label)
         progress.step()
     label_column = np.array(labels, dtype=np.int64)
-    data = frame(serialize_examples({"key": keys, feature.name: images, "label": label_column}))
+    columns = {"key": keys, feature.name: images, "label": label_column}
+    data = b"".join(tfrecords(columns))
     write(work.name, data)
     progress.finish(len(keys), len(rejected))
     classes, counts = np.unique(label_column, return_counts=True)

@@ -1,4 +1,4 @@
-"""TFRecord files of tf.train.Example messages, written without TensorFlow.
+"""TFRecord files of tf.train.Example messages, written without TensorFlow, a column at a time.
 
 The wire format is protobuf's (https://protobuf.dev/programming-guides/encoding) for the messages of
 tensorflow/core/example/feature.proto; the framing is that of
@@ -6,28 +6,116 @@ tensorflow/core/lib/io/record_writer.h:
 
     uint64 length | masked crc32c of length | data | masked crc32c of data        (little-endian)
 
-A feature holds one value per example here. TensorFlow's own parser is the oracle of the tests.
+A column becomes an array of binary payloads; what stands around a payload depends on its size
+alone, so it is built once per size and taken from there; Arrow joins the pieces row by row, in C++.
+One checksum per record is the only work of Python's own. TensorFlow's parser is the oracle of the
+tests.
 """
 
-import functools
-import itertools
-import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import google_crc32c
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-# Length-delimited fields of the four nested messages, as (field number << 3 | wire type 2).
-_FIELD_1 = (
-    b"\x0a"  # Example.features, Features.feature, map key, BytesList.value, Feature.bytes_list
-)
+# One feature's values: one bytes value a row; one number a row (n,) or a vector of them (n, c),
+# float32 or int64; or lists of float32 of any length.
+Column = Sequence[bytes] | pa.Array | np.ndarray
+
+# Length-delimited fields of the nested messages, as (field number << 3 | wire type 2).
+_FIELD_1 = b"\x0a"  # Example.features, Features.feature, map key, the lists' value
 _MAP_VALUE = b"\x12"
-_INT64_LIST = b"\x1a"
+_BYTES_LIST, _FLOAT_LIST, _INT64_LIST = b"\x0a", b"\x12", b"\x1a"
 
 _CRC_MASK = 0xA282EAD8
 
+_BINARY = pa.large_binary()
+_NOTHING = pa.scalar(b"", _BINARY)
 
-def _encode_varint(value: int) -> bytes:
+# Bounds the memory beside the file itself.
+_BLOCK_BYTES = 16 << 20
+
+
+def tfrecords(columns: Mapping[str, Column]) -> Iterator[bytes]:
+    """The content of a TFRecord file with one Example per row, in pieces.
+
+    columns: feature name -> n values each.
+    """
+    columns = {name: _arrow_bytes(column) for name, column in columns.items()}
+    rows = max(map(len, columns.values()))
+    size = sum(column.nbytes for column in columns.values())
+    step = max(1, rows * _BLOCK_BYTES // max(size, 1))
+    for start in range(0, rows, step):
+        block = {name: column[start : start + step] for name, column in columns.items()}
+        yield frame(serialize_examples(block))
+
+
+def serialize_examples(columns: Mapping[str, Column]) -> pa.LargeBinaryArray:
+    """Serialized tf.train.Example messages, one per row.
+
+    columns: feature name -> n values each. Features are written in the order of their names, so
+    equal columns give equal bytes. Raises ValueError if the lengths differ.
+    """
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(f"columns of different lengths: {lengths}")
+    pieces, sizes = [], np.int64(0)
+    for name in sorted(columns):
+        list_tag, payloads = _payloads(columns[name])
+        payload_sizes = _sizes(payloads)
+        heads = _take_by_size(payload_sizes, lambda size: _head(name, list_tag, size))  # noqa: B023
+        pieces += (heads, payloads)
+        sizes = sizes + _sizes(heads) + payload_sizes
+    heads = _take_by_size(sizes, lambda size: _FIELD_1 + _varint(size))
+    return pc.binary_join_element_wise(heads, *pieces, _NOTHING)
+
+
+def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
+    """The content of a TFRecord file that holds these records."""
+    records = _arrow_bytes(records if isinstance(records, pa.Array) else list(records))
+    sizes = _sizes(records)
+
+    def length_field(size: int) -> bytes:
+        length = size.to_bytes(8, "little")
+        return length + _mask(np.uint32(google_crc32c.value(length))).tobytes()
+
+    values = records.to_numpy(zero_copy_only=False)
+    crcs = np.fromiter(map(google_crc32c.value, values), np.uint32, len(values))
+    footers = _fixed(_mask(crcs).astype("<u4")[:, None])
+    framed = pc.binary_join_element_wise(
+        _take_by_size(sizes, length_field), records, footers, _NOTHING
+    )
+    return memoryview(framed.buffers()[2])[: _end(framed)].tobytes() if len(framed) else b""
+
+
+def _payloads(column: Column) -> tuple[bytes, pa.LargeBinaryArray]:
+    """The field of Feature that a column goes to, and each row's values as they stand in it."""
+    if not isinstance(column, np.ndarray):
+        column = _arrow_bytes(column)
+        if column.type == _BINARY:
+            return _BYTES_LIST, column
+        # Lists of float32: the values' bytes are the payload.
+        offsets = column.offsets.to_numpy().astype(np.int64) * 4
+        return _FLOAT_LIST, _binary(column.values.to_numpy().astype("<f4", copy=False), offsets)
+    matrix = column if column.ndim == 2 else column[:, None]
+    if matrix.dtype == np.float32:
+        return _FLOAT_LIST, _fixed(matrix.astype("<f4", copy=False))
+    return _INT64_LIST, _packed_varints(matrix.astype(np.int64, copy=False))
+
+
+def _head(name: str, list_tag: bytes, size: int) -> bytes:
+    """What stands before a payload of this size in its map entry of Features, which it ends."""
+    # Numbers are packed, in no field at all if there are none; a bytes value may be empty.
+    head = _FIELD_1 + _varint(size) if size or list_tag == _BYTES_LIST else b""
+    for tag in (list_tag, _MAP_VALUE):
+        head = tag + _varint(len(head) + size) + head
+    encoded = name.encode()
+    head = _FIELD_1 + _varint(len(encoded)) + encoded + head
+    return _FIELD_1 + _varint(len(head) + size) + head
+
+
+def _varint(value: int) -> bytes:
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -36,82 +124,58 @@ def _encode_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-# Most lengths are short, and a table look-up is several times faster than the loop.
-_SHORT_VARINTS = tuple(_encode_varint(value) for value in range(1 << 14))
+def _packed_varints(matrix: np.ndarray) -> pa.LargeBinaryArray:
+    """The varints of each row of an int64 matrix, one after the other."""
+    values = matrix.astype("<i8").view("<u8").ravel()  # two's complement
+    lengths = np.ones(len(values), np.int64)
+    for groups in range(1, 10):
+        lengths += values >= np.uint64(1) << np.uint64(7 * groups)
+    ends = np.cumsum(lengths)
+    data = np.empty(ends[-1] if len(ends) else 0, np.uint8)
+    here, rest = ends - lengths, values
+    for groups in range(lengths.max(initial=0)):
+        goes_on = lengths > groups + 1
+        data[here] = (rest & np.uint64(0x7F)).astype(np.uint8) | goes_on.astype(np.uint8) << 7
+        here, rest, lengths = here[goes_on] + 1, rest[goes_on] >> np.uint64(7), lengths[goes_on]
+    row_ends = np.concatenate([[0], ends])[:: matrix.shape[1]]
+    return _binary(data, row_ends)
 
 
-def _varint(value: int) -> bytes:
-    return _SHORT_VARINTS[value] if value < len(_SHORT_VARINTS) else _encode_varint(value)
+def _mask(crcs: np.ndarray) -> np.ndarray:
+    """Masked checksums, uint32, as TFRecord stores them."""
+    with np.errstate(over="ignore"):
+        return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_CRC_MASK)
 
 
-def _wrap(tag: bytes, head: bytes, size: int) -> tuple[bytes, int]:
-    """Head and size of the field around a payload of `size` bytes that begins with `head`.
-
-    Only heads are built, from the inside out: a large image is copied once, into its record.
-    """
-    start = tag + _varint(size)
-    return start + head, len(start) + size
+def _take_by_size(sizes: np.ndarray, make) -> pa.LargeBinaryArray:
+    """make(size) for each of the sizes, called once for each distinct one."""
+    distinct, positions = np.unique(sizes, return_inverse=True)
+    return pa.array([make(size) for size in distinct.tolist()], _BINARY).take(pa.array(positions))
 
 
-def _entry_head(name: bytes, head: bytes, size: int) -> bytes:
-    """Head of a map entry of Features around the fields of one Feature message."""
-    head, size = _wrap(_MAP_VALUE, head, size)
-    name_field = _FIELD_1 + _varint(len(name)) + name
-    return _wrap(_FIELD_1, name_field + head, len(name_field) + size)[0]
+def _arrow_bytes(column: Column) -> np.ndarray | pa.Array:
+    """A column of bytes as Arrow array; the others as they are."""
+    if isinstance(column, np.ndarray | pa.LargeBinaryArray | pa.ListArray | pa.LargeListArray):
+        return column
+    return pa.array(column, _BINARY) if not isinstance(column, pa.Array) else column.cast(_BINARY)
 
 
-@functools.lru_cache(maxsize=1 << 16)
-def _bytes_head(name: bytes, size: int) -> bytes:
-    """What stands before a bytes value of this size in its map entry; the value ends the entry."""
-    return _entry_head(name, *_wrap(_FIELD_1, *_wrap(_FIELD_1, b"", size)))
+def _fixed(matrix: np.ndarray) -> pa.LargeBinaryArray:
+    """Each row's bytes."""
+    row_bytes = matrix.itemsize * matrix.shape[1]
+    return _binary(np.ascontiguousarray(matrix), np.arange(len(matrix) + 1) * row_bytes)
 
 
-def _int64_entry(name: bytes, value: int) -> bytes:
-    packed = _varint(value & 0xFFFF_FFFF_FFFF_FFFF)  # two's complement
-    return _entry_head(name, *_wrap(_INT64_LIST, *_wrap(_FIELD_1, packed, len(packed))))
+def _binary(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
+    """Values that stand one after the other; offsets: of n values, n + 1 int64 in bytes."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, "<i8")), pa.py_buffer(data)]
+    return pa.LargeBinaryArray.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
 
-def _entries(name: str, column: Sequence[bytes] | np.ndarray) -> list[tuple[bytes, bytes]]:
-    """One map entry of Features per value of a column, in two parts: head and value."""
-    encoded_name = name.encode()
-    if isinstance(column, np.ndarray):
-        # Integers repeat (a label has as many values as there are classes): encode each value once.
-        values, positions = np.unique(column, return_inverse=True)
-        encoded = [(_int64_entry(encoded_name, value), b"") for value in values.tolist()]
-        return [encoded[position] for position in positions.tolist()]
-    return [(_bytes_head(encoded_name, len(value)), value) for value in column]
+def _sizes(array: pa.LargeBinaryArray) -> np.ndarray:
+    """Length of each value in bytes, int64."""
+    return pc.binary_length(array).to_numpy(zero_copy_only=False)
 
 
-def serialize_examples(columns: Mapping[str, Sequence[bytes] | np.ndarray]) -> list[bytes]:
-    """Serialized tf.train.Example messages, one per row.
-
-    columns: feature name -> n values, bytes or an (n,) integer array. Features are written in the
-    order of their names, so equal columns give equal bytes. Raises ValueError if the lengths
-    differ.
-    """
-    rows = zip(*(_entries(name, columns[name]) for name in sorted(columns)), strict=True)
-    examples = []
-    for entries in rows:
-        parts = list(itertools.chain.from_iterable(entries))
-        head, _ = _wrap(_FIELD_1, b"", sum(map(len, parts)))
-        examples.append(b"".join([head, *parts]))
-    return examples
-
-
-def _masked_crc(data: bytes) -> int:
-    crc = google_crc32c.value(data)
-    return ((crc >> 15 | crc << 17) + _CRC_MASK) & 0xFFFFFFFF
-
-
-def frame(records: Iterable[bytes]) -> bytes:
-    """The content of a TFRecord file that holds these records."""
-    parts = []
-    for record in records:
-        length = struct.pack("<Q", len(record))
-        parts += (
-            length,
-            struct.pack("<I", _masked_crc(length)),
-            record,
-            struct.pack("<I", _masked_crc(record)),
-        )
-    return b"".join(parts)
+def _end(array: pa.LargeBinaryArray) -> int:
+    return int(np.frombuffer(array.buffers()[1], "<i8")[len(array)])
