@@ -6,6 +6,7 @@ Only what a command line needs to know stands here: Keras is imported when a mod
 import importlib
 from dataclasses import dataclass
 
+from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Hyperparameters
 
 
@@ -36,10 +37,12 @@ MODELS = {
 }
 
 
-def build(name: str, shape: tuple[int, int, int], classes: int, h: Hyperparameters):
-    """A Functional Keras model: uint8 pixels (batch, *shape) -> logits (batch, classes).
+def build(name: str, dataset: DatasetDescription, h: Hyperparameters):
+    """A Functional Keras model: examples as `trainer.models.inputs` says -> outputs (b, any).
 
-    shape: (height, width, channels). Scaling the pixels is the model's first layer. Raises
-    ModelError if the hyperparameters do not fit the shape.
+    The outputs are logits, one for each class; of a regression one number, the label standardized
+    by its statistics of the train split. Raises ModelError if the hyperparameters do not fit the
+    dataset.
     """
-    return importlib.import_module(f"trainer.models.{name}").build(shape, classes, h)
+    outputs = 1 if dataset.is_regression else len(dataset.classes)
+    return importlib.import_module(f"trainer.models.{name}").build(dataset, outputs, h)

@@ -8,24 +8,24 @@ there would be no one model to checkpoint, compare and export.
 import keras
 from keras import layers
 
+from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Hyperparameters
-from trainer.models import ModelError
+from trainer.models import ModelError, inputs
 
 _MAX_GROUPS = 8
 _MAX_FILTERS = 512
 
 
-def build(shape: tuple[int, int, int], classes: int, h: Hyperparameters) -> keras.Model:
+def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    height, width, _ = shape
+    height, width, _ = dataset.features[0].shape
     most = min(height, width).bit_length() - 1
     if h.blocks > most:
         raise ModelError(
             f"blocks={h.blocks} would halve {height}x{width} images to nothing: "
             + (f"use at most {most}" if most else "use the dense model")
         )
-    image = keras.Input(shape, dtype="uint8", name="image")
-    x = layers.Rescaling(1 / 127.5, offset=-1)(image)
+    image, x = inputs.image(dataset)
     for block in range(h.blocks):
         filters = min(h.filters << block, _MAX_FILTERS)
         x = _convolution(x, filters, h.kernel)
@@ -33,7 +33,7 @@ def build(shape: tuple[int, int, int], classes: int, h: Hyperparameters) -> kera
         x = layers.MaxPooling2D()(x)
     x = layers.GlobalAveragePooling2D()(x)
     x = layers.Dropout(h.dropout)(x)
-    return keras.Model(image, layers.Dense(classes, name="logits")(x), name="convolutional")
+    return keras.Model(image, layers.Dense(outputs, name="output")(x), name="convolutional")
 
 
 def _convolution(x, filters: int, kernel: int):

@@ -65,7 +65,7 @@ def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> Callback
         # Vertex AI names the trial, local runs have none to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))
-    callbacks.append(ProgressLine(settings.epochs))
+    callbacks.append(ProgressLine(settings.epochs, settings.task))
     return CallbackList(callbacks, model=model)
 
 
@@ -112,15 +112,22 @@ def _early_stopping(callbacks: CallbackList) -> BestEpoch:
 class ProgressLine(Callback):
     """One line on stdout per epoch."""
 
-    def __init__(self, epochs: int):
+    def __init__(self, epochs: int, task: str):
         super().__init__()
         self._epochs = epochs
+        # Keras sorts the logs by name.
+        metrics = dict.fromkeys(["loss", *schema.TASKS[task].metrics])
+        self._names = [f"{split}{metric}" for split in ("", "val_") for metric in metrics]
 
     def on_epoch_end(self, epoch, logs=None):
-        names = ("loss", "accuracy", "val_loss", "val_accuracy")
-        parts = [f"{name} {logs[name]:.3f}" for name in names]
+        parts = [f"{name} {_figure(name, logs[name])}" for name in self._names if name in logs]
         parts += [f"lr {logs['learning_rate']:.3g}", f"{logs['seconds']:.1f} s"]
         print(f"epoch {epoch + 1}/{self._epochs}", *parts, flush=True)
+
+
+def _figure(name: str, value: float) -> str:
+    """A metric for people. Errors in the label's unit may be of any size."""
+    return f"{value:.4g}" if name.removeprefix("val_") in ("rmse", "mae") else f"{value:.3f}"
 
 
 class TunerReport(Callback):

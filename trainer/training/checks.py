@@ -1,10 +1,21 @@
 """Is the dataset there, complete, and of use for this training? Asked before TensorFlow starts."""
 
+from collections.abc import Callable
+
 from trainer import dataset_description, schema, storage
-from trainer.dataset_description import SPLITS, DatasetDescription, DatasetError
+from trainer.dataset_description import (
+    REGRESSION,
+    SEQUENCE,
+    SPLITS,
+    TABLE_KINDS,
+    DatasetDescription,
+    DatasetError,
+)
 from trainer.models import MODELS
 from trainer.training import TrainingError
 from trainer.training.settings import Settings
+
+Refuse = Callable[[str], None]
 
 
 def checked_dataset(settings: Settings) -> DatasetDescription:
@@ -35,16 +46,55 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     def refuse(problem: str):
         raise TrainingError(f"the dataset {settings.dataset} {problem}")
 
-    kinds = [feature.kind for feature in dataset.features]
-    readable = MODELS[settings.model].inputs
-    if len(kinds) != 1 or kinds[0] not in readable:
-        refuse(f"has {', '.join(kinds)} features; {settings.model} reads one {readable[0]}")
-    task, classes = schema.TASKS[settings.task], len(dataset.classes)
-    if classes < task.min_classes:
-        refuse(f"has {classes} class ({', '.join(dataset.classes)}); a classifier needs two")
-    if task.max_classes and classes > task.max_classes:
-        refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
+    _check_features(settings, dataset, refuse)
+    _check_label(settings, dataset, refuse)
+    h, kind = settings.hyperparameters, dataset.kind
+    if idle := h.without_effect(kind, settings.task):
+        refuse(
+            f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would change nothing; "
+            "leave it out"
+        )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:
         if not dataset.examples(split):
             refuse(f"has no example in the {split} split")
+
+
+def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
+    if not dataset.features:
+        refuse("has no features: there is nothing to predict the label from")
+    kinds = {feature.kind: None for feature in dataset.features}  # a set, in order
+    if unknown := [kind for kind in kinds if kind not in ("image", *TABLE_KINDS)]:
+        refuse(f"has {', '.join(unknown)} features, which this trainer does not read")
+    if "image" in kinds and len(dataset.features) > 1:
+        refuse("has an image beside other features; only one image by itself is read")
+    if dataset.kind not in MODELS[settings.model].inputs:
+        fitting = [name for name, model in MODELS.items() if dataset.kind in model.inputs]
+        refuse(
+            f"is one of {dataset.kind}s, which {settings.model} does not read: use --model "
+            + " or ".join(fitting)
+        )
+    if settings.model == "recurrent" and SEQUENCE not in kinds:
+        refuse("has no sequence (an ARRAY column), which recurrent is for: use --model dense")
+
+
+def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
+    task, classes = schema.TASKS[settings.task], len(dataset.classes)
+    name = dataset.label.column or "its label"
+    if dataset.is_regression and settings.task != REGRESSION:
+        refuse(f"has a number to predict ({name}), no classes: use --task regression")
+    if settings.task == REGRESSION:
+        if not dataset.is_regression:
+            few = ", ".join(dataset.classes[:3]) + (", ..." if classes > 3 else "")
+            refuse(
+                f"has {classes} classes ({few}), no number to predict: export it for regression, "
+                "or use --task multiclass_classification"
+            )
+        return
+    if classes < task.min_classes:
+        refuse(f"has {classes} class ({', '.join(dataset.classes)}); a classifier needs two")
+    if task.max_classes and classes > task.max_classes:
+        refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
+    of_class = dataset.counts["validation"].classes
+    if settings.metric == "auc" and (absent := [n for n, count in of_class.items() if not count]):
+        refuse(f"has no {absent[0]} in the validation split, so there is no auc to measure")

@@ -36,7 +36,8 @@ def parse_flags(
             f"--{foreign[0]} is no hyperparameter of the {flags.model} model, which takes: "
             + ", ".join(f"--{name}" for name in known)
         )
-    if flags.metric not in (metrics := schema.TASKS[flags.task].metrics):
+    metrics = schema.TASKS[flags.task].metrics
+    if flags.metric not in (None, *metrics):
         parser.error(f"--metric {flags.metric}: {flags.task} has {', '.join(metrics)}")
     return Settings(
         dataset=flags.dataset,
@@ -44,7 +45,7 @@ def parse_flags(
         task=flags.task,
         epochs=flags.epochs,
         seed=flags.seed,
-        metric=flags.metric,
+        metric=flags.metric or metrics[0],
         outputs=flags.outputs,
         strategy=flags.strategy,
         hyperparameters=Hyperparameters(**given),
@@ -89,9 +90,10 @@ def _parser(description: str) -> argparse.ArgumentParser:
     add(
         "--metric",
         choices=schema.METRICS,
-        default="accuracy",
         help="on the validation split: reported to the tuner after every epoch, and decides which "
-        "epoch's weights are kept: of equals, the one with the lower loss (default: accuracy)",
+        "epoch's weights are kept: of equals, the one with the lower loss. "
+        + "; ".join(f"{name}: {', '.join(task.metrics)}" for name, task in schema.TASKS.items())
+        + " (default: the task's first)",
     )
     add(
         "--outputs",
@@ -121,11 +123,16 @@ def _parser(description: str) -> argparse.ArgumentParser:
 
 def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "hyperparameters", "In brackets the model that reads one; without, all do."
+        "hyperparameters",
+        "In brackets the models that read one, and the only data or task on which "
+        "it has an effect; without, all do and it always has.",
     )
     for name, words in hyperparameters.schema().items():
         readers = [model for model in MODELS if name in hyperparameters.of_model(model)]
-        only = f"[{', '.join(readers)}] " if len(readers) < len(MODELS) else ""
+        only = [", ".join(readers)] if len(readers) < len(MODELS) else []
+        only += [f"{' and '.join(words['inputs'])}s only"] if "inputs" in words else []
+        only += ["classification only"] if "tasks" in words else []
+        only = f"[{'; '.join(only)}] " if only else ""
         unit = f" {words['unit']}" if "unit" in words else ""
         text = (
             f"{only}{words['description']}: {hyperparameters.expected(name)}{unit} "

@@ -5,12 +5,13 @@
 - Order: a share is shuffled anew in every epoch, as a pure function of (seed, epoch), so a restart
   takes up the data exactly where a checkpoint was made, without any saved iterator.
 - Speed: records are parsed by the batch, ten times faster than one by one. A share that fits in
-  memory is decoded once and kept as pixels; a larger one is decoded anew in every epoch, and
-  shuffled through a buffer of encoded images, its files in a new order.
+  memory is parsed once and kept, as pixels or as columns; a larger one is parsed anew in every
+  epoch, and shuffled through a buffer of records, its files in a new order.
 - Evaluation takes every example exactly once, on any number of replicas: all of them make the same
   number of steps, and what is missing from the last batches is filled with examples of weight 0.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,15 +20,13 @@ import tensorflow as tf
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription, Shard
 from trainer.hyperparameters import Hyperparameters
-from trainer.training import TrainingError
+from trainer.training import TrainingError, records
 from trainer.training.distribution import Distribution
 
-# Decoded pixels that a worker keeps in memory, per split.
+# Parsed examples that a worker keeps in memory, per split.
 CACHE_BYTES = 2 << 30
-# Encoded images in the shuffle buffer of a share that is not kept.
+# Records in the shuffle buffer of a share that is not kept.
 SHUFFLE_BYTES = 512 << 20
-# Pixels decoded in one call: enough to hide the call's cost.
-_DECODE_BYTES = 16 << 20
 _READ_BUFFER_BYTES = 4 << 20
 _PARALLEL_READS = 8
 
@@ -35,6 +34,10 @@ _PARALLEL_READS = 8
 _EVEN = 0.01
 
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
+# An epoch, or None for the order on disk -> a worker's records.
+Read = Callable[[tf.Tensor | None], tf.data.Dataset]
+# (epoch, batches in it, batches to pass over) -> the rest, each (its index, (inputs, labels)).
+Epoch = Callable[[tf.Tensor, int, tf.Tensor], tf.data.Dataset]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Input:
         self._h = h
         self._seed = seed
         self._epochs = epochs
-        self._shape = dataset.features[0].shape
+        self._records = records.of(dataset)
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
@@ -107,13 +110,13 @@ class Input:
         return -(-shares.largest // (self._h.batch_size * self._distribution.local_replicas))
 
     def train(self, first_step: int) -> Iterator:
-        """Batches (images uint8 (b, h, w, c), labels int64 (b,)) of every replica, to the last
+        """Batches (inputs as trainer.models.inputs says, labels (b,)) of every replica, to the last
         epoch's end, from step `first_step` of the whole training on.
         """
         return self._distribute(lambda context: self.train_batches(context, first_step))
 
     def evaluation(self, split: str) -> Iterator:
-        """Batches (images, labels, weights float32 (b,)) of every replica, the split over and
+        """Batches (inputs, labels, weights float32 (b,)) of every replica, the split over and
         over: `evaluation_steps` of them are the split once.
         """
         return self._distribute(lambda context: self.evaluation_batches(context, split))
@@ -127,29 +130,12 @@ class Input:
         """The batches of `train` for one worker's replicas, in turn."""
         local = self._distribution.local_replicas
         first_epoch, skipped = divmod(first_step, self.steps_per_epoch)
-        read = self._reader("train", context)
-        if self._fits("train"):
-            kept = self._examples(read(None)).cache()
-            buffer = self.examples("train")
-
-            def shuffled(epoch):
-                return self._batched(kept.shuffle(buffer, self._epoch_seed(epoch), False))
-        else:
-            size = sum(shard.bytes for shard in self._dataset.files["train"])
-            buffer = max(self._h.batch_size, SHUFFLE_BYTES * self.examples("train") // size)
-
-            def shuffled(epoch):
-                records = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
-                return self._batched(records).map(self._parse, tf.data.AUTOTUNE)
+        batches = self._shuffled(self._reader("train", context))
 
         def of_epoch(epoch):
             skip = tf.where(epoch == first_epoch, skipped * local, 0)
-            return (
-                shuffled(epoch)
-                .take(self.steps_per_epoch * local)
-                .enumerate()
-                .skip(tf.cast(skip, tf.int64))
-                .map(self._augmentation(epoch, context.input_pipeline_id), tf.data.AUTOTUNE)
+            return batches(epoch, self.steps_per_epoch * local, tf.cast(skip, tf.int64)).map(
+                self._augmentation(epoch, context.input_pipeline_id), tf.data.AUTOTUNE
             )
 
         epochs = tf.data.Dataset.range(first_epoch, max(first_epoch, self._epochs))
@@ -159,15 +145,53 @@ class Input:
         self, context: tf.distribute.InputContext, split: str
     ) -> tf.data.Dataset:
         """The batches of `evaluation` for one worker's replicas, in turn."""
-        batches = self.evaluation_steps(split) * self._distribution.local_replicas
-        examples = self._examples(self._reader(split, context)(None))
-        real = examples.map(lambda image, label: (image, label, 1.0))
-        nothing = (tf.zeros(self._shape, tf.uint8), tf.zeros([], tf.int64), 0.0)
-        padding = tf.data.Dataset.from_tensors(nothing).repeat()
-        padded = self._batched(real.concatenate(padding)).take(batches)
-        return (padded.cache() if self._fits(split) else padded).repeat().prefetch(2)
+        steps = self.evaluation_steps(split) * self._distribution.local_replicas
+        real = self._reader(split, context)(None).map(lambda record: (record, 1.0))
+        padding = tf.data.Dataset.from_tensors((self._records.blank(), 0.0)).repeat()
+        batches = self._batched(real.concatenate(padding)).take(steps)
+        parsed = batches.map(
+            lambda serialized, weights: (*self._records.parse(serialized), weights),
+            tf.data.AUTOTUNE,
+        )
+        return (parsed.cache() if self._fits(split) else parsed).repeat().prefetch(2)
 
-    def _reader(self, split: str, context: tf.distribute.InputContext):
+    def _shuffled(self, read: Read) -> Epoch:
+        if not self._fits("train"):
+            return functools.partial(self._streamed, read)
+        if self._dataset.kind == "table":
+            return functools.partial(self._gathered, *self._records.loaded(read(None)))
+        return functools.partial(self._cached, self._records.examples(read(None)).cache())
+
+    def _streamed(self, read, epoch, count, skip) -> tf.data.Dataset:
+        size = sum(shard.bytes for shard in self._dataset.files["train"])
+        buffer = max(self._h.batch_size, SHUFFLE_BYTES * self.examples("train") // size)
+        shuffled = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
+        batches = self._batched(shuffled).take(count).enumerate().skip(skip)
+        return batches.map(lambda i, r: (i, self._records.parse(r)), tf.data.AUTOTUNE)
+
+    def _cached(self, examples, epoch, count, skip) -> tf.data.Dataset:
+        shuffled = examples.shuffle(self.examples("train"), self._epoch_seed(epoch), False)
+        return self._batched(shuffled).take(count).enumerate().skip(skip)
+
+    def _gathered(self, rows, gather, epoch, count, skip) -> tf.data.Dataset:
+        size = self._h.batch_size
+        if rows < count * size:
+            # The other ways find it out by themselves, at the epoch's end.
+            raise TrainingError(
+                f"this worker's files of the train split hold {rows} examples, fewer than "
+                "dataset.json says: export the dataset again"
+            )
+        order = tf.random.experimental.stateless_shuffle(
+            tf.range(rows, dtype=tf.int64), self._seeds(epoch)
+        )
+
+        def batch(index):
+            places = tf.ensure_shape(order[index * size : (index + 1) * size], [size])
+            return index, gather(places)
+
+        return tf.data.Dataset.range(skip, count).map(batch, tf.data.AUTOTUNE)
+
+    def _reader(self, split: str, context: tf.distribute.InputContext) -> Read:
         """A function epoch -> serialized examples of this worker; epoch None: files in order."""
         workers, worker = context.num_input_pipelines, context.input_pipeline_id
         shares = divide(self._dataset.files[split], workers)
@@ -186,36 +210,19 @@ class Input:
 
         return read
 
-    def _examples(self, records: tf.data.Dataset) -> tf.data.Dataset:
-        """Single examples (image, label), parsed and decoded by the batch."""
-        height, width, channels = self._shape
-        batch = max(1, min(1024, _DECODE_BYTES // (height * width * channels)))
-        return records.batch(batch).map(self._parse, tf.data.AUTOTUNE).unbatch()
-
-    def _parse(self, serialized: tf.Tensor):
-        parsed = tf.io.parse_example(
-            serialized,
-            {
-                self._dataset.features[0].name: tf.io.FixedLenFeature([], tf.string),
-                self._dataset.label.name: tf.io.FixedLenFeature([], tf.int64),
-            },
-        )
-        images = preprocessing.decode(parsed[self._dataset.features[0].name], self._shape)
-        return images, parsed[self._dataset.label.name]
-
     def _batched(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
         return dataset.batch(self._h.batch_size, drop_remainder=True)
 
     def _augmentation(self, epoch: tf.Tensor, worker: int):
         def vary(index, batch):
-            images, labels = batch
+            inputs, labels = batch
             if self._h.augment or self._h.flip:
                 seed = tf.random.fold_in(self._seeds(epoch), index)
                 seed = tf.random.fold_in(seed, worker)
-                images = preprocessing.augment(
-                    images, seed, shift=self._h.augment, flip=self._h.flip
+                inputs = preprocessing.augment(
+                    inputs, seed, shift=self._h.augment, flip=self._h.flip
                 )
-            return images, labels
+            return inputs, labels
 
         return vary
 
@@ -226,6 +233,5 @@ class Input:
         return tf.stack([tf.constant(self._seed, tf.int64), tf.cast(epoch, tf.int64)])
 
     def _fits(self, split: str) -> bool:
-        height, width, channels = self._shape
         examples = divide(self._dataset.files[split], len(self._distribution.cluster)).largest
-        return examples * height * width * channels <= CACHE_BYTES
+        return examples * self._records.example_bytes <= CACHE_BYTES

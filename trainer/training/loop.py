@@ -22,6 +22,7 @@ from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
 from trainer.training.distribution import Distribution
 from trainer.training.input import Input
+from trainer.training.objective import Objective, auc
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 
@@ -33,16 +34,17 @@ STEPS_PER_CALL = 16
 CHECKPOINT_SECONDS = 60.0
 
 # Sums over one call: places in the vector that all replicas add up.
-_LOSS, _RIGHT, _FINITE, _STOP, _FIXED = range(5)
+_MEASURES = slice(0, 2)
+_FINITE, _STOP, _FIXED = range(2, 5)
 
 
 @dataclass
 class Progress:
     """How far a training is.
 
-    step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) loss and
-    right answers of the epoch under way; seconds: its duration so far. examples, steps: (replicas,)
-    what each replica did in all. stopped_early: by EarlyStopping.
+    step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
+    objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
+    (replicas,) what each replica did in all. stopped_early: by EarlyStopping.
     """
 
     replicas: int
@@ -62,7 +64,7 @@ class Progress:
         """Take in the sums of a call of `count` steps."""
         self.step += count
         self.seconds += seconds
-        self.sums = [old + float(new) for old, new in zip(self.sums, sums, strict=False)]
+        self.sums = [old + float(new) for old, new in zip(self.sums, sums[_MEASURES], strict=True)]
         examples, steps = np.split(sums[_FIXED:].astype(int), 2)
         self.examples = [old + int(new) for old, new in zip(self.examples, examples, strict=True)]
         self.steps = [old + int(new) for old, new in zip(self.steps, steps, strict=True)]
@@ -86,9 +88,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Trainee:
-    """What is trained. peak_rate: learning rate after the warm-up, over all replicas."""
+    """What is trained, and for what.
+
+    peak_rate: learning rate after the warm-up, over all replicas.
+    """
 
     model: keras.Model
+    objective: Objective
     optimizer: keras.optimizers.Optimizer
     peak_rate: float
 
@@ -112,7 +118,7 @@ def fit(
         return
     h = settings.hyperparameters
     train_steps = _train_steps(h, distribution, trainee, data)
-    evaluate = _evaluation(distribution, trainee.model, data)
+    evaluate = _evaluation(distribution, trainee, data)
     batches = data.train(progress.step)
     saved = time.monotonic()
     while not progress.finished(settings.epochs):
@@ -134,17 +140,13 @@ def fit(
                 save()
                 saved = time.monotonic()
         begun = time.monotonic()
-        val_loss, val_accuracy = evaluate()
-        if not math.isfinite(val_loss):
+        validation = evaluate()
+        if not math.isfinite(validation["loss"]):
             distribution.part()
             raise _diverged(progress.step, epoch + 1, trainee, h)
-        loss, right = progress.sums
-        examples = data.steps_per_epoch * data.global_batch
         row = {
-            "loss": loss / examples,
-            "accuracy": right / examples,
-            "val_loss": val_loss,
-            "val_accuracy": val_accuracy,
+            **trainee.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
+            **{f"val_{name}": value for name, value in validation.items()},
             "learning_rate": float(trainee.optimizer.learning_rate.numpy()),
             "seconds": round(progress.seconds + time.monotonic() - begun, 3),
         }
@@ -156,10 +158,13 @@ def fit(
 
 
 class _Sums:
-    """A vector that each replica adds to on its own; reading it sums over all replicas."""
+    """A vector that each replica adds to on its own; reading it sums over all replicas.
+
+    In float64: float32 would lose count at 16 million examples.
+    """
 
     def __init__(self, strategy: tf.distribute.Strategy, size: int):
-        self._zeros = tf.zeros([size])
+        self._zeros = tf.zeros([size], tf.float64)
         with strategy.scope():
             self._variable = tf.Variable(
                 self._zeros,
@@ -172,7 +177,7 @@ class _Sums:
         self._variable.assign(self._zeros)
 
     def add(self, *parts):
-        parts = [tf.reshape(tf.cast(part, tf.float32), [-1]) for part in parts]
+        parts = [tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts]
         self._variable.assign_add(tf.concat(parts, 0))
 
     def read(self):
@@ -182,28 +187,26 @@ class _Sums:
 def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Trainee, data: Input):
     """A function (batches, count, stop) that makes `count` steps and returns their sums."""
     strategy, replicas = distribution.strategy, distribution.replicas
-    model, optimizer = trainee.model, trainee.optimizer
+    model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
     sums = _Sums(strategy, _FIXED + 2 * replicas)
     warmup_steps = h.warmup_epochs * data.steps_per_epoch
     global_batch = float(data.global_batch)
 
     def replica_step(batch, stop):
-        images, labels = batch
+        inputs, labels = batch
         with tf.GradientTape() as tape:
-            logits = model(images, training=True)
-            targets = _smoothed(labels, logits, h.label_smoothing)
+            outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
-            objective = tf.nn.softmax_cross_entropy_with_logits(targets, logits)
-            objective = tf.reduce_sum(objective) / global_batch
-        gradients = tape.gradient(objective, model.trainable_variables)
+            loss = tf.reduce_sum(objective.losses(labels, outputs)) / global_batch
+        gradients = tape.gradient(loss, model.trainable_variables)
+        # An embedding's gradient names its rows: summed up here, every strategy can add it up.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        losses, right = _scores(labels, logits)
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(labels)[0], tf.float32)
         sums.add(
-            tf.reduce_sum(losses),
-            tf.reduce_sum(right),
-            tf.math.is_finite(objective),
+            *map(tf.reduce_sum, objective.measures(labels, outputs)),
+            tf.math.is_finite(loss),
             stop,
             examples * me,
             me,
@@ -231,49 +234,54 @@ def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Traine
     return train_steps
 
 
-def _evaluation(distribution: Distribution, model: keras.Model, data: Input):
-    """A function () -> (mean loss, accuracy) over the validation split.
+def _evaluation(distribution: Distribution, trainee: Trainee, data: Input):
+    """A function () -> metrics over the validation split.
 
     It raises TrainingError if that was not each example of the description exactly once.
     """
-    strategy = distribution.strategy
+    strategy, objective = distribution.strategy, trainee.objective
     sums = _Sums(strategy, 3)
     batches = data.evaluation("validation")
     steps = tf.constant(data.evaluation_steps("validation"))
 
     def replica_step(batch):
-        images, labels, weights = batch
-        losses, right = _scores(labels, model(images, training=False))
-        sums.add(*(tf.reduce_sum(v * weights) for v in (losses, right, tf.ones_like(weights))))
+        inputs, labels, weights = batch
+        outputs = trainee.model(inputs, training=False)
+        measures = objective.measures(labels, outputs)
+        sums.add(*(tf.reduce_sum(v * weights) for v in (*measures, tf.ones_like(weights))))
+        if not objective.ranks:
+            return tf.zeros([0, 3])
+        return tf.stack([objective.scores(outputs), tf.cast(labels, tf.float32), weights], 1)
 
     @tf.function
     def evaluate_steps(batches, count):
+        """Sums over all replicas, and what this process's replicas return, (any, 3)."""
         sums.clear()
-        for _ in tf.range(count):
-            strategy.run(replica_step, args=(next(batches),))
-        return sums.read()
+        ranked = tf.TensorArray(tf.float32, count, element_shape=[None, 3], infer_shape=False)
+        for step in tf.range(count):
+            results = strategy.run(replica_step, args=(next(batches),))
+            local = tf.concat(strategy.experimental_local_results(results), 0)
+            ranked = ranked.write(step, local)
+        return sums.read(), ranked.concat()
 
-    def evaluate() -> tuple[float, float]:
-        loss, right, examples = evaluate_steps(batches, steps).numpy().astype(float)
+    def evaluate() -> dict[str, float]:
+        totals, ranked = evaluate_steps(batches, steps)
+        *totals, examples = totals.numpy().tolist()
         if examples != data.examples("validation"):
             raise TrainingError(
                 f"the validation split has {data.examples('validation')} examples by its "
                 f"dataset.json, but {examples:.0f} in its files: export the dataset again"
             )
-        return loss / examples, right / examples
+        metrics = objective.means(totals, examples)
+        if objective.ranks:
+            # Bits of float32 as int32, which is what can be gathered.
+            everyone = distribution.gather(ranked.numpy().ravel().view(np.int32))
+            scores, labels, weights = everyone.view(np.float32).reshape(-1, 3).T
+            real = weights > 0
+            metrics["auc"] = auc(scores[real], labels[real] > 0)
+        return metrics
 
     return evaluate
-
-
-def _smoothed(labels: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
-    classes = logits.shape[-1]
-    return tf.one_hot(labels, classes, 1 - smoothing + smoothing / classes, smoothing / classes)
-
-
-def _scores(labels: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Cross-entropy in nats, and 1 where the most probable class is right; (batch,) each."""
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return losses, tf.cast(tf.argmax(logits, -1) == labels, tf.float32)
 
 
 def _diverged(step: int, epoch: int, trainee: Trainee, h: Hyperparameters) -> TrainingError:

@@ -18,6 +18,7 @@ def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:
     else:
         kind = {"adam": keras.optimizers.Adam, "rmsprop": keras.optimizers.RMSprop}[h.optimizer]
         optimizer = kind(rate, weight_decay=decay)
-    # Decay pulls kernels towards zero; offsets and normalization's scales have no reason to be.
-    optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
+    # Decay pulls kernels towards zero; offsets and normalization's scales have no reason to be, and
+    # the embedding of a rare term would be gone before its next example.
+    optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma", "embeddings"])
     return optimizer

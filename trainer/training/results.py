@@ -8,7 +8,8 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "seed": 0, "strategy": "multi_worker",                 single, mirrored or multi_worker
      "epochs_run": 25, "best_epoch": 21,                    from 1; best: by `metric` on validation,
                                                             of equals the one with the lower loss
-     "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7, "val_loss": 0.5, "val_accuracy": 0.8,
+     "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7,  on the train split
+                  "val_loss": 0.5, "val_accuracy": 0.8,      on the validation split
                   "learning_rate": 0.002, "seconds": 1.4}, ...],
      "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch
      "test":       {"loss": 0.07, "accuracy": 0.98},        of the SavedModel; null for a trial,
@@ -20,8 +21,10 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "parameters": 65514,                                   trainable numbers
      "dataset": {"uri": "gs://...", "fingerprint": "..."}}
 
-loss is the mean cross-entropy in nats, without label smoothing; on the train split it is the mean
-over the epoch's steps, during which the weights change. A replica's entry is a process: its steps,
+The metrics are those of the task (`python -m trainer.task --schema` defines each): loss and
+accuracy, and auc of two classes that both occur, but not on the train split; of a regression loss,
+rmse and mae. The loss is without label smoothing; on the train split all are means over the epoch's
+steps, during which the weights change. A replica's entry is a process: its steps,
 and the examples of all its devices.
 """
 
@@ -32,7 +35,9 @@ import numpy as np
 
 from trainer import storage
 from trainer.dataset_description import DatasetDescription
+from trainer.models.inputs import standard
 from trainer.training import saved_model
+from trainer.training.objective import auc
 from trainer.training.settings import Settings
 
 SCHEMA_VERSION = 1
@@ -63,7 +68,11 @@ def write(
         "epochs_run": len(history),
         "best_epoch": best_epoch,
         "history": history,
-        "validation": {"loss": best["val_loss"], "accuracy": best["val_accuracy"]},
+        "validation": {
+            name.removeprefix("val_"): value
+            for name, value in best.items()
+            if name.startswith("val_")
+        },
         "test": test,
         "replicas": replicas,
         "weights_sha256": next(iter(replicas.values()))["weights_sha256"],
@@ -84,24 +93,48 @@ def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model)
     from trainer import predictions
 
     saved_model.export(model, dataset, settings.places.model)
-    keys, labels, probabilities = saved_model.predict(
+    keys, labels, answers = saved_model.predict(
         settings.places.model, settings.dataset, dataset, "test"
     )
-    predictions.write(
-        settings.places.predictions,
-        predictions.Predictions(keys, labels, probabilities, dataset.classes),
-    )
+    if dataset.is_regression:
+        predicted = predictions.Values(keys, labels, answers)
+        metrics = _errors(labels.astype(float), answers, dataset)
+    else:
+        predicted = predictions.Predictions(keys, labels, answers, dataset.classes)
+        metrics = _scores(labels, answers)
+    predictions.write(settings.places.predictions, predicted)
+    return metrics
+
+
+def _scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
     likelihood = probabilities[np.arange(len(labels)), labels].astype(float)
-    return {
+    metrics = {
         "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
         "accuracy": float((probabilities.argmax(axis=1) == labels).mean()),
+    }
+    if probabilities.shape[1] == 2 and 0 < labels.mean() < 1:
+        metrics["auc"] = auc(probabilities[:, 1], labels == 1)
+    return metrics
+
+
+def _errors(
+    labels: np.ndarray, values: np.ndarray, dataset: DatasetDescription
+) -> dict[str, float]:
+    squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels).mean()
+    _, scale = standard(dataset.label.statistics)
+    return {
+        "loss": float(squares / scale**2),
+        "rmse": float(squares**0.5),
+        "mae": float(absolutes),
     }
 
 
 def _summary(document: dict) -> str:
     """The last line on stdout."""
-    validation, test = document["validation"], document["test"]
-    parts = [f"best epoch {document['best_epoch']} val_accuracy {validation['accuracy']:.4f}"]
+    metric = document["metric"]
+    best, test = document["validation"][metric], document["test"]
+    parts = [f"best epoch {document['best_epoch']} val_{metric} {best:.4f}"]
     if test:
-        parts.append(f"test accuracy {test['accuracy']:.4f}")
+        # Of a very small test split there may be no auc.
+        parts += [f"test {name} {test[name]:.4f}" for name in (metric,) if name in test]
     return " ".join([*parts, f"weights {document['weights_sha256'][:12]}"])

@@ -18,6 +18,7 @@ from trainer.training import (
     cluster,
     distribution,
     loop,
+    objective,
     optimizer,
     rendezvous,
     results,
@@ -112,13 +113,13 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
         model.compile(optimizer=update, jit_compile=False)
-    return Trainee(model, update, optimizer.peak_rate(h, spread.replicas))
+    aim = objective.build(dataset, h.label_smoothing)
+    return Trainee(model, aim, update, optimizer.peak_rate(h, spread.replicas))
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:
-    shape = dataset.features[0].shape
     try:
-        return models.build(settings.model, shape, len(dataset.classes), settings.hyperparameters)
+        return models.build(settings.model, dataset, settings.hyperparameters)
     except ModelError as error:
         raise TrainingError(str(error)) from error
 

@@ -1,21 +1,29 @@
-"""The trained model as a SavedModel that takes what a client has: encoded images of any size.
+"""The trained model as a SavedModel that takes what a client has: encoded images, or raw rows.
 
-Signature `serving_default`, as Vertex AI, TensorFlow Serving and `tf.saved_model.load` call it:
+Signature `serving_default`, as TensorFlow Serving and `tf.saved_model.load` call it:
 
-    image_bytes  (n,) string      JPEG, PNG, BMP or GIF of any size, upright and opaque. In a JSON
-                                  request {"image_bytes": {"b64": "..."}}: names that end in
-                                  _bytes are decoded from base64 by convention
+    image_bytes  (n,) string      of a model of images: JPEG, PNG, BMP or GIF of any size, upright
+                                  and opaque. In TensorFlow Serving's JSON {"image_bytes": {"b64":
+                                  "..."}}: names that end in _bytes are decoded from base64
+    COLUMN       (n,) or (n, any) of a model of rows, for each feature: see
+                                  trainer.training.raw_rows for types, and what NULL is
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
        label         (n,) string  name of the most probable class
+    -> value         (n,) float64 of a regression instead, in the label's unit
 
-Signature `classes`, without inputs: -> classes (classes,) string, the names in that order.
+Further signatures:
+
+    classes   () -> classes (classes,) string, their names in order; not of a regression
+    features  () -> of a model of rows: column, kind (as in dataset.json) and input (the name in
+              serving_default), each (features,) string
+    stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
 
 Preprocessing is part of it, so that serving cannot differ from training.
 """
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
@@ -24,33 +32,26 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription
+from trainer.training.objective import Regression
+from trainer.training.raw_rows import RawRows
+from trainer.training.records import TableRecords
 
 _BATCH = 256
 
+Predict = Callable[..., dict[str, tf.Tensor]]
+
 
 def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> None:
-    """Write the SavedModel. model: pixels -> logits, not mirrored."""
-    shape = dataset.features[0].shape
-    names = tf.constant(dataset.classes)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
-    def serve(image_bytes):
-        logits = model(preprocessing.decode_any_size(image_bytes, shape), training=False)
-        probabilities = tf.nn.softmax(logits)
-        return {
-            "probabilities": probabilities,
-            "label": tf.gather(names, tf.argmax(probabilities, -1)),
-        }
-
-    @tf.function(input_signature=[])
-    def list_classes():
-        return {"classes": tf.identity(names)}
-
+    """Write the SavedModel. model: not mirrored."""
     archive = keras.export.ExportArchive()
     archive.track(model)
-    archive.names = names
-    archive.add_endpoint("serving_default", serve)
-    archive.add_endpoint("classes", list_classes)
+    predict = _regression(model, dataset) if dataset.is_regression else _classes(model, dataset)
+    if dataset.kind == "image":
+        _add_image_endpoints(archive, dataset, predict)
+    else:
+        _add_table_endpoints(archive, dataset, predict)
+    if not dataset.is_regression:
+        _add_constants(archive, "classes", {"classes": dataset.classes})
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         _copy(Path(folder), directory)
@@ -61,28 +62,95 @@ def predict(
 ) -> tuple[list[bytes], np.ndarray, np.ndarray]:
     """What the SavedModel says about every example of a split, once each.
 
-    Returns keys (n), labels (n,) int64, probabilities (n, classes) float32.
+    Returns keys (n), labels (n,), and probabilities (n, classes) float32 or values (n,) float64.
     """
-    serve = tf.saved_model.load(str(directory)).signatures["serving_default"]
-    keys, labels, probabilities = [], [], []
-    for key, image, label in _examples(address, dataset, split):
+    signatures = tf.saved_model.load(str(directory)).signatures
+    answer = "value" if dataset.is_regression else "probabilities"
+    keys, labels, answers = [], [], []
+    for record, key, label in _examples(address, dataset, split):
+        if dataset.kind == "image":
+            outputs = signatures["serving_default"](image_bytes=_images(record, dataset))
+        else:
+            outputs = signatures["stored"](examples=record)
         keys.extend(key.numpy())
         labels.append(label.numpy())
-        probabilities.append(serve(image_bytes=image)["probabilities"].numpy())
-    return keys, np.concatenate(labels), np.concatenate(probabilities)
+        answers.append(outputs[answer].numpy())
+    return keys, np.concatenate(labels), np.concatenate(answers)
+
+
+def _classes(model: keras.Model, dataset: DatasetDescription) -> Predict:
+    names = tf.constant(dataset.classes)
+
+    def predict(inputs) -> dict[str, tf.Tensor]:
+        probabilities = tf.nn.softmax(model(inputs, training=False))
+        label = tf.gather(names, tf.argmax(probabilities, -1))
+        return {"probabilities": probabilities, "label": label}
+
+    return predict
+
+
+def _regression(model: keras.Model, dataset: DatasetDescription) -> Predict:
+    objective = Regression(dataset)
+    return lambda inputs: {"value": objective.values(model(inputs, training=False))}
+
+
+def _add_image_endpoints(archive, dataset: DatasetDescription, predict: Predict) -> None:
+    shape = dataset.features[0].shape
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
+    def serve(image_bytes):
+        return predict(preprocessing.decode_any_size(image_bytes, shape))
+
+    archive.add_endpoint("serving_default", serve)
+
+
+def _add_table_endpoints(archive, dataset: DatasetDescription, predict: Predict) -> None:
+    rows, records = RawRows(dataset), TableRecords(dataset)
+    archive.rows = rows  # the owner of the vocabularies' table
+
+    @tf.function(input_signature=[rows.signature()])
+    def serve(columns):
+        return predict(rows.inputs(columns))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def stored(examples):
+        return predict(records.inputs(examples))
+
+    archive.add_endpoint("serving_default", serve)
+    archive.add_endpoint("stored", stored)
+    columns = [feature.column for feature in dataset.features]
+    kinds = [feature.kind for feature in dataset.features]
+    _add_constants(archive, "features", {"column": columns, "kind": kinds, "input": rows.names})
+
+
+def _add_constants(archive, name: str, values: dict) -> None:
+    """An endpoint without inputs that tells these lists of texts."""
+    constants = {key: tf.constant(texts) for key, texts in values.items()}
+
+    @tf.function(input_signature=[])
+    def tell():
+        return {key: tf.identity(texts) for key, texts in constants.items()}
+
+    archive.add_endpoint(name, tell)
+    setattr(archive, f"constants_{name}", constants)
 
 
 def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator:
-    feature, label = dataset.features[0].name, dataset.label.name
+    """Records (b,) of a split, their keys and labels."""
+    label = dataset.label.name
     wanted = {
         "key": tf.io.FixedLenFeature([], tf.string),
-        feature: tf.io.FixedLenFeature([], tf.string),
-        label: tf.io.FixedLenFeature([], tf.int64),
+        label: tf.io.FixedLenFeature([], tf.as_dtype(dataset.label.dtype)),
     }
     paths = [str(storage.local_path(uri)) for uri in dataset.uris(address, split)]
     for serialized in tf.data.TFRecordDataset(paths).batch(_BATCH).prefetch(1):
         parsed = tf.io.parse_example(serialized, wanted)
-        yield parsed["key"], parsed[feature], parsed[label]
+        yield serialized, parsed["key"], parsed[label]
+
+
+def _images(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
+    name = dataset.features[0].name
+    return tf.io.parse_example(records, {name: tf.io.FixedLenFeature([], tf.string)})[name]
 
 
 def _copy(source: Path, target: Path) -> None:

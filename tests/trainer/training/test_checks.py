@@ -68,10 +68,10 @@ def test_a_trial_needs_no_test_split(tmp_path):
     assert checked_dataset(parse_flags(flags, "")).examples("train") == 10
 
 
-def test_features_that_the_model_does_not_read(refusal):
+def test_features_that_no_model_reads(refusal):
     def to_text(folder):
         document = json.loads((folder / "dataset.json").read_text())
         document["features"][0]["kind"] = "text"
         (folder / "dataset.json").write_text(json.dumps(document))
 
-    assert "has text features; dense reads one image" in refusal(damage=to_text)
+    assert "has text features, which this trainer does not read" in refusal(damage=to_text)

@@ -70,7 +70,7 @@ def test_another_models_hyperparameter_is_refused(capsys):
         ("--layers=9", "argument --layers: 9 is not a whole number at least 1, at most 8"),
         ("--epochs=0", "argument --epochs: '0' is not a whole number from 1"),
         ("--model=transformer", "invalid choice: 'transformer' (choose from"),
-        ("--metric=auc", "invalid choice: 'auc'"),
+        ("--metric=auc", "--metric auc: multiclass_classification has accuracy, loss"),
         ("--dataset=s3://b/x", "'s3://b/x' is not a Cloud Storage address"),
     ],
 )

@@ -19,7 +19,7 @@ def dataset(few_digits):
 @pytest.fixture(scope="module")
 def model(dataset):
     keras.utils.set_random_seed(1)
-    return models.build("dense", (8, 8, 1), len(dataset.classes), Hyperparameters())
+    return models.build("dense", dataset, Hyperparameters())
 
 
 @pytest.fixture(scope="module")

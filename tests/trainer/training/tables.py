@@ -1,0 +1,165 @@
+"""Writes datasets of table rows by the description in trainer.dataset_description.
+
+From raw columns, so that a test knows what a client would send for a row of the dataset. Slow and
+plain: the export's own code is tested elsewhere, and against the same description.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    FIRST_TERM,
+    NULL_TERM,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    SPLITS,
+    TIMESTAMP,
+    UNKNOWN_TERM,
+    VECTORS,
+    Counts,
+    DatasetDescription,
+    Feature,
+    Label,
+    Shard,
+    Split,
+    Statistics,
+    TermStatistics,
+    shard_name,
+)
+
+Column = tuple[str, Sequence[Any]]  # its kind, and a value for each row; NULL is None
+
+
+def write_table(
+    folder: Path,
+    columns: Mapping[str, Column],
+    label: Sequence[Any],
+    *,
+    task: str = "binary_classification",
+    files: Mapping[str, Sequence[int]],
+    vocabulary: int = 1000,
+) -> str:
+    """Write rows as trainer.export would; returns the address.
+
+    Timestamps are microseconds since 1970. files: rows in each file of each split, dealt out in
+    the order of the rows; a row's key is its number.
+    """
+    folder.mkdir(parents=True)
+    rows = range(sum(files["train"]))
+    indices = dict.fromkeys(VECTORS, 0)
+    features = []
+    for name, (kind, values) in columns.items():
+        vector = next((v for v, kinds in VECTORS.items() if kind in kinds), None)
+        index = None if vector is None else indices[vector]
+        if vector:
+            indices[vector] += 1
+        features.append(_feature(name, kind, index, [values[row] for row in rows], vocabulary))
+    regression = task == "regression"
+    classes = () if regression else tuple(sorted({str(value) for value in label}))
+    labels = [float(v) if regression else classes.index(str(v)) for v in label]
+    counts, shards, first = {}, {}, 0
+    for split in SPLITS:
+        shards[split], begin = [], first
+        for number, size in enumerate(files[split]):
+            path = folder / shard_name(split, number, len(files[split]))
+            with tf.io.TFRecordWriter(str(path)) as writer:
+                for row in range(first, first + size):
+                    values = {name: column[1][row] for name, column in columns.items()}
+                    writer.write(example(features, values, str(row), labels[row], regression))
+            shards[split].append(Shard(path.name, size, path.stat().st_size))
+            first += size
+        of_split = labels[begin:first]
+        named = {name: of_split.count(place) for place, name in enumerate(classes)}
+        counts[split] = Counts(first - begin, named)
+    in_train = _statistics([labels[row] for row in rows]) if regression else None
+    description = DatasetDescription(
+        fingerprint=folder.name,
+        source={"table": "p.d.t"},
+        split=Split("FARM_FINGERPRINT(key) mod 100"),
+        features=tuple(features),
+        classes=classes,
+        counts=counts,
+        files={split: tuple(shards[split]) for split in SPLITS},
+        rejected=0,
+        label=Label("label", "float32" if regression else "int64", "target", in_train),
+        task=task,
+    )
+    (folder / "dataset.json").write_text(description.to_json())
+    return str(folder)
+
+
+def example(features, values, key, label, regression) -> bytes:
+    """A row as a record."""
+    stored = {"key": _bytes(key.encode())}
+    vectors = {name: [] for name in VECTORS}
+    for feature in features:
+        value = values[feature.column]
+        if feature.kind in (NUMERIC, BOOLEAN):
+            vectors[NUMERIC].append(math.nan if value is None else float(value))
+        elif feature.kind == TIMESTAMP:
+            vectors[TIMESTAMP].append(NULL_TIMESTAMP if value is None else value)
+        elif feature.kind == CATEGORICAL:
+            vectors[CATEGORICAL].append(_term(feature, value))
+        else:
+            stored[f"sequence/{feature.column}"] = _floats(value or [])
+    for name, vector in vectors.items():
+        if vector:
+            stored[name] = _floats(vector) if name == NUMERIC else _integers(vector)
+    stored["label"] = _floats([label]) if regression else _integers([label])
+    return tf.train.Example(features=tf.train.Features(feature=stored)).SerializeToString()
+
+
+def _term(feature: Feature, value: str | None) -> int:
+    if value is None:
+        return NULL_TERM
+    known = value in feature.vocabulary
+    return FIRST_TERM + feature.vocabulary.index(value) if known else UNKNOWN_TERM
+
+
+def _feature(name, kind, index, values, vocabulary) -> Feature:
+    present = [value for value in values if value is not None]
+    missing = len(values) - len(present)
+    if kind == CATEGORICAL:
+        counts = {term: present.count(term) for term in sorted(set(present))}
+        kept = sorted(counts, key=lambda term: (-counts[term], term))[:vocabulary]
+        frequencies = tuple(counts[term] for term in kept)
+        known = TermStatistics(len(present), missing, len(present) - sum(frequencies), frequencies)
+        return Feature(name, kind, "int64", None, (), name, index, tuple(kept), known)
+    if kind == SEQUENCE:
+        lengths = [len(value or []) for value in values]
+        elements = [element for value in present for element in value]
+        known = _statistics(
+            elements, 0, min(lengths), max(lengths), sum(lengths) / max(1, len(lengths))
+        )
+        return Feature(name, kind, "float32", None, (None,), name, None, None, known)
+    unit = 1e-6 if kind == TIMESTAMP else 1
+    known = _statistics([value * unit for value in present], missing)
+    dtype = "int64" if kind == TIMESTAMP else "float32"
+    return Feature(name, kind, dtype, None, (), name, index, None, known)
+
+
+def _statistics(values, missing=0, *lengths) -> Statistics:
+    array = np.array(values or [0.0], np.float64)
+    quantiles = tuple(np.quantile(array, np.linspace(0, 1, 21)).tolist())
+    numbers = (float(f(array)) for f in (np.mean, np.std, np.min, np.max))
+    return Statistics(len(values), missing, *numbers, quantiles, *lengths)
+
+
+def _bytes(value: bytes) -> tf.train.Feature:
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+
+
+def _floats(values) -> tf.train.Feature:
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+
+def _integers(values) -> tf.train.Feature:
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))

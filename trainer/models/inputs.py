@@ -1,0 +1,229 @@
+"""What models see of a dataset: Keras inputs, and layers that turn them into numbers near zero.
+
+A model takes an example as the dataset stores it; all that happens to it stands in these layers,
+with statistics of the train split as constants. So what is trained, exported and served cannot
+differ. A model of images takes one tensor; a model of rows takes a dict, of what the dataset has:
+
+    numeric          (b, n) float32   NaN: NULL; booleans 0 or 1
+    categorical      (b, c) int64     0: NULL, 1: unknown term, i + 2: the vocabulary's term i
+    timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
+    sequence_COLUMN  (b, any) float32 NaN: no element (behind the end, or NULL in the middle)
+
+NULL policy: a number or a time that is not there counts as the train split's mean, and those
+features that had NULLs there also have a 0/1 input that tells of it. NULL and unknown terms have
+embeddings of their own. Elements that are not there are passed over. Elements of a sequence behind
+the length of the train split's longest one are not read.
+
+The layers have no weights but the embedding: statistics that a model collects by itself would
+differ between workers (trainer.models.convolutional).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    FIRST_TERM,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    TIMESTAMP,
+    DatasetDescription,
+    Feature,
+    Statistics,
+)
+
+_SECOND = 1_000_000  # in microseconds
+_DAY = 24 * 3600 * _SECOND
+# 1970-01-01 was a Thursday: the fourth day of a week that begins on Monday.
+_DAYS_SINCE_MONDAY = 3
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A sequence: values (b, any, 1), and mask (b, any), true where there is an element."""
+
+    values: keras.KerasTensor
+    mask: keras.KerasTensor
+    limit: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A table's inputs, and what the layers make of them.
+
+    flat: tensors (b, any) float32 of all features but sequences.
+    """
+
+    inputs: dict[str, keras.KerasTensor]
+    flat: list[keras.KerasTensor]
+    sequences: list[Steps]
+
+
+def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
+    pixels = keras.Input(dataset.features[0].shape, dtype="uint8", name="image")
+    return pixels, layers.Rescaling(1 / 127.5, offset=-1)(pixels)
+
+
+def table(dataset: DatasetDescription, embedding: int) -> Row:
+    """The inputs of a table's rows. embedding: numbers that stand for a categorical value."""
+    inputs, flat, sequences = {}, [], []
+
+    def take(name: str, shape: tuple, dtype: str) -> keras.KerasTensor:
+        inputs[name] = keras.Input(shape, dtype=dtype, name=name)
+        return inputs[name]
+
+    if numbers := dataset.features_of(NUMERIC, BOOLEAN):
+        flat.append(Standardization(numbers)(take(NUMERIC, (len(numbers),), "float32")))
+    if times := dataset.features_of(TIMESTAMP):
+        flat.append(Calendar(times)(take(TIMESTAMP, (len(times),), "int64")))
+    if terms := dataset.features_of(CATEGORICAL):
+        flat.append(_embedded(terms, take(CATEGORICAL, (len(terms),), "int64"), embedding))
+    for feature in dataset.features_of(SEQUENCE):
+        values = take(sequence_input(feature), (None,), "float32")
+        limit = max(1, feature.statistics.max_length)
+        sequences.append(Steps(*Elements(feature, limit)(values), limit))
+    return Row(inputs, flat, sequences)
+
+
+def sequence_input(feature: Feature) -> str:
+    """Name of a sequence feature's input. (Keras takes no slash, which the record's name has.)"""
+    return f"{SEQUENCE}_{feature.column}"
+
+
+def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -> keras.KerasTensor:
+    """One table for all features' terms: one look-up, however many features there are."""
+    sizes = [FIRST_TERM + len(feature.vocabulary) for feature in features]
+    ids = Shift(np.cumsum([0, *sizes[:-1]]))(ids)
+    # Zeros: a term, NULL or unknown, that was never seen in training says nothing.
+    terms = layers.Embedding(sum(sizes), width, embeddings_initializer="zeros", name="terms")(ids)
+    return layers.Flatten()(terms)
+
+
+class Standardization(layers.Layer):
+    """(b, n) float32 -> (b, n + m): zero mean, unit variance; then the m features' NULL flags."""
+
+    def __init__(self, features: Sequence[Feature]):
+        super().__init__()
+        self._mean, self._scale = _mean_and_scale(features)
+        self._flagged = _with_nulls(features)
+
+    def call(self, values):
+        missing = tf.math.is_nan(values)
+        # In float64: a mean far larger than the spread is exact enough only there.
+        standard = (tf.cast(values, tf.float64) - self._mean) / self._scale
+        standard = tf.where(missing, tf.zeros_like(standard), standard)
+        return tf.concat([tf.cast(standard, tf.float32), _flags(missing, self._flagged)], 1)
+
+
+class Calendar(layers.Layer):
+    """(b, t) int64 microseconds -> (b, 5 t + m): age, time of day, day of week; then NULL flags.
+
+    Age is standardized as numbers are. The cyclic ones are points on a circle (sine, cosine), in
+    UTC; NULL is their centre.
+    """
+
+    def __init__(self, features: Sequence[Feature]):
+        super().__init__()
+        mean, scale = _mean_and_scale(features)
+        self._mean = np.round(mean * _SECOND).astype(np.int64)
+        self._scale = scale * _SECOND
+        self._flagged = _with_nulls(features)
+
+    def call(self, times):
+        missing = times == NULL_TIMESTAMP
+        # Differences are taken in int64, which is exact; float32 would be minutes off.
+        age = tf.cast(times - self._mean, tf.float64) / self._scale
+        days, rest = times // _DAY, times % _DAY
+        time_of_day = tf.cast(rest, tf.float64) / _DAY
+        day_of_week = tf.cast((days + _DAYS_SINCE_MONDAY) % 7, tf.float64) / 7
+        parts = [age]
+        for turn in (time_of_day, day_of_week):
+            parts += [tf.sin(2 * math.pi * turn), tf.cos(2 * math.pi * turn)]
+        known = [
+            tf.cast(tf.where(missing, tf.zeros_like(part), part), tf.float32) for part in parts
+        ]
+        return tf.concat([*known, _flags(missing, self._flagged)], 1)
+
+
+class Shift(layers.Layer):
+    """(b, c) int64 -> the same plus one offset for each column."""
+
+    def __init__(self, offsets: np.ndarray):
+        super().__init__()
+        self._offsets = offsets.astype(np.int64)
+
+    def call(self, ids):
+        return ids + self._offsets
+
+
+class Elements(layers.Layer):
+    """(b, any) float32 -> standardized (b, steps, 1), and (b, steps) where there is an element.
+
+    There is at least one step, and at most `limit`. What is no element is 0.
+    """
+
+    def __init__(self, feature: Feature, limit: int):
+        super().__init__()
+        self._limit = limit
+        mean, scale = _mean_and_scale([feature])
+        self._mean, self._scale = float(mean[0]), float(scale[0])
+
+    def call(self, values):
+        values = values[:, : self._limit]
+        lacking = tf.maximum(1 - tf.shape(values)[1], 0)
+        values = tf.pad(values, [[0, 0], [0, lacking]], constant_values=math.nan)
+        present = ~tf.math.is_nan(values)
+        standard = tf.cast((tf.cast(values, tf.float64) - self._mean) / self._scale, tf.float32)
+        return tf.where(present, standard, 0.0)[..., tf.newaxis], present
+
+
+class Summary(layers.Layer):
+    """Steps -> (b, 4): mean, standard deviation and maximum of the elements, and their number.
+
+    The number as its logarithm, 1 for the train split's longest. Of no element all are 0.
+    """
+
+    def __init__(self, limit: int):
+        super().__init__()
+        self._most = math.log1p(limit)
+
+    def call(self, values, mask):
+        values, present = values[..., 0], tf.cast(mask, tf.float32)
+        count = tf.reduce_sum(present, 1)
+        divisor = tf.maximum(count, 1.0)
+        mean = tf.reduce_sum(values, 1) / divisor
+        squares = present * tf.square(values - mean[:, tf.newaxis])
+        spread = tf.sqrt(tf.reduce_sum(squares, 1) / divisor)
+        largest = tf.reduce_max(tf.where(mask, values, values.dtype.min), 1)
+        largest = tf.where(count > 0, largest, 0.0)
+        return tf.stack([mean, spread, largest, tf.math.log1p(count) / self._most], 1)
+
+
+def _mean_and_scale(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) float64 each. A constant is only centred; a feature without a value is left alone."""
+    return tuple(np.array([standard(f.statistics) for f in features], np.float64).T)
+
+
+def standard(statistics: Statistics) -> tuple[float, float]:
+    """Mean and divisor that make values standard."""
+    if not statistics.count:
+        return 0.0, 1.0
+    constant = statistics.min == statistics.max
+    return statistics.mean, 1.0 if constant else statistics.stddev or 1.0
+
+
+def _with_nulls(features: Sequence[Feature]) -> list[int]:
+    return [index for index, feature in enumerate(features) if feature.statistics.missing]
+
+
+def _flags(missing: tf.Tensor, columns: list[int]) -> tf.Tensor:
+    return tf.gather(tf.cast(missing, tf.float32), tf.constant(columns, tf.int32), axis=1)

@@ -1,0 +1,118 @@
+"""What a task wants of a model's outputs: the loss to minimize, and the metrics that are reported.
+
+Metrics are sums over examples, which replicas add up wherever the examples are. Only the area under
+the ROC curve is none: for it each example's score is gathered, and the area is exact.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.dataset_description import DatasetDescription
+from trainer.models.inputs import standard
+
+
+class Objective(Protocol):
+    """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
+
+    metrics: names of what `means` returns. ranks: whether `score` orders examples for an AUC.
+    """
+
+    metrics: tuple[str, ...]
+    ranks: bool
+
+    def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """What training minimizes."""
+
+    def measures(self, labels: tf.Tensor, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Two numbers for each example; the first is the loss that is reported."""
+
+    def means(self, sums: tuple[float, float], examples: float) -> dict[str, float]:
+        """Metrics from the sums of `measures` over so many examples."""
+
+    def scores(self, outputs: tf.Tensor) -> tf.Tensor:
+        """How much an example looks like one of the second of two classes."""
+
+
+def build(dataset: DatasetDescription, smoothing: float) -> Objective:
+    """The objective for a dataset's label. smoothing: share of label smoothing."""
+    return Regression(dataset) if dataset.is_regression else Classification(dataset, smoothing)
+
+
+class Classification:
+    """Outputs are logits (b, classes), labels class indices."""
+
+    metrics = ("loss", "accuracy")
+
+    def __init__(self, dataset: DatasetDescription, smoothing: float):
+        self._classes = len(dataset.classes)
+        self._smoothing = smoothing
+        of_class = dataset.counts["validation"].classes.values()
+        self.ranks = self._classes == 2 and all(of_class)
+
+    def losses(self, labels, outputs):
+        """Cross-entropy with the smoothed labels, in nats."""
+        spread = self._smoothing / self._classes
+        targets = tf.one_hot(labels, self._classes, 1 - self._smoothing + spread, spread)
+        return tf.nn.softmax_cross_entropy_with_logits(targets, outputs)
+
+    def measures(self, labels, outputs):
+        """Cross-entropy in nats, and 1 where the most probable class is right."""
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
+        return losses, tf.cast(tf.argmax(outputs, -1) == labels, tf.float32)
+
+    def means(self, sums, examples):
+        """loss in nats, accuracy."""
+        return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
+
+    def scores(self, outputs):
+        """The log odds: they order as probabilities do, and tell those near 0 and 1 apart."""
+        return outputs[:, 1] - outputs[:, 0]
+
+
+class Regression:
+    """Outputs are (b, 1), the label standardized by its mean and deviation on the train split."""
+
+    metrics = ("loss", "rmse", "mae")
+    ranks = False
+
+    def __init__(self, dataset: DatasetDescription):
+        self._mean, self._scale = standard(dataset.label.statistics)
+
+    def losses(self, labels, outputs):
+        """Squared error, in units of the label's variance."""
+        return self.measures(labels, outputs)[0]
+
+    def measures(self, labels, outputs):
+        """Squared and absolute error of the standardized label."""
+        targets = (tf.cast(labels, tf.float64) - self._mean) / self._scale
+        errors = outputs[:, 0] - tf.cast(targets, tf.float32)
+        return tf.square(errors), tf.abs(errors)
+
+    def means(self, sums, examples):
+        """loss in units of the label's variance; rmse and mae in the label's unit."""
+        squares, absolutes = (total / examples for total in sums)
+        return {
+            "loss": squares,
+            "rmse": self._scale * squares**0.5,
+            "mae": self._scale * absolutes,
+        }
+
+    def scores(self, outputs):
+        """None."""
+        raise NotImplementedError
+
+    def values(self, outputs: tf.Tensor) -> tf.Tensor:
+        """(b, 1) -> (b,) float64, in the label's unit."""
+        return tf.cast(outputs[:, 0], tf.float64) * self._scale + self._mean
+
+
+def auc(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Area under the ROC curve: share of the pairs (positive, other) with the positive's score
+    higher, ties counting half. scores: (n,), positive: (n,) bool, of both kinds some.
+    """
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    n = np.count_nonzero(positive)
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(scores) - n)))

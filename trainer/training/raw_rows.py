@@ -1,0 +1,128 @@
+"""Rows as a client has them -> what a model takes, in TensorFlow: part of an exported model.
+
+One tensor for each feature, named as its column in the dataset (`input_names`):
+
+    numeric      (n,) float64        NaN: NULL
+    boolean      (n,) float64        0 or 1; NaN: NULL
+    categorical  (n,) string, UTF-8  b"\\xff", which is no UTF-8, is NULL; an empty string is a term
+    timestamp    (n,) int64          microseconds since 1970 UTC; -2**63: NULL
+    sequence     (n, any) float64    NaN: no element, as behind a row's last one
+
+The arithmetic is the export's: numbers become float32 here as there, terms what their place in the
+vocabulary says. A whole table is converted by a few operations, however many columns it has.
+"""
+
+import keyword
+from collections.abc import Iterable, Mapping, Sequence
+
+import tensorflow as tf
+
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    FIRST_TERM,
+    NULL_TERM,
+    NUMERIC,
+    SEQUENCE,
+    TIMESTAMP,
+    UNKNOWN_TERM,
+    DatasetDescription,
+    Feature,
+)
+from trainer.models.inputs import sequence_input
+
+NULL_TEXT = b"\xff"
+
+_TYPES = {
+    NUMERIC: tf.float64,
+    BOOLEAN: tf.float64,
+    CATEGORICAL: tf.string,
+    TIMESTAMP: tf.int64,
+    SEQUENCE: tf.float64,
+}
+
+
+def input_names(columns: Sequence[str]) -> list[str]:
+    """Names of the inputs for columns: the same, but for those that TensorFlow does not take.
+
+    They begin with a letter and are no word of Python (nor `self`), in whose functions they are
+    parameters: `_id` becomes `x_id`, `class` becomes `class_`, as one would write it in a program.
+    """
+    names: list[str] = []
+    for column in columns:
+        name = f"x{column}" if column.startswith("_") else column
+        if keyword.iskeyword(name) or name == "self":
+            name += "_"
+        while name in names or (name != column and name in columns):
+            name += "_"
+        names.append(name)
+    return names
+
+
+class RawRows(tf.Module):
+    """The conversion for one dataset's features. names: of the inputs, in the features' order."""
+
+    def __init__(self, dataset: DatasetDescription):
+        super().__init__()
+        self._features = dataset.features
+        columns = [feature.column for feature in dataset.features]
+        self.names = input_names(columns)
+        self._name = dict(zip(columns, self.names, strict=True))
+        self._terms = _Terms(self._of(CATEGORICAL))
+
+    def signature(self) -> dict[str, tf.TensorSpec]:
+        """Types and shapes of the inputs."""
+        return {
+            name: tf.TensorSpec(
+                [None, None] if feature.kind == SEQUENCE else [None], _TYPES[feature.kind], name
+            )
+            for feature, name in zip(self._features, self.names, strict=True)
+        }
+
+    def inputs(self, columns: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Columns by name -> inputs of trainer.models.inputs."""
+
+        def stack(features: Iterable[Feature]) -> tf.Tensor:
+            return tf.stack([columns[self._name[feature.column]] for feature in features], 1)
+
+        inputs = {}
+        if numbers := self._of(NUMERIC, BOOLEAN):
+            inputs[NUMERIC] = tf.cast(stack(numbers), tf.float32)
+        if times := self._of(TIMESTAMP):
+            inputs[TIMESTAMP] = stack(times)
+        if terms := self._of(CATEGORICAL):
+            inputs[CATEGORICAL] = self._terms.ids(stack(terms))
+        for feature in self._of(SEQUENCE):
+            inputs[sequence_input(feature)] = tf.cast(
+                columns[self._name[feature.column]], tf.float32
+            )
+        return inputs
+
+    def _of(self, *kinds: str) -> list[Feature]:
+        return [feature for feature in self._features if feature.kind in kinds]
+
+
+class _Terms(tf.Module):
+    """Terms of all categorical features, in one table."""
+
+    def __init__(self, features: Sequence[Feature]):
+        super().__init__()
+        # Which feature, then the term: a feature's number has no colon.
+        self._prefixes = [f"{index}:".encode() for index in range(len(features))]
+        places = {
+            prefix + term.encode(): FIRST_TERM + place
+            for prefix, feature in zip(self._prefixes, features, strict=True)
+            for place, term in enumerate(feature.vocabulary)
+        }
+        places |= {prefix + NULL_TEXT: NULL_TERM for prefix in self._prefixes}
+        if places:
+            self._table = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    list(places), list(places.values()), tf.string, tf.int64
+                ),
+                default_value=UNKNOWN_TERM,
+            )
+
+    def ids(self, texts: tf.Tensor) -> tf.Tensor:
+        """(n, c) string -> (n, c) int64."""
+        return self._table.lookup(tf.strings.join([tf.constant([self._prefixes]), texts]))

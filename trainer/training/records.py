@@ -1,0 +1,153 @@
+"""Serialized records of a dataset -> what a model takes (trainer.models.inputs), and the label.
+
+Both kinds of dataset are read through the same few functions; all work on whole batches, which is
+ten times faster than one record at a time.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from trainer import preprocessing
+from trainer.dataset_description import SEQUENCE, VECTORS, DatasetDescription
+from trainer.models.inputs import sequence_input
+
+# Pixels decoded in one call, and records parsed in one: enough to hide the call's cost.
+_DECODE_BYTES = 16 << 20
+_PARSE_RECORDS = 4096
+
+
+class Records(Protocol):
+    """One kind of dataset. example_bytes: what a parsed example takes in memory, at most."""
+
+    example_bytes: int
+
+    def parse(self, serialized: tf.Tensor) -> tuple:
+        """Records (b,) -> inputs, labels (b,)."""
+
+    def blank(self) -> bytes:
+        """A record that parses, for places that have to be filled."""
+
+
+def of(dataset: DatasetDescription) -> Records:
+    """The reader for a dataset's records."""
+    return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset)
+
+
+class ImageRecords:
+    """Inputs are pixels (b, height, width, channels) uint8."""
+
+    def __init__(self, dataset: DatasetDescription):
+        self._name, self._label = dataset.features[0].name, dataset.label.name
+        self._shape = dataset.features[0].shape
+        self.example_bytes = int(np.prod(self._shape))
+
+    def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See Records."""
+        parsed = tf.io.parse_example(
+            serialized,
+            {
+                self._name: tf.io.FixedLenFeature([], tf.string),
+                self._label: tf.io.FixedLenFeature([], tf.int64),
+            },
+        )
+        return preprocessing.decode(parsed[self._name], self._shape), parsed[self._label]
+
+    def blank(self) -> bytes:
+        """See Records."""
+        image = tf.io.encode_png(tf.zeros(self._shape, tf.uint8)).numpy()
+        label = tf.train.Feature(int64_list=tf.train.Int64List(value=[0]))
+        image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
+        return _example({self._name: image, self._label: label})
+
+    def examples(self, records: tf.data.Dataset) -> tf.data.Dataset:
+        """Single examples (image, label)."""
+        batch = max(1, min(1024, _DECODE_BYTES // self.example_bytes))
+        return records.batch(batch).map(self.parse, tf.data.AUTOTUNE).unbatch()
+
+
+class TableRecords:
+    """Inputs are a dict; sequences are padded with NaN to the longest of their batch."""
+
+    def __init__(self, dataset: DatasetDescription):
+        self._label = dataset.label.name
+        self._label_type = tf.as_dtype(dataset.label.dtype)
+        types = {"numeric": tf.float32, "categorical": tf.int64, "timestamp": tf.int64}
+        self._vectors = {
+            name: tf.io.FixedLenFeature([size], types[name])
+            for name, kinds in VECTORS.items()
+            if (size := len(dataset.features_of(*kinds)))
+        }
+        sequences = dataset.features_of(SEQUENCE)
+        self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
+        self.example_bytes = self._label_type.size
+        self.example_bytes += sum(f.shape[0] * f.dtype.size for f in self._vectors.values())
+        # A row's start and its elements, as many as the longest has.
+        self.example_bytes += sum(8 + 4 * f.statistics.max_length for f in sequences)
+
+    def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """See Records."""
+        inputs, labels = self._parse(serialized)
+        return self._padded(inputs), labels
+
+    def inputs(self, serialized: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Records (b,), with or without a label -> inputs."""
+        return self._padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
+
+    def blank(self) -> bytes:
+        """See Records."""
+        features = {}
+        for name, vector in self._vectors.items():
+            features[name] = _numbers(np.zeros(vector.shape), vector.dtype)
+        return _example(features | {self._label: _numbers(np.zeros(1), self._label_type)})
+
+    def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
+        """Read all records into memory: their number, and a function places (b,) -> examples.
+
+        Whole tensors, from which batches are gathered: ten times faster than a shuffled dataset of
+        single rows, and without the hundreds of bytes that each of those costs beside its values.
+        """
+        batches = list(records.batch(_PARSE_RECORDS).map(self._parse, tf.data.AUTOTUNE))
+        columns = {
+            name: tf.concat([inputs[name] for inputs, _ in batches], 0)
+            for name in (batches[0][0] if batches else ())
+        }
+        labels = tf.concat([labels for _, labels in batches], 0) if batches else tf.zeros([0])
+
+        def gather(places: tf.Tensor) -> tuple:
+            inputs = {name: tf.gather(column, places) for name, column in columns.items()}
+            return self._padded(inputs), tf.gather(labels, places)
+
+        return len(labels), gather
+
+    def _specification(self) -> dict:
+        ragged = {name: tf.io.RaggedFeature(tf.float32) for name in self._sequences}
+        return self._vectors | ragged
+
+    def _parse(self, serialized: tf.Tensor) -> tuple:
+        label = {self._label: tf.io.FixedLenFeature([], self._label_type)}
+        parsed = tf.io.parse_example(serialized, self._specification() | label)
+        return self._inputs(parsed), parsed[self._label]
+
+    def _inputs(self, parsed: dict) -> dict:
+        vectors = {name: parsed[name] for name in self._vectors}
+        return vectors | {name: parsed[stored] for stored, name in self._sequences.items()}
+
+    def _padded(self, inputs: dict) -> dict[str, tf.Tensor]:
+        return {
+            name: value.to_tensor(math.nan) if isinstance(value, tf.RaggedTensor) else value
+            for name, value in inputs.items()
+        }
+
+
+def _example(features: dict[str, tf.train.Feature]) -> bytes:
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def _numbers(values: np.ndarray, kind: tf.DType) -> tf.train.Feature:
+    if kind.is_integer:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values.astype(np.int64)))
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values.astype(np.float32)))
