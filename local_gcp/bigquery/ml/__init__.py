@@ -1,0 +1,5 @@
+"""BigQuery ML on scikit-learn: CREATE MODEL, and the ML.* functions over what it made."""
+
+from .models import ModelRecord, Models
+
+__all__ = ["ModelRecord", "Models"]

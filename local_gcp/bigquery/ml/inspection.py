@@ -1,0 +1,208 @@
+"""What a model learned: ML.WEIGHTS, ML.FEATURE_IMPORTANCE, ML.CENTROIDS and the like.
+
+Names, types and order of the columns are BigQuery's; see the pages bigqueryml-syntax-weights,
+-importance, -train, -feature, -centroids, -principal-components and -principal-component-info under
+https://cloud.google.com/bigquery/docs/reference/standard-sql/.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..schema import Field
+from .answers import Arguments, Fields
+from .features import Slot
+from .training import Trained, label_text
+
+INTERCEPT = "__INTERCEPT__"
+Rows = list[dict[str, Any]]
+
+
+def _fields(**types: str) -> Fields:
+    return tuple(Field(name, type_) for name, type_ in types.items())
+
+
+def _pairs(name: str, **types: str) -> Field:
+    return Field(name, "STRUCT", "REPEATED", _fields(**types))
+
+
+def training_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    run = _fields(training_run="INT64", iteration="INT64")
+    if model.model_type == "PCA":
+        return (*run, *_fields(duration_ms="INT64"))
+    if model.model_type == "KMEANS":
+        clusters = _pairs(
+            "cluster_info", centroid_id="INT64", cluster_radius="FLOAT64", cluster_size="INT64"
+        )
+        return (*run, *_fields(loss="FLOAT64", duration_ms="INT64"), clusters)
+    floats = _fields(loss="FLOAT64", eval_loss="FLOAT64", learning_rate="FLOAT64")
+    return (*run, *floats, *_fields(duration_ms="INT64"))
+
+
+def training(model: Trained, rows: None, options: Arguments) -> Rows:
+    """The last iteration first, as in BigQuery's example."""
+    return [
+        {
+            "training_run": 0,
+            "iteration": i.index,
+            "loss": i.loss,
+            "eval_loss": i.eval_loss,
+            "learning_rate": i.learn_rate,
+            "duration_ms": i.duration_ms,
+            "cluster_info": i.clusters,
+        }
+        for i in reversed(model.iterations)
+    ]
+
+
+def feature_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    floats = dict.fromkeys(["min", "max", "mean", "median", "stddev"], "FLOAT64")
+    counts = dict.fromkeys(["category_count", "null_count", "dimension"], "INT64")
+    return _fields(input="STRING", **floats, **counts)
+
+
+def feature_info(model: Trained, rows: None, options: Arguments) -> Rows:
+    """A row per input column, of the training rows."""
+    return model.encoder.information
+
+
+def importance_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    floats = ("importance_weight", "importance_gain", "importance_cover")
+    return _fields(feature="STRING", **dict.fromkeys(floats, "FLOAT64"))
+
+
+def importance(model: Trained, rows: None, options: Arguments) -> Rows:
+    """How often a feature splits, and the mean gain and number of training rows of its splits."""
+    owners = [slot.feature for slot in model.encoder.slots for _ in range(slot.width)]
+    splits: dict[str, list[tuple[float, float]]] = {owner: [] for owner in owners}
+    for column, gain, cover in model.predictor.splits():
+        splits[owners[column]].append((gain, cover))
+    return [
+        {
+            "feature": feature,
+            "importance_weight": float(len(found)),
+            "importance_gain": float(np.mean([g for g, _ in found])) if found else 0.0,
+            "importance_cover": float(np.mean([c for _, c in found])) if found else 0.0,
+        }
+        for feature, found in splits.items()
+    ]
+
+
+def weights_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    categories = _pairs("category_weights", category="STRING", weight="FLOAT64")
+    fields = (*_fields(processed_input="STRING", weight="FLOAT64"), categories)
+    return (*fields, *_fields(class_label="STRING")) if len(model.classes) > 2 else fields
+
+
+def weights(model: Trained, rows: None, options: Arguments) -> Rows:
+    """Weights of the features as they came, or (`standardize`) of the standardised ones."""
+    linear, found = model.predictor, []
+    for output in range(linear.weights.shape[1]):
+        intercept = float(linear.intercept[output])
+        label = label_text(model.classes[output]) if len(model.classes) > 2 else None
+        for slot, own in _by_slot(model, linear.weights[:, output]):
+            weight = None
+            if slot.encoding == "number":
+                weight = float(own[0])
+                if not options.get("standardize"):
+                    weight /= slot.scale
+                    intercept -= weight * slot.mean
+            found.append(
+                {
+                    "processed_input": slot.name,
+                    "weight": weight,
+                    "category_weights": _categories(slot, own, "weight"),
+                    "class_label": label,
+                }
+            )
+        found.append(
+            {
+                "processed_input": INTERCEPT,
+                "weight": intercept,
+                "category_weights": [],
+                "class_label": label,
+            }
+        )
+    return found
+
+
+def _by_slot(model: Trained, vector: np.ndarray) -> list[tuple[Slot, np.ndarray]]:
+    ends = np.cumsum([slot.width for slot in model.encoder.slots])[:-1]
+    return list(zip(model.encoder.slots, np.split(vector, ends), strict=True))
+
+
+def _categories(slot: Slot, values: np.ndarray, name: str) -> Rows:
+    """The part of a vector that belongs to a slot's categories; empty for a number."""
+    if slot.encoding == "number":
+        return []
+    names = slot.categories or [str(i) for i in range(slot.width)]  # an array of numbers
+    pairs = dict(zip(names, map(float, values), strict=True))
+    if slot.dropped is not None:
+        pairs[slot.dropped] = 0.0
+    return [{"category": category, name: pairs[category]} for category in sorted(pairs)]
+
+
+def centroid_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    first = _fields(centroid_id="INT64", feature="STRING", numerical_value="FLOAT64")
+    return (*first, _pairs("categorical_value", category="STRING", value="FLOAT64"))
+
+
+def centroids(model: Trained, rows: None, options: Arguments) -> Rows:
+    found = []
+    for number, vector in enumerate(model.predictor.centroids, start=1):
+        for slot, own in _by_slot(model, vector):
+            value = None
+            if slot.encoding == "number":
+                value = float(own[0])
+                if not options.get("standardize"):
+                    value = value * slot.scale + slot.mean
+            found.append(
+                {
+                    "centroid_id": number,
+                    "feature": slot.name,
+                    "numerical_value": value,
+                    "categorical_value": _categories(slot, own, "value"),
+                }
+            )
+    return found
+
+
+def component_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    first = _fields(principal_component_id="INT64", feature="STRING", numerical_value="FLOAT64")
+    return (*first, _pairs("categorical_value", category="STRING", value="FLOAT64"))
+
+
+def components(model: Trained, rows: None, options: Arguments) -> Rows:
+    """Numbered from 0, as BigQuery does here (ML.PREDICT's columns count from 1)."""
+    return [
+        {
+            "principal_component_id": number,
+            "feature": slot.name,
+            "numerical_value": float(own[0]) if slot.encoding == "number" else None,
+            "categorical_value": _categories(slot, own, "value"),
+        }
+        for number, vector in enumerate(model.predictor.estimator.components_)
+        for slot, own in _by_slot(model, vector)
+    ]
+
+
+def component_info_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    floats = ("eigenvalue", "explained_variance_ratio", "cumulative_explained_variance_ratio")
+    return _fields(principal_component_id="INT64", **dict.fromkeys(floats, "FLOAT64"))
+
+
+def component_info(model: Trained, rows: None, options: Arguments) -> Rows:
+    pca = model.predictor.estimator
+    cumulative = np.cumsum(pca.explained_variance_ratio_)
+    columns = zip(pca.explained_variance_, pca.explained_variance_ratio_, cumulative, strict=True)
+    return [
+        {
+            "principal_component_id": number,
+            "eigenvalue": float(value),
+            "explained_variance_ratio": float(ratio),
+            "cumulative_explained_variance_ratio": float(total),
+        }
+        for number, (value, ratio, total) in enumerate(columns)
+    ]

@@ -1,0 +1,417 @@
+"""The options of CREATE MODEL, by model type: names, defaults and bounds are BigQuery's.
+
+Every option either has its effect or is refused by name: a value that scikit-learn has no
+counterpart for is `notImplemented`, a name that BigQuery does not know is `invalidQuery`.
+
+What the regularisation options mean here, on the features as they were transformed (standardised
+where the model standardises), n training rows, the intercept never penalised:
+
+| model             | what is minimised                                | scikit-learn's equal         |
+|-------------------|--------------------------------------------------|------------------------------|
+| LOGISTIC_REG      | sum(weight * log loss) + l1 * |W| + l2 / 2 * W^2 | LogisticRegression(C=1 / l2) |
+| LINEAR_REG        | sum((label - value)^2) + l1 * |W| + l2 * W^2     | Ridge(alpha=l2)              |
+| BOOSTED_TREE_*    | a leaf is -G / (H + l2), as in XGBoost           | l2_regularization=l2         |
+| DNN_*, SGD only   | mean loss + l2 / (2 n) * W^2                     | alpha=l2                     |
+
+min_tree_child_weight is the sum of hessians in XGBoost and the number of rows in scikit-learn:
+the same for regression, weaker than XGBoost's for classification.
+Sources: the CREATE MODEL pages under
+https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import BigQueryError, invalid_query, not_played
+
+Options = dict[str, Any]
+"""Option names in lower case to values; every option of the model type is there."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: how a value is read, its default, and its name in REST's TrainingOptions.
+
+    `played`: the only values that have their effect here; None is every one that `read` takes.
+    """
+
+    read: Callable[[Any], Any]
+    default: Any = None
+    rest: str | None = None
+    played: tuple | None = None
+
+
+def check(given: dict[str, Any]) -> Options:
+    """The options of a CREATE MODEL, complete with defaults.
+
+    BigQueryError: invalidQuery for unknown names and wrong values, notImplemented for what is not
+    played.
+    """
+    given = {name.lower(): value for name, value in given.items()}
+    if not given.get("model_type"):
+        raise invalid_query("CREATE MODEL requires MODEL_TYPE option to be set")
+    model_type = str(given.pop("model_type")).upper()
+    known = _TYPES.get(model_type)
+    if known is None:
+        if model_type in _TYPES_NOT_PLAYED:
+            raise not_played(f"models of type {model_type}")
+        raise invalid_query(f"Invalid value for option MODEL_TYPE: {model_type}")
+    for name in given:
+        if name not in known:
+            raise _unknown(name, model_type)
+    options = {
+        name: _read(name, given[name], option) if given.get(name) is not None else option.default
+        for name, option in known.items()
+    }
+    options["model_type"] = model_type
+    _check_together(options, set(given))
+    return options
+
+
+def rest(options: Options) -> dict[str, Any]:
+    """REST TrainingOptions; int64 as strings."""
+    found: dict[str, Any] = {}
+    for name, option in _TYPES[options["model_type"]].items():
+        value = options[name]
+        if option.rest is None or value is None:
+            continue
+        if option.read in (_positive_integer, _not_negative_integer):
+            value = str(value)
+        elif option.read is _integers:
+            value = [str(number) for number in value]
+        elif option.read is _weights:
+            value = dict(value)
+        found[option.rest] = value
+    if options["model_type"] in ("LOGISTIC_REG", "LINEAR_REG"):
+        linear = options["model_type"] == "LINEAR_REG"
+        found["lossType"] = "MEAN_SQUARED_LOSS" if linear else "MEAN_LOG_LOSS"
+    return found
+
+
+def _read(name: str, value: Any, option: Option) -> Any:
+    try:
+        value = option.read(value)
+    except (TypeError, ValueError) as error:
+        raise invalid_query(f"Invalid value for option {name.upper()}: {error}") from None
+    if option.played is not None and value not in option.played:
+        shown = value if isinstance(value, str) else f"{value:g}"
+        raise not_played(f"the CREATE MODEL option {name.upper()} = {shown}")
+    return value
+
+
+def _unknown(name: str, model_type: str) -> BigQueryError:
+    if name in _NOT_PLAYED:
+        return not_played(f"the CREATE MODEL option {name.upper()}")
+    if any(name in options for options in _TYPES.values()):
+        return invalid_query(f"Option {name.upper()} is not supported for {model_type} models")
+    return invalid_query(f"Unknown option: {name}")
+
+
+def _check_together(options: Options, given: set[str]) -> None:
+    def forbid(condition: bool, message: str) -> None:
+        if condition:
+            raise invalid_query(message)
+
+    model_type = options["model_type"]
+    method = options.get("data_split_method")
+    forbid(
+        method in ("CUSTOM", "SEQ") and not options["data_split_col"],
+        f"DATA_SPLIT_COL must be specified when DATA_SPLIT_METHOD is {method}",
+    )
+    forbid(
+        method not in ("CUSTOM", "SEQ") and options.get("data_split_col") is not None,
+        "DATA_SPLIT_COL can only be specified when DATA_SPLIT_METHOD is CUSTOM or SEQ",
+    )
+    forbid(
+        "data_split_eval_fraction" in given and method not in ("RANDOM", "SEQ"),
+        "DATA_SPLIT_EVAL_FRACTION can only be specified when DATA_SPLIT_METHOD is RANDOM or SEQ",
+    )
+    forbid(
+        bool(options.get("auto_class_weights")) and options.get("class_weights") is not None,
+        "AUTO_CLASS_WEIGHTS and CLASS_WEIGHTS cannot both be specified",
+    )
+    forbid(
+        options.get("instance_weight_col") is not None
+        and bool(options.get("auto_class_weights") or options.get("class_weights")),
+        "INSTANCE_WEIGHT_COL cannot be specified together with class weights",
+    )
+    if model_type in ("LINEAR_REG", "LOGISTIC_REG"):
+        search = options["learn_rate_strategy"] == "LINE_SEARCH"
+        forbid(
+            search and "learn_rate" in given,
+            "LEARN_RATE can only be specified when LEARN_RATE_STRATEGY is CONSTANT",
+        )
+        forbid(
+            not search and "ls_init_learn_rate" in given,
+            "LS_INIT_LEARN_RATE can only be specified when LEARN_RATE_STRATEGY is LINE_SEARCH",
+        )
+    if model_type == "LINEAR_REG":
+        normal = options["optimize_strategy"] == "NORMAL_EQUATION"
+        forbid(
+            normal and options["l1_reg"] > 0,
+            "L1_REG cannot be specified when OPTIMIZE_STRATEGY is NORMAL_EQUATION",
+        )
+    if model_type.startswith("DNN_"):
+        forbid(
+            options["l2_reg"] > 0 and options["optimizer"] == "ADAM",
+            "L2_REG can only be specified when OPTIMIZER is ADAGRAD, FTRL or SGD",
+        )
+    if model_type == "KMEANS":
+        custom = options["kmeans_init_method"] == "CUSTOM"
+        forbid(
+            custom != (options["kmeans_init_col"] is not None),
+            "KMEANS_INIT_COL must be specified if and only if KMEANS_INIT_METHOD is CUSTOM",
+        )
+    if model_type == "PCA":
+        both = ("num_principal_components", "pca_explained_variance_ratio")
+        forbid(
+            sum(options[name] is not None for name in both) != 1,
+            "Exactly one of NUM_PRINCIPAL_COMPONENTS and PCA_EXPLAINED_VARIANCE_RATIO must be "
+            "specified for PCA models",
+        )
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(f"{value} is not a FLOAT64")
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"{number} must be finite and not negative")
+    return number
+
+
+def _positive(value: Any) -> float:
+    number = _number(value)
+    if number == 0:
+        raise ValueError("0 must be positive")
+    return number
+
+
+def _fraction(value: Any) -> float:
+    number = _number(value)
+    if number > 1:
+        raise ValueError(f"{number} must be in [0, 1]")
+    return number
+
+
+def _positive_fraction(value: Any) -> float:
+    return _fraction(_positive(value))
+
+
+def _inner_fraction(value: Any) -> float:
+    number = _number(value)
+    if not 0 < number < 1:
+        raise ValueError(f"{number} must be in (0, 1)")
+    return number
+
+
+def _not_negative_integer(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != float(value):
+        raise ValueError(f"{value} is not an INT64")
+    if int(value) < 0:
+        raise ValueError(f"{value} must not be negative")
+    return int(value)
+
+
+def _positive_integer(value: Any) -> int:
+    number = _not_negative_integer(value)
+    if number == 0:
+        raise ValueError("0 must be positive")
+    return number
+
+
+def _clusters(value: Any) -> int:
+    number = _positive_integer(value)
+    if not 2 <= number <= 100:
+        raise ValueError(f"{number} must be between 2 and 100")
+    return number
+
+
+def _integers(value: Any) -> list[int]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError("an ARRAY<INT64> is expected")
+    return [_positive_integer(number) for number in value]
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value} is not a BOOL")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{value} is not a STRING")
+    return value
+
+
+def _one_text(value: Any) -> list[str]:
+    value = [value] if isinstance(value, str) else value
+    if not isinstance(value, list | tuple) or len(value) != 1:
+        raise ValueError("an ARRAY<STRING> of exactly one label column is expected")
+    return [_text(value[0])]
+
+
+def _weights(value: Any) -> dict[str, float]:
+    """ARRAY<STRUCT<label, weight>>, each a mapping in the fields' order or a sequence."""
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError("an ARRAY<STRUCT<STRING, FLOAT64>> is expected")
+    found: dict[str, float] = {}
+    for pair in value:
+        fields = list(pair.values()) if isinstance(pair, dict) else list(pair)
+        if len(fields) != 2:
+            raise ValueError("each STRUCT needs a label and a weight")
+        if str(fields[0]) in found:
+            raise ValueError(f"the label {fields[0]} appears twice")
+        found[str(fields[0])] = _number(fields[1])
+    return found
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        text = _text(value).upper()
+        if text not in choices:
+            raise ValueError(f"{text} is not one of {', '.join(choices)}")
+        return text
+
+    return read
+
+
+_LABEL = {"input_label_cols": Option(_one_text, ["label"], "inputLabelColumns")}
+_SPLIT = {
+    "data_split_method": Option(
+        _one_of("AUTO_SPLIT", "RANDOM", "CUSTOM", "SEQ", "NO_SPLIT"),
+        "AUTO_SPLIT",
+        "dataSplitMethod",
+    ),
+    "data_split_eval_fraction": Option(_inner_fraction, None, "dataSplitEvalFraction"),
+    "data_split_col": Option(_text, None, "dataSplitColumn"),
+}
+_ITERATIONS = {
+    "max_iterations": Option(_positive_integer, 20, "maxIterations"),
+    "early_stop": Option(_bool, True, "earlyStop"),
+    "min_rel_progress": Option(_number, 0.01, "minRelativeProgress"),
+    "warm_start": Option(_bool, False, "warmStart", played=(False,)),
+}
+_EXPLAIN = {"enable_global_explain": Option(_bool, False, "enableGlobalExplain", played=(False,))}
+_CLASS_WEIGHTS = {
+    "auto_class_weights": Option(_bool, False, "autoClassWeights"),
+    "class_weights": Option(_weights, None, "labelClassWeights"),
+}
+_GENERAL_LINEAR = {
+    **_LABEL,
+    **_SPLIT,
+    **_ITERATIONS,
+    **_EXPLAIN,
+    "l1_reg": Option(_number, 0.0, "l1Regularization"),
+    "l2_reg": Option(_number, 0.0, "l2Regularization"),
+    "learn_rate_strategy": Option(
+        _one_of("LINE_SEARCH", "CONSTANT"), "LINE_SEARCH", "learnRateStrategy"
+    ),
+    "learn_rate": Option(_positive, 0.1, "learnRate"),
+    "ls_init_learn_rate": Option(_positive, 0.1, "initialLearnRate"),
+    "fit_intercept": Option(_bool, True, "fitIntercept"),
+    "category_encoding_method": Option(
+        _one_of("ONE_HOT_ENCODING", "DUMMY_ENCODING"), "ONE_HOT_ENCODING", "categoryEncodingMethod"
+    ),
+    "calculate_p_values": Option(_bool, False, "calculatePValues", played=(False,)),
+}
+_OPTIMIZE = _one_of("AUTO_STRATEGY", "BATCH_GRADIENT_DESCENT", "NORMAL_EQUATION")
+_BOOSTED = {
+    **_LABEL,
+    **_SPLIT,
+    **_ITERATIONS,
+    **_EXPLAIN,
+    "learn_rate": Option(_positive, 0.3, "learnRate"),
+    "l1_reg": Option(_number, 0.0, "l1Regularization", played=(0,)),
+    "l2_reg": Option(_number, 1.0, "l2Regularization"),
+    "max_tree_depth": Option(_positive_integer, 6, "maxTreeDepth"),
+    "min_tree_child_weight": Option(_not_negative_integer, 1, "minTreeChildWeight"),
+    "min_split_loss": Option(_number, 0.0, "minSplitLoss", played=(0,)),
+    "subsample": Option(_fraction, 1.0, "subsample", played=(1,)),
+    "colsample_bytree": Option(_fraction, 1.0, "colsampleBytree", played=(1,)),
+    "colsample_bylevel": Option(_fraction, 1.0, "colsampleBylevel", played=(1,)),
+    "colsample_bynode": Option(_positive_fraction, 1.0, "colsampleBynode"),
+    "num_parallel_tree": Option(_positive_integer, 1, "numParallelTree", played=(1,)),
+    "booster_type": Option(_one_of("GBTREE", "DART"), "GBTREE", "boosterType", played=("GBTREE",)),
+    "dropout": Option(_fraction, 0.0, "dropout", played=(0,)),
+    "tree_method": Option(
+        _one_of("AUTO", "EXACT", "APPROX", "HIST"), "AUTO", "treeMethod", played=("AUTO", "HIST")
+    ),
+    "category_encoding_method": Option(
+        _one_of("ONE_HOT_ENCODING", "TARGET_ENCODING", "LABEL_ENCODING"),
+        "LABEL_ENCODING",
+        "categoryEncodingMethod",
+        played=("ONE_HOT_ENCODING", "LABEL_ENCODING"),
+    ),
+    "instance_weight_col": Option(_text, None, "instanceWeightColumn"),
+}
+_DNN = {
+    **_LABEL,
+    **_SPLIT,
+    **_ITERATIONS,
+    **_EXPLAIN,
+    "learn_rate": Option(_positive, 0.001, "learnRate"),
+    "optimizer": Option(
+        _one_of("ADAGRAD", "ADAM", "FTRL", "RMSPROP", "SGD"),
+        "ADAM",
+        "optimizer",
+        played=("ADAM", "SGD"),
+    ),
+    "l1_reg": Option(_number, 0.0, "l1Regularization", played=(0,)),
+    "l2_reg": Option(_number, 0.0, "l2Regularization"),
+    "activation_fn": Option(
+        _one_of("RELU", "RELU6", "CRELU", "ELU", "SELU", "SIGMOID", "TANH"),
+        "RELU",
+        "activationFn",
+        played=("RELU", "SIGMOID", "TANH"),
+    ),
+    "batch_size": Option(_positive_integer, None, "batchSize"),
+    "dropout": Option(_fraction, 0.0, "dropout", played=(0,)),
+    "hidden_units": Option(_integers, None, "hiddenUnits"),
+}
+_TYPES: dict[str, dict[str, Option]] = {
+    "LOGISTIC_REG": {**_GENERAL_LINEAR, **_CLASS_WEIGHTS},
+    "LINEAR_REG": {
+        **_GENERAL_LINEAR,
+        "optimize_strategy": Option(_OPTIMIZE, "AUTO_STRATEGY", "optimizationStrategy"),
+    },
+    "BOOSTED_TREE_CLASSIFIER": {**_BOOSTED, **_CLASS_WEIGHTS},
+    "BOOSTED_TREE_REGRESSOR": _BOOSTED,
+    "DNN_CLASSIFIER": {**_DNN, **_CLASS_WEIGHTS},
+    "DNN_REGRESSOR": _DNN,
+    "KMEANS": {
+        **_ITERATIONS,
+        "num_clusters": Option(_clusters, None, "numClusters"),
+        "kmeans_init_method": Option(
+            _one_of("RANDOM", "KMEANS++", "CUSTOM"), "RANDOM", "kmeansInitializationMethod"
+        ),
+        "kmeans_init_col": Option(_text, None, "kmeansInitializationColumn"),
+        "distance_type": Option(
+            _one_of("EUCLIDEAN", "COSINE"), "EUCLIDEAN", "distanceType", played=("EUCLIDEAN",)
+        ),
+        "standardize_features": Option(_bool, True, "standardizeFeatures"),
+    },
+    "PCA": {
+        "num_principal_components": Option(_positive_integer, None, "numPrincipalComponents"),
+        "pca_explained_variance_ratio": Option(_inner_fraction, None, "pcaExplainedVarianceRatio"),
+        "scale_features": Option(_bool, True, "scaleFeatures"),
+        "pca_solver": Option(_one_of("FULL", "RANDOMIZED", "AUTO"), "AUTO", "pcaSolver"),
+    },
+}
+_TYPES_NOT_PLAYED = {
+    "ARIMA_PLUS", "ARIMA_PLUS_XREG", "AUTOENCODER", "AUTOML_CLASSIFIER", "AUTOML_REGRESSOR",
+    "CONTRIBUTION_ANALYSIS", "DNN_LINEAR_COMBINED_CLASSIFIER", "DNN_LINEAR_COMBINED_REGRESSOR",
+    "MATRIX_FACTORIZATION", "ONNX", "RANDOM_FOREST_CLASSIFIER", "RANDOM_FOREST_REGRESSOR",
+    "TENSORFLOW", "TENSORFLOW_LITE", "TRANSFORM_ONLY", "XGBOOST",
+}  # fmt: skip
+_NOT_PLAYED = {
+    "approx_global_feature_contrib", "dart_normalize_type", "data_split_test_fraction",
+    "hparam_tuning_algorithm", "hparam_tuning_objectives", "integrated_gradients_num_steps",
+    "kms_key_name", "max_parallel_trials", "model_registry", "num_trials", "tf_version",
+    "vertex_ai_model_id", "vertex_ai_model_version_aliases", "xgboost_version",
+}  # fmt: skip

@@ -1,0 +1,229 @@
+"""From training rows and options to a trained model: what CREATE MODEL does, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import invalid_query
+from ..schema import Field, field_from_arrow
+from . import linear, metrics, network, trees, unsupervised
+from .features import Encoder, Recipe
+from .learning import Iteration, Predictor, Problem, Progress
+from .options import Options
+from .split import column_named, ordered, split
+
+MOST_CLASSES = 50
+"""Labels of a classification: https://cloud.google.com/bigquery/quotas#create_model_statement"""
+
+_LEARNERS = {
+    "LOGISTIC_REG": linear.fit,
+    "LINEAR_REG": linear.fit,
+    "BOOSTED_TREE_CLASSIFIER": trees.fit,
+    "BOOSTED_TREE_REGRESSOR": trees.fit,
+    "DNN_CLASSIFIER": network.fit,
+    "DNN_REGRESSOR": network.fit,
+}
+_CLASSIFIERS = {"LOGISTIC_REG", "BOOSTED_TREE_CLASSIFIER", "DNN_CLASSIFIER"}
+_LABEL_TYPES = {"INT64", "FLOAT64", "NUMERIC"}
+_CLASS_TYPES = {"INT64", "FLOAT64", "NUMERIC", "BOOL", "STRING", "DATE", "DATETIME", "TIME"}
+
+
+@dataclass
+class Trained:
+    """A model: everything that the ML.* functions need, and nothing of the training rows' features.
+
+    `label`: None where there is none. `classes`: label values in ascending order; of two, the
+    second is the positive class. `evaluated`: labels and scores of the rows that evaluated it (the
+    held-back ones, or the training rows), for functions that are called without input.
+    """
+
+    options: Options
+    encoder: Encoder
+    predictor: Predictor
+    iterations: list[Iteration]
+    label: Field | None = None
+    classes: list[Any] = field(default_factory=list)
+    evaluation: metrics.Metrics = field(default_factory=dict)
+    evaluated: tuple[np.ndarray, np.ndarray] | None = None
+    rows: dict[str, int] = field(default_factory=dict)
+    """How many rows were used for "training" and "evaluation"."""
+
+    @property
+    def model_type(self) -> str:
+        return self.options["model_type"]
+
+    @property
+    def classifies(self) -> bool:
+        return bool(self.classes)
+
+
+def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None]) -> Trained:
+    """Fit a model of `options` (as `options.check` completed them) on `rows`.
+
+    `report` is called after each iteration. BigQueryError in BigQuery's words for data that a
+    model cannot be made of.
+    """
+    if options["model_type"] in ("KMEANS", "PCA"):
+        return _unsupervised(rows, options, Progress(options, report))
+    return _supervised(rows, options, Progress(options, report))
+
+
+def _supervised(rows: pa.Table, options: Options, progress: Progress) -> Trained:
+    name = _label_column(rows, options)
+    label = field_from_arrow(rows.schema.field(name))
+    classifies = options["model_type"] in _CLASSIFIERS
+    if label.repeated or label.type not in (_CLASS_TYPES if classifies else _LABEL_TYPES):
+        raise invalid_query(
+            f"Unsupported type {label.data_type} of the label column {name} for model type "
+            f"{options['model_type']}"
+        )
+    rows = ordered(rows.filter(pc.is_valid(rows[name])))  # rows with NULL labels are not used
+    training, held = split(rows, options)
+    if not training.num_rows:
+        raise invalid_query("Input data doesn't contain any rows.")
+    weight_column = options.get("instance_weight_col")
+    weights = np.ones(training.num_rows)
+    left_out = {name.lower()}
+    if weight_column:
+        weight_column = column_named(training, weight_column, "INSTANCE_WEIGHT_COL")
+        left_out.add(weight_column.lower())
+        weights = _instance_weights(training, weight_column)
+    classes = _classes(training[name]) if classifies else []
+    labels = label_values(training[name], classes, label)
+    if classifies:
+        weights = weights * _class_weights(options, classes, labels)
+    recipe = Recipe(
+        standardize=not options["model_type"].startswith("BOOSTED_TREE"),
+        category=options.get("category_encoding_method", "ONE_HOT_ENCODING"),
+    )
+    features = [n for n in training.column_names if n.lower() not in left_out]
+    encoder = Encoder.fit(training, features, recipe)
+    problem = Problem(
+        encoder.transform(training, "PREDICT"),
+        labels,
+        weights,
+        encoder.transform(held, "PREDICT"),
+        label_values(held[name], classes, label),
+        len(classes),
+    )
+    predictor = _LEARNERS[options["model_type"]](problem, options, progress)
+    if len(problem.eval_labels):
+        judged = (problem.eval_labels, predictor.scores(problem.eval_x))
+    else:
+        judged = (problem.labels, predictor.scores(problem.x))
+    return Trained(
+        options,
+        encoder,
+        predictor,
+        progress.iterations,
+        label,
+        classes,
+        metrics.classification(*judged) if classifies else metrics.regression(*judged),
+        judged,
+        {"training": len(labels), "evaluation": len(problem.eval_labels)},
+    )
+
+
+def _unsupervised(rows: pa.Table, options: Options, progress: Progress) -> Trained:
+    if not rows.num_rows:
+        raise invalid_query("Input data doesn't contain any rows.")
+    rows, initial = ordered(rows), None
+    clusters = options["model_type"] == "KMEANS"
+    if clusters and options["kmeans_init_col"]:
+        name = column_named(rows, options["kmeans_init_col"], "KMEANS_INIT_COL")
+        if not pa.types.is_boolean(rows.schema.field(name).type):
+            raise invalid_query(f"KMEANS_INIT_COL {name} must be of type BOOL")
+        initial = pc.fill_null(rows[name], False).to_numpy()
+        rows = rows.drop_columns([name])
+    scaled = options["standardize_features" if clusters else "scale_features"]
+    encoder = Encoder.fit(rows, rows.column_names, Recipe(standardize=scaled))
+    x = encoder.transform(rows, "PREDICT")
+    trained = Trained(options, encoder, None, progress.iterations, rows={"training": len(x)})
+    if clusters:
+        first = None if initial is None else x[initial]
+        trained.predictor = unsupervised.cluster(x, first, options, progress)
+        trained.evaluation = metrics.clustering(x, trained.predictor.scores(x))
+    else:
+        trained.predictor = unsupervised.decompose(x, options)
+        trained.iterations.append(Iteration(0, 0.0, None, None, 0))
+        kept = float(trained.predictor.estimator.explained_variance_ratio_.sum())
+        trained.evaluation = {"total_explained_variance_ratio": kept}
+    return trained
+
+
+def _label_column(rows: pa.Table, options: Options) -> str:
+    wanted = options["input_label_cols"][0].lower()
+    for name in rows.column_names:
+        if name.lower() == wanted:
+            return name
+    raise invalid_query(
+        "Unable to identify the label column in query statement. Either specify the label column "
+        "using OPTIONS(input_label_cols=['your_label_col']) or name the label column in the data "
+        "as 'label'."
+    )
+
+
+def _classes(column: pa.ChunkedArray) -> list[Any]:
+    classes = sorted(pc.unique(column).to_pylist())
+    if len(classes) < 2:
+        raise invalid_query(
+            "Classification model requires at least 2 unique labels and the label column had only "
+            f"{len(classes)} unique label."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise invalid_query(
+            f"Classification model requires at most {MOST_CLASSES} unique labels and the label "
+            f"column had {len(classes)} unique labels."
+        )
+    return classes
+
+
+def label_values(column: pa.ChunkedArray, classes: list[Any], label: Field) -> np.ndarray:
+    """Class indices (-1: a class that the model does not know), or values as float64.
+
+    BigQueryError(invalidQuery) for values that are NaN or infinite.
+    """
+    column = column.cast(label.arrow) if column.type != label.arrow else column
+    if classes:
+        index = pc.index_in(column, pa.array(classes, label.arrow))
+        return pc.fill_null(index, -1).to_numpy().astype(np.int64)
+    values = pc.cast(column, pa.float64()).to_numpy()
+    if not np.isfinite(values).all():
+        raise invalid_query(f"The label column {label.name} contains NaN or infinite values.")
+    return values
+
+
+def _instance_weights(rows: pa.Table, name: str) -> np.ndarray:
+    if field_from_arrow(rows.schema.field(name)).data_type not in _LABEL_TYPES:
+        raise invalid_query(f"INSTANCE_WEIGHT_COL {name} must be a numerical column")
+    weights = pc.fill_null(pc.cast(rows[name], pa.float64()), 0.0).to_numpy()
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise invalid_query(f"INSTANCE_WEIGHT_COL {name} has values that are no weights")
+    return weights
+
+
+def _class_weights(options: Options, classes: list[Any], labels: np.ndarray) -> np.ndarray:
+    if options["auto_class_weights"]:
+        counts = np.bincount(labels, minlength=len(classes))
+        return (len(labels) / (counts * len(classes)))[labels]
+    given = options["class_weights"]
+    if given is None:
+        return np.ones(len(labels))
+    names = [label_text(c) for c in classes]
+    if set(given) != set(names):
+        raise invalid_query(
+            f"CLASS_WEIGHTS must have a weight for every class label: given {sorted(given)}, the "
+            f"labels are {names}"
+        )
+    return np.array([given[n] for n in names])[labels]
+
+
+def label_text(value: Any) -> str:
+    """A label as BigQuery writes it in STRINGs."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
