@@ -1,22 +1,29 @@
-"""Export a dataset: a manifest of labelled images -> TFRecord files and dataset.json.
+"""Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
 
-Every image of the manifest is decoded, turned upright, resized and stored, with its key and class
-index, in a TFRecord file of its split. The split is a pure function of the image's key, unless the
-manifest names it, so it is the same today and in every later export. Files:
+Every image is decoded, turned upright, resized and stored, with its key and class index, in a
+TFRecord file of its split; every row is encoded as trainer/dataset_description.py describes it. The
+split is a pure function of the key, unless a manifest of images names it, so it is the same today
+and in every later export. Files:
 
-  OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, image, label
+  OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, features, label
   OUTPUT/rejected.jsonl         manifest lines that became no example, with the reason
   OUTPUT/dataset.json           what is in the files; written last, without it there is no dataset
+  OUTPUT/partial/               while a table is being exported: its rows in another order
 
-The manifest is Vertex AI's image import CSV, one image a line, without a header:
+A manifest is Vertex AI's image import CSV, one image a line, without a header:
 
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
+
+A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet beside it. The
+ending of the source's name, .csv or .json, tells which of the two it is.
 
 Examples:
   python -m trainer.export --source gs://bucket/flowers/manifest.csv \\
       --output gs://bucket/flowers/datasets/3f2a/ --fingerprint 3f2a --image_size 128
   ... --image_size 8 --channels 1 --encoding png --shards 4     small grey drawings, lossless
+  python -m trainer.export --source gs://bucket/cells/datasets/77ab/source/columns.json \\
+      --output gs://bucket/cells/datasets/77ab/ --fingerprint 77ab --shards 8
   ... --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp/
                                                                 on Dataflow
 
@@ -64,8 +71,16 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
         print(f"dataset {settings.fingerprint} is already in {settings.output}: nothing to do")
         return
     start = time.monotonic()
-    sha256 = _check_source(settings, objects)
-    if not pipeline.run(settings, beam_flags, sha256):
+    for address in (settings.source, settings.output):
+        objects.require_bucket(address)
+    check = _check_table if settings.is_table else _check_manifest
+    sha256 = check(settings, objects)
+    try:
+        committed = pipeline.run(settings, beam_flags, sha256)
+    except BaseException:
+        _remove_partial_files(settings, objects)
+        raise
+    if not committed:
         print("submitted; the job goes on without this program")
         return
     _print_summary(settings, _find_dataset(settings, objects), time.monotonic() - start)
@@ -88,7 +103,32 @@ def _find_dataset(settings: ExportSettings, objects) -> DatasetDescription | Non
     return dataset
 
 
-def _check_source(settings: ExportSettings, objects) -> str:
+def _check_table(settings: ExportSettings, objects) -> str:
+    """Check all that can be known before a row is read; the SHA-256 of columns.json.
+
+    Raises ExportError.
+    """
+    from trainer.exporting.tables.pipeline import read_source
+
+    source = read_source(settings, objects)
+    files = len({work.uri for work in source.work})
+    print(
+        f"{settings.source}: {source.rows} rows in {files} Parquet files, "
+        f"{len(source.columns.features)} features, {source.columns.task}",
+        flush=True,
+    )
+    return source.columns.sha256
+
+
+def _remove_partial_files(settings: ExportSettings, objects) -> None:
+    """After a refusal; what a killed export leaves, the next one writes again and removes."""
+    from trainer.exporting.tables.layout import PARTIAL_FOLDER
+
+    if settings.is_table:
+        objects.remove_folder(storage.join(settings.output, PARTIAL_FOLDER))
+
+
+def _check_manifest(settings: ExportSettings, objects) -> str:
     """Check all that can be known before an image is read; the manifest's SHA-256.
 
     Raises ExportError.
@@ -97,8 +137,6 @@ def _check_source(settings: ExportSettings, objects) -> str:
     from trainer.exporting.manifest import parse
     from trainer.exporting.plan import make_plan
 
-    for address in (settings.source, settings.output):
-        objects.require_bucket(address)
     try:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
@@ -121,9 +159,10 @@ def _print_summary(settings: ExportSettings, dataset: DatasetDescription, second
     for warning in dataset.warnings:
         print(f"warning: {warning}")
     sizes = ", ".join(f"{dataset.examples(split)} {split}" for split in SPLITS)
+    what = "values" if dataset.is_regression else f"{len(dataset.classes)} classes"
     print(
         f"committed {storage.join(settings.output, FILE_NAME)}: {sizes}, "
-        f"{len(dataset.classes)} classes, {dataset.bytes / 1e6:.1f} MB, "
+        f"{what}, {dataset.bytes / 1e6:.1f} MB, "
         f"{dataset.rejected} rejected, {seconds:.1f} s"
     )
 

@@ -8,10 +8,13 @@ when it is closed, a directory cannot be renamed, there are no locks.
 Dataflow workers have no such mount: trainer.export reads and writes gs:// with Beam's client.
 """
 
+import contextlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 DEFAULT_ROOT = "/gcs"
 
@@ -61,7 +64,14 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike, data: bytes) -> None:
-    """Write a file (a gs:// address or a path) so that no reader ever sees a part of it.
+    """Write a file (a gs:// address or a path) so that no reader ever sees a part of it."""
+    with writing(path) as stream:
+        stream.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A stream that becomes the file (a gs:// address or a path) when the block ends without error.
 
     Makes missing folders. The bucket mount already behaves like this; a plain folder needs the
     detour over a temporary file, without which a kill at the wrong moment leaves half a JSON
@@ -74,7 +84,7 @@ def write_bytes(path: str | os.PathLike, data: bytes) -> None:
     )
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            yield stream
         os.chmod(partial, 0o644)  # mkstemp's 0600 would hide the file from the user who looks at it
         os.replace(partial, target)
     except BaseException:

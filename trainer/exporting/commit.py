@@ -18,6 +18,7 @@ from trainer.exporting.manifest import Manifest, Rejection
 from trainer.exporting.plan import Plan
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.shards import ShardResult
+from trainer.exporting.warnings import absent_classes
 
 _REASONS_SHOWN = 5
 
@@ -56,7 +57,7 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=tuple(_warnings(counts)),
+        warnings=tuple(absent_classes(counts)),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
@@ -102,14 +103,3 @@ def _check_counts(counts: dict[str, Counts], rejected: list[Rejection]) -> None:
 def _first(rejected: list[Rejection], labels: set[str] | None = None) -> str:
     first = next(r for r in rejected if labels is None or r.label in labels)
     return f"the first is line {first.line} {first.uri}: {first.reason}"
-
-
-def _warnings(counts: dict[str, Counts]) -> Iterable[str]:
-    for split in ("validation", "test"):
-        absent = [name for name, count in counts[split].classes.items() if not count]
-        if absent:
-            yield (
-                f"{len(absent)} of {len(counts[split].classes)} classes have no example in the "
-                f"{split} split ({', '.join(map(repr, absent[:10]))}): its metrics say nothing "
-                "about them"
-            )

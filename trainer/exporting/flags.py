@@ -11,23 +11,57 @@ from trainer.exporting.settings import CHANNELS, ENCODINGS, MAX_SIDE, ExportSett
 
 _MAX_SHARDS = 99_999  # five digits in the file names
 
+# Flags that only images have. None stands for "not given", so that a table can refuse them.
+_IMAGE_DEFAULTS = {
+    "image_size": None,
+    "channels": 3,
+    "encoding": "jpeg",
+    "max_rejected": 0.05,
+    "split_fractions": (80, 10, 10),
+}
+
 
 def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, list[str]]:
     """The settings, and the flags that are left for Beam. Exits with code 2 on a wrong flag."""
     parser = _parser(description)
     flags, others = parser.parse_known_args(argv)
     _refuse_misspelt(parser, [f"--{name}" for name in vars(flags)], others)
-    height, width = flags.image_size
+    image_flags = _image_flags(parser, flags)
     settings = ExportSettings(
         source=flags.source,
         output=flags.output,
         fingerprint=flags.fingerprint,
-        image=Feature("image", "image", "uint8", flags.encoding, (height, width, flags.channels)),
         shards=flags.shards,
-        max_rejected=flags.max_rejected,
-        fractions=flags.split_fractions,
+        **image_flags,
     )
     return settings, others
+
+
+def _image_flags(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> dict:
+    """The settings that only images have; all None for a table. Exits with code 2 on a mix-up."""
+    if flags.source.endswith(".json"):
+        given = [name for name in _IMAGE_DEFAULTS if getattr(flags, name) is not None]
+        if given:
+            parser.error(
+                f"--{', --'.join(given)}: only of images, but {flags.source} is a table's "
+                "columns.json"
+            )
+        return {"image": None, "max_rejected": None, "fractions": None}
+    if flags.image_size is None:
+        parser.error(
+            "--image_size is required for images (of a table, --source is the address of its "
+            "columns.json)"
+        )
+    values = {
+        name: default if getattr(flags, name) is None else getattr(flags, name)
+        for name, default in _IMAGE_DEFAULTS.items()
+    }
+    shape = (*flags.image_size, values["channels"])
+    return {
+        "image": Feature("image", "image", "uint8", values["encoding"], shape),
+        "max_rejected": values["max_rejected"],
+        "fractions": values["split_fractions"],
+    }
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
@@ -44,7 +78,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
         required=True,
         type=_object_address,
         metavar="ADDRESS",
-        help="manifest of images, gs://BUCKET/OBJECT (or a path, for a run by hand)",
+        help="manifest of images, gs://BUCKET/NAME.csv, or a table's columns.json, "
+        "gs://BUCKET/.../columns.json (or a path, for a run by hand)",
     )
     add(
         "--output",
@@ -63,25 +98,22 @@ def _parser(description: str) -> argparse.ArgumentParser:
     )
     add(
         "--image_size",
-        required=True,
         type=_image_size,
         metavar="N|HxW",
-        help=f"height and width of the stored images in pixels, 1 to {MAX_SIDE}; "
-        "images are stretched",
+        help=f"images only, required: height and width of the stored images in pixels, 1 to "
+        f"{MAX_SIDE}; images are stretched",
     )
     add(
         "--channels",
         type=int,
         choices=CHANNELS,
-        default=3,
-        help="3: RGB, 1: grey (default: %(default)s)",
+        help="images only: 3: RGB, 1: grey (default: 3)",
     )
     add(
         "--encoding",
         choices=ENCODINGS,
-        default="jpeg",
-        help="png: without loss; jpeg: quality 95, a fifth of the size for photographs "
-        "(default: %(default)s)",
+        help="images only: png: without loss; jpeg: quality 95, a fifth of the size for "
+        "photographs (default: jpeg)",
     )
     add(
         "--shards",
@@ -95,18 +127,16 @@ def _parser(description: str) -> argparse.ArgumentParser:
     add(
         "--max_rejected",
         type=_share,
-        default=0.05,
         metavar="SHARE",
-        help="share of manifest lines, 0 to 1, that may be rejected (missing or corrupt image, no "
-        "label) before the export fails (default: %(default)s)",
+        help="images only: share of manifest lines, 0 to 1, that may be rejected (missing or "
+        "corrupt image, no label) before the export fails (default: 0.05)",
     )
     add(
         "--split_fractions",
         type=_fractions,
-        default=(80, 10, 10),
         metavar="A,B,C",
-        help="percent of train, validation and test; not used when the manifest names the splits "
-        "(default: 80,10,10)",
+        help="images only: percent of train, validation and test; not used when the manifest names "
+        "the splits (default: 80,10,10). Of a table, columns.json says it",
     )
     return parser
 

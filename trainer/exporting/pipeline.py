@@ -1,4 +1,4 @@
-"""The Beam pipeline of trainer.export.
+"""The Beam pipeline of trainer.export for images, and how a pipeline is run (tables/ has its own).
 
     manifest ── Plan ──> one element per shard ── Spread ── WriteShard ──> results ── Commit
                   └───────────────────────── classes, rejected lines ──────────────────┘
@@ -26,6 +26,7 @@ from trainer.exporting.objects import Objects
 from trainer.exporting.plan import Plan, Work, make_plan
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.shards import ShardResult, write_shard
+from trainer.exporting.tables import pipeline as tables
 
 # Reads in flight per element: Cloud Storage answers after some 50 ms, an image costs about 2 ms of
 # CPU.
@@ -143,7 +144,8 @@ def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> boo
     if standard.runner in _RUNNERS_TO_REPLACE:
         standard.runner = _LOCAL_RUNNER
     pipeline = beam.Pipeline(options=options)
-    build(pipeline, settings, beam_flags, sha256)
+    build_steps = tables.build if settings.is_table else build
+    build_steps(pipeline, settings, beam_flags, sha256)
     beam_log = logging.getLogger("apache_beam.runners.common")
     beam_log.addFilter(_tells_no_export_error)
     try:

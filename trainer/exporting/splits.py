@@ -28,8 +28,7 @@ def fingerprints(keys: Iterable[str]) -> np.ndarray:
 
 def buckets(keys: Iterable[str]) -> np.ndarray:
     """Bucket of each key, int64 in 0..99."""
-    # fmod keeps the sign of the dividend, as SQL's MOD does; NumPy's % would not.
-    return np.abs(np.fmod(fingerprints(keys), BUCKETS))
+    return _buckets(fingerprints(keys))
 
 
 def ranges(fractions: Iterable[int]) -> dict[str, tuple[int, int]]:
@@ -40,5 +39,17 @@ def ranges(fractions: Iterable[int]) -> dict[str, tuple[int, int]]:
 
 def assign(keys: Iterable[str], split_ranges: Mapping[str, tuple[int, int]]) -> np.ndarray:
     """Index into SPLITS of each key's split, under the ranges of `ranges`."""
+    return assign_fingerprints(fingerprints(keys), split_ranges)
+
+
+def assign_fingerprints(
+    of_keys: np.ndarray, split_ranges: Mapping[str, tuple[int, int]]
+) -> np.ndarray:
+    """assign, of keys whose fingerprints are known already."""
     upper_edges = [split_ranges[split][1] for split in SPLITS]
-    return np.searchsorted(upper_edges, buckets(keys), side="right")
+    return np.searchsorted(upper_edges, _buckets(of_keys), side="right")
+
+
+def _buckets(of_keys: np.ndarray) -> np.ndarray:
+    # fmod keeps the sign of the dividend, as SQL's MOD does; NumPy's % would not.
+    return np.abs(np.fmod(of_keys, BUCKETS))

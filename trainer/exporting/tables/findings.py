@@ -1,0 +1,54 @@
+"""What is wrong with some rows, collected over all of them, so that one refusal tells all of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from trainer.exporting import ExportError
+
+_EXAMPLES = 5
+_EXAMPLE_LENGTH = 100
+
+
+@dataclass
+class Findings:
+    """Rows by what is wrong with them: how many, and the first few of their keys in order.
+
+    The result of merging does not depend on the order of merging.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    keys: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, what: str, keys: Iterable[str | None]) -> None:
+        """Note rows, by their keys, of which `what` is true ("have no label")."""
+        keys = list(keys)
+        if keys:
+            self._add(what, len(keys), [key for key in keys if key])
+
+    def merge(self, other: "Findings") -> None:
+        """Add what another found in other rows."""
+        for what, count in other.counts.items():
+            self._add(what, count, other.keys[what])
+
+    def _add(self, what: str, count: int, keys: list[str]) -> None:
+        self.counts[what] = self.counts.get(what, 0) + count
+        self.keys[what] = sorted([*self.keys.get(what, []), *keys])[:_EXAMPLES]
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def refuse(self, address: str) -> None:
+        """Raise ExportError that tells everything, if there is anything."""
+        if not self:
+            return
+        lines = []
+        for what, count in sorted(self.counts.items()):
+            shown = ", ".join(repr(_shorten(key)) for key in self.keys[what])
+            more = ", ..." if count > len(self.keys[what]) else ""
+            examples = f": keys {shown}{more}" if shown else ""
+            lines.append(f"\n  {count} row{'s' if count > 1 else ''} {what}{examples}")
+        raise ExportError(f"{address} cannot become a dataset:{''.join(lines)}")
+
+
+def _shorten(key: str) -> str:
+    return key if len(key) <= _EXAMPLE_LENGTH else f"{key[:_EXAMPLE_LENGTH]}..."

@@ -1,0 +1,139 @@
+"""Which row goes where: ranges of fingerprints, temporary files, shards.
+
+Rows are ordered by the fingerprint of their key (the key itself decides between equals), which
+mixes them, and cut into near-equal shards, as images are. No step holds them all: the fingerprints
+are cut into 2**bits equal ranges of at most about _RANGE_CELLS numbers each, and every range is
+worked on by itself. The rows as they come are written to temporary files, by range and split
+within a file, so that a range is a few bytes of each file. How many rows each file has in each
+range is known before anything else is read, and with it the place of every row in its split.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.dataset_description import SPLITS, shard_name
+from trainer.exporting import ExportError
+from trainer.exporting.plan import shard_counts
+
+PARTIAL_FOLDER = "partial"
+
+# Numbers held at once, 4 to 8 bytes each, by rows in memory and by a range of fingerprints.
+# 125,000 rows of 32 columns.
+_RANGE_CELLS = 1 << 22
+MAX_BITS = 16
+
+
+def range_bits(cells: int) -> int:
+    """Into 2**bits ranges the fingerprints are cut, for a table with this many numbers in all."""
+    return min(MAX_BITS, math.ceil(math.log2(max(1, cells / _RANGE_CELLS))))
+
+
+def rows_at_once(cells: int, rows: int) -> int:
+    """Rows of a table that may be held in memory together."""
+    return max(1, math.floor(_RANGE_CELLS * rows / max(cells, 1)))
+
+
+def ranges_of(fingerprints: np.ndarray, bits: int) -> np.ndarray:
+    """Number of the range of each fingerprint (int64), rising with it: 0 .. 2**bits - 1."""
+    if not bits:
+        return np.zeros(len(fingerprints), np.int64)
+    from_zero = fingerprints.view(np.uint64) ^ np.uint64(1 << 63)
+    return (from_zero >> np.uint64(64 - bits)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Where some rows lie: bytes of a temporary file."""
+
+    file: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class SortedFile:
+    """A temporary file of rows, in parts by range and, within a range, by split.
+
+    rows, ends: (ranges, splits) int64 each: rows of a part, and where in the file its bytes end.
+    """
+
+    name: str
+    rows: np.ndarray
+    ends: np.ndarray
+
+    def slice(self, range_: int, split: int) -> Slice | None:
+        """A part's bytes; None if it has no rows."""
+        if not self.rows[range_, split]:
+            return None
+        part = range_ * len(SPLITS) + split
+        start = int(self.ends.flat[part - 1]) if part else 0
+        return Slice(self.name, start, int(self.ends.flat[part]) - start)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All temporary files of a table."""
+
+    files: tuple[SortedFile, ...]
+
+    @property
+    def ranges(self) -> int:
+        """Number of ranges."""
+        return len(self.files[0].rows)
+
+    def rows(self, split: int) -> np.ndarray:
+        """(ranges,) rows of a split in each range."""
+        return sum(file.rows[:, split] for file in self.files)
+
+    def slices(self, range_: int, split: int) -> list[Slice]:
+        """Where the rows of one range and split lie."""
+        found = (file.slice(range_, split) for file in self.files)
+        return [slice_ for slice_ in found if slice_]
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """One TFRecord file to write: the rows from `start` to `end` of a split, in its order."""
+
+    name: str
+    split: str
+    position: str  # "3 of 6", for the progress lines
+    start: int
+    end: int
+
+
+def cut(rows: dict[str, int], train_shards: int) -> list[ShardWork]:
+    """The shards of a table with this many rows in each split, train first. Raises ExportError."""
+    if train_shards > rows["train"]:
+        raise ExportError(
+            f"--shards {train_shards} is more than the {rows['train']} rows of the train split"
+        )
+    counts = {
+        split: min(count, rows[split]) for split, count in shard_counts(rows, train_shards).items()
+    }
+    total = sum(counts.values())
+    work = []
+    for split, count in counts.items():
+        edges = [rows[split] * index // count for index in range(count + 1)]
+        for index, (start, end) in enumerate(itertools.pairwise(edges)):
+            position = f"{len(work) + 1} of {total}"
+            work.append(ShardWork(shard_name(split, index, count), split, position, start, end))
+    return work
+
+
+def pieces(rows: Sequence[int], start: int, end: int) -> list[tuple[int, int, int]]:
+    """The rows from `start` to `end` of a split, as (range, first, last + 1) within each range."""
+    starts = np.concatenate([[0], np.cumsum(rows)])
+    first = int(np.searchsorted(starts, start, side="right")) - 1
+    found = []
+    for range_ in range(first, len(rows)):
+        here = int(starts[range_])
+        if here >= end:
+            break
+        if rows[range_]:
+            found.append((range_, max(start - here, 0), min(end - here, int(rows[range_]))))
+    return found

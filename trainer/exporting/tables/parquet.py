@@ -1,0 +1,190 @@
+"""The Parquet files of a table, and the sorted temporary files that their rows go to."""
+
+import posixpath
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trainer import storage
+from trainer.dataset_description import SPLITS
+from trainer.exporting import ExportError
+from trainer.exporting.objects import Objects
+from trainer.exporting.tables.columns import Columns
+from trainer.exporting.tables.findings import Findings
+from trainer.exporting.tables.layout import PARTIAL_FOLDER, SortedFile, ranges_of
+from trainer.exporting.tables.rows import convert
+
+PATTERN = "rows-*.parquet"
+
+# Names of classes that are collected; a label with more is no class.
+MAX_CLASSES = 10_000
+
+_READERS = 16
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """One Beam element: adjacent row groups of one file. number: of the element, from 0."""
+
+    number: int
+    uri: str
+    groups: tuple[int, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """The Parquet files beside columns.json. cells: numbers (and texts) in all their columns."""
+
+    columns: Columns
+    work: tuple[RowGroups, ...]
+    rows: int
+    cells: int
+
+
+@dataclass
+class Report:
+    """What one element's rows are: sorted files, and what was found."""
+
+    files: list[SortedFile] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
+    nans: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, np.ndarray] = field(default_factory=dict)  # class name -> rows by split
+
+
+def list_source(columns: Columns, address: str, objects: Objects, rows_at_once) -> Source:
+    """Find the Parquet files beside columns.json and read what they say of themselves.
+
+    rows_at_once(cells, rows): rows that one element may have. Raises ExportError if there are
+    none, if one does not hold the columns, or if they are not the rows that columns.json counts.
+    """
+    folder = posixpath.dirname(address) or "."
+    uris = [
+        uri
+        for uri in objects.list(folder)
+        if posixpath.dirname(uri) == folder and fnmatch(posixpath.basename(uri), PATTERN)
+    ]
+    if not uris:
+        raise ExportError(f"there is no {PATTERN} beside {address}; export the snapshot first")
+    with ThreadPoolExecutor(_READERS) as pool:
+        footers = list(pool.map(lambda uri: _read_footer(uri, objects), uris))
+    rows = cells = 0
+    for uri, (schema, groups) in zip(uris, footers, strict=True):
+        columns.check_schema(schema, uri)
+        rows += sum(group_rows for group_rows, _ in groups)
+        cells += sum(group_cells for _, group_cells in groups)
+    if not rows:
+        raise ExportError(f"{folder}/{PATTERN} hold no rows; does the partition have any?")
+    expected = columns.source.get("rows")
+    if expected is not None and expected != rows:
+        raise ExportError(
+            f"{folder}/{PATTERN} hold {rows} rows, but columns.json counts {expected}: files of "
+            "another export lie among them, or some are missing. Export the snapshot into an "
+            "empty folder"
+        )
+    limit = rows_at_once(cells, rows)
+    work = []
+    for uri, (_, groups) in zip(uris, footers, strict=True):
+        for numbers, group_rows in _bundle(groups, limit):
+            work.append(RowGroups(len(work), uri, numbers, group_rows))
+    return Source(columns, tuple(work), rows, cells)
+
+
+def _read_footer(uri: str, objects: Objects) -> tuple[pa.Schema, list[tuple[int, int]]]:
+    """A file's schema, and (rows, cells) of each row group."""
+    try:
+        with objects.open(uri) as stream:
+            file = pq.ParquetFile(stream)
+            metadata = file.metadata
+            groups = []
+            for index in range(metadata.num_row_groups):
+                group = metadata.row_group(index)
+                cells = sum(group.column(i).num_values for i in range(group.num_columns))
+                groups.append((group.num_rows, cells))
+            return file.schema_arrow, groups
+    except pa.ArrowException as error:
+        raise ExportError(f"{uri} is no Parquet file: {error}") from error
+
+
+def _bundle(groups: list[tuple[int, int]], limit: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Adjacent row groups together, as long as they have no more rows than the limit."""
+    numbers, total = [], 0
+    for number, (rows, _) in enumerate(groups):
+        if numbers and total + rows > limit:
+            yield tuple(numbers), total
+            numbers, total = [], 0
+        numbers.append(number)
+        total += rows
+    if total:
+        yield tuple(numbers), total
+
+
+def sort_rows(
+    work: RowGroups, columns: Columns, bits: int, limit: int, objects: Objects, output: str
+) -> Report:
+    """Check the rows of some row groups and write them to temporary files, `limit` rows each."""
+    start = time.monotonic()
+    report = Report()
+    with objects.open(work.uri) as stream:
+        file = pq.ParquetFile(stream)
+        batches = file.iter_batches(limit, row_groups=list(work.groups), columns=columns.names)
+        for number, batch in enumerate(batches):
+            rows = convert(batch, columns)
+            report.findings.merge(rows.findings)
+            for column, count in rows.nans.items():
+                report.nans[column] = report.nans.get(column, 0) + count
+            if report.findings:
+                continue  # the export will be refused; look on for what else is wrong
+            _count_labels(report, rows.block, rows.splits, columns)
+            name = f"{PARTIAL_FOLDER}/rows-{work.number:05d}-{number:05d}.arrow"
+            with objects.writing(storage.join(output, name)) as out:
+                report.files.append(_write_sorted(rows.block, rows.splits, bits, name, out))
+    seconds = time.monotonic() - start
+    print(
+        f"rows {posixpath.basename(work.uri)}, row groups {work.groups[0]} to {work.groups[-1]}: "
+        f"{work.rows} rows, {seconds:.1f} s, {work.rows / max(seconds, 1e-9):.0f} rows/s",
+        flush=True,
+    )
+    return report
+
+
+def _write_sorted(block: pa.RecordBatch, splits: np.ndarray, bits: int, name: str, out):
+    """Write the rows by range and split; the SortedFile that tells where they are."""
+    ranges = ranges_of(block.column("fingerprint").to_numpy(), bits)
+    parts = ranges * len(SPLITS) + splits
+    order = np.argsort(parts, kind="stable")
+    block = block.take(pa.array(order))
+    rows = np.bincount(parts, minlength=len(SPLITS) << bits)
+    ends = np.zeros_like(rows)
+    end = first = 0
+    for part, count in enumerate(rows.tolist()):
+        if count:
+            end += out.write(block.slice(first, count).serialize())
+            first += count
+        ends[part] = end
+    shape = (-1, len(SPLITS))
+    return SortedFile(name, rows.reshape(shape), ends.reshape(shape))
+
+
+def _count_labels(
+    report: Report, block: pa.RecordBatch, splits: np.ndarray, columns: Columns
+) -> None:
+    if columns.is_regression:
+        return
+    encoded = block.column("label").dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    names = encoded.dictionary.to_pylist()
+    counts = np.bincount(codes * len(SPLITS) + splits, minlength=len(names) * len(SPLITS))
+    for name, by_split in zip(names, counts.reshape(-1, len(SPLITS)), strict=True):
+        report.labels[name] = report.labels.get(name, 0) + by_split
+    if len(report.labels) > MAX_CLASSES:
+        raise ExportError(
+            f"the label ({columns.label}) has more than {MAX_CLASSES} distinct values; is it a "
+            "number? Then the task is regression"
+        )

@@ -1,0 +1,206 @@
+"""The Beam pipeline of a table.
+
+    columns.json ── List ──> row groups ── SortRows ──> reports ── Survey
+    Survey ──> ranges of fingerprints ── Summarise ──> one summary ── Plan
+    Plan ──> shards ── WriteShard ──> sizes ── Commit
+
+What passes between the steps is small, whatever the number of rows: the rows themselves go through
+temporary files in the dataset's folder. Beam's own grouping would hold them all in the memory of
+the process when it runs on one machine.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+
+from trainer import storage
+from trainer.dataset_description import Shard
+from trainer.exporting import ExportError
+from trainer.exporting.objects import Objects
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables import columns as table_columns
+from trainer.exporting.tables import parquet, plan, ranges, write
+from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, range_bits, rows_at_once
+from trainer.exporting.tables.parquet import Report, RowGroups, Source
+from trainer.exporting.tables.plan import Survey, TablePlan
+from trainer.exporting.tables.summaries import RangeSummary, Tree
+
+_SOURCE = "source"
+
+
+def read_source(settings: ExportSettings, objects: Objects) -> Source:
+    """Read columns.json and the footers of the Parquet files beside it. Raises ExportError."""
+    try:
+        content = objects.read(settings.source)
+    except FileNotFoundError as error:
+        raise ExportError(f"there is no columns.json at {settings.source}") from error
+    columns = table_columns.parse(content, settings.source)
+    return parquet.list_source(columns, settings.source, objects, rows_at_once)
+
+
+class _Step(beam.DoFn):
+    """A step that reads or writes objects."""
+
+    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+        self._settings = settings
+        self._beam_flags = beam_flags
+
+    def setup(self):
+        """Make what cannot be pickled."""
+        self._objects = Objects(self._beam_flags)
+
+    def _address(self, name: str) -> str:
+        return storage.join(self._settings.output, name)
+
+    def _read_partial(self, name: str, start: int, size: int) -> bytes:
+        return self._objects.read_range(self._address(name), start, size)
+
+
+class ListRowGroups(_Step):
+    """Any one element -> RowGroups; as source: the Source without them."""
+
+    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str], sha256: str):
+        super().__init__(settings, beam_flags)
+        self._sha256 = sha256
+
+    def process(self, _) -> Iterator[RowGroups]:
+        """Read the footers again, exactly as they were when they were checked."""
+        source = read_source(self._settings, self._objects)
+        if source.columns.sha256 != self._sha256:
+            raise ExportError(
+                f"{self._settings.source} changed while the export began; start it again"
+            )
+        header = Source(source.columns, (), source.rows, source.cells)
+        yield beam.pvalue.TaggedOutput(_SOURCE, header)
+        yield from source.work
+
+
+class SortRows(_Step):
+    """RowGroups -> Report, having written sorted temporary files."""
+
+    def process(self, work: RowGroups, source: Source) -> Iterator[Report]:
+        """All rows of some row groups."""
+        bits, limit = range_bits(source.cells), rows_at_once(source.cells, source.rows)
+        output = self._settings.output
+        yield parquet.sort_rows(work, source.columns, bits, limit, self._objects, output)
+        Metrics.counter("export", "rows read").inc(work.rows)
+
+
+class SurveyRows(_Step):
+    """Any one element, with all reports as side input -> Survey."""
+
+    def process(self, _, source: Source, reports: Iterable[Report]) -> Iterator[Survey]:
+        """Decide splits, classes and shards."""
+        yield plan.survey(self._settings, source.columns, reports)
+
+
+class SummariseRange(_Step):
+    """Number of a range -> (number, RangeSummary)."""
+
+    def process(
+        self, range_: int, source: Source, survey: Survey
+    ) -> Iterator[tuple[int, RangeSummary]]:
+        """All rows of a range."""
+        columns = source.columns
+        yield range_, ranges.summarise(range_, survey.layout, columns, self._read_partial)
+
+
+class MergeSummaries(beam.CombineFn):
+    """(number of the range, RangeSummary) of all ranges -> RangeSummary of all."""
+
+    def create_accumulator(self) -> Tree:
+        """No summary yet."""
+        return Tree()
+
+    def add_input(self, tree: Tree, numbered: tuple[int, RangeSummary]) -> Tree:
+        """One more."""
+        number, summary = numbered
+        return tree.add(summary, 0, number)
+
+    def merge_accumulators(self, trees: Iterable[Tree]) -> Tree:
+        """Those of several workers."""
+        return Tree().merge(trees)
+
+    def extract_output(self, tree: Tree) -> RangeSummary | None:
+        """The whole, if there is one: Beam also asks for the output of nothing."""
+        return tree.whole if tree.nodes else None
+
+
+class MakePlan(_Step):
+    """Any one element -> TablePlan."""
+
+    def process(
+        self, _, source: Source, survey: Survey, summary: RangeSummary
+    ) -> Iterator[TablePlan]:
+        """Describe the features."""
+        yield plan.make_plan(self._settings, source.columns, survey, summary)
+
+
+class WriteShard(_Step):
+    """ShardWork -> Shard, having written it."""
+
+    def process(self, work: ShardWork, table: TablePlan) -> Iterator[Shard]:
+        """The whole shard."""
+
+        def writing(name):
+            return self._objects.writing(self._address(name))
+
+        shard = write.write_shard(work, table, self._read_partial, writing)
+        # Shown in Dataflow's console while the job runs.
+        Metrics.counter("export", "shards").inc()
+        Metrics.counter("export", "examples").inc(shard.examples)
+        yield shard
+
+
+class Commit(_Step):
+    """Any one element, with all shards as side input -> nothing."""
+
+    def process(self, _, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
+        """Remove the temporary files and write dataset.json."""
+
+        def write_object(name, data):
+            self._objects.write(self._address(name), data)
+
+        self._objects.remove_folder(self._address(PARTIAL_FOLDER))
+        write.commit(self._settings, table, shards, write_object)
+        yield from ()
+
+
+def build(
+    pipeline: beam.Pipeline, settings: ExportSettings, beam_flags: Sequence[str], sha256: str
+) -> None:
+    """Add the export's steps to a pipeline. sha256: of the columns.json that was checked."""
+    args = (settings, beam_flags)
+    one, all_of = beam.pvalue.AsSingleton, beam.pvalue.AsList
+
+    def once(name):
+        return pipeline | f"Start{name}" >> beam.Impulse()
+
+    listed = once("List") | "List" >> beam.ParDo(ListRowGroups(*args, sha256)).with_outputs(
+        _SOURCE, main="work"
+    )
+    source = one(listed[_SOURCE])
+    reports = (
+        listed.work
+        | "SpreadRowGroups" >> beam.Reshuffle()
+        | "SortRows" >> beam.ParDo(SortRows(*args), source)
+    )
+    surveyed = once("Survey") | "Survey" >> beam.ParDo(SurveyRows(*args), source, all_of(reports))
+    summary = (
+        surveyed
+        | "Ranges" >> beam.FlatMap(lambda survey: range(survey.layout.ranges))
+        | "SpreadRanges" >> beam.Reshuffle()
+        | "Summarise" >> beam.ParDo(SummariseRange(*args), source, one(surveyed))
+        | "Merge" >> beam.CombineGlobally(MergeSummaries())
+    )
+    table = once("Plan") | "Plan" >> beam.ParDo(
+        MakePlan(*args), source, one(surveyed), one(summary)
+    )
+    shards = (
+        table
+        | "Shards" >> beam.FlatMap(lambda table: table.survey.work)
+        | "SpreadShards" >> beam.Reshuffle()
+        | "WriteShard" >> beam.ParDo(WriteShard(*args), one(table))
+    )
+    _ = once("Commit") | "Commit" >> beam.ParDo(Commit(*args), one(table), all_of(shards))

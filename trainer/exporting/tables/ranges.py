@@ -1,0 +1,84 @@
+"""One range of fingerprints: its rows brought together from all temporary files, and summarised."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from trainer.dataset_description import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.exporting.tables.columns import Columns
+from trainer.exporting.tables.layout import Layout, Slice
+from trainer.exporting.tables.rows import block_schema, matrix
+from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Terms
+
+# (file, first byte, number of bytes) -> those bytes of a temporary file.
+ReadRange = Callable[[str, int, int], bytes]
+
+_TRAIN = 0
+
+# Of timestamps, in the statistics: seconds.
+_MICROSECONDS = 1e6
+
+
+def read_rows(slices: Iterable[Slice], schema: pa.Schema, read: ReadRange) -> pa.RecordBatch:
+    """The rows of one range and split as a block, by fingerprint and then key."""
+    parts = [
+        pa.ipc.read_record_batch(pa.py_buffer(read(s.file, s.start, s.size)), schema)
+        for s in slices
+    ]
+    if not parts:
+        return pa.RecordBatch.from_pylist([], schema)
+    block = pa.concat_batches(parts)
+    of_keys = block.column("fingerprint").to_numpy()
+    order = np.argsort(of_keys)
+    if (np.diff(of_keys[order]) == 0).any():  # the same key again, or a rare collision
+        table = pa.table([block.column("fingerprint"), block.column("key")], ["fingerprint", "key"])
+        order = pa.compute.sort_indices(table, [("fingerprint", "ascending"), ("key", "ascending")])
+    return block.take(pa.array(order) if isinstance(order, np.ndarray) else order)
+
+
+def summarise(range_: int, layout: Layout, columns: Columns, read: ReadRange) -> RangeSummary:
+    """Duplicate keys in all splits, statistics of the train split, terms of the others."""
+    schema = block_schema(columns)
+    summary = RangeSummary()
+    for split in range(len(layout.files[0].rows[0])):
+        block = read_rows(layout.slices(range_, split), schema, read)
+        _find_duplicates(block, columns, summary)
+        if split == _TRAIN:
+            summary.train.update(_statistics(block, columns))
+            continue
+        for name in _of_kind(schema, CATEGORICAL):
+            terms = Terms.of(block.column(name))
+            known = summary.elsewhere.get(name)
+            summary.elsewhere[name] = known.merge(terms) if known else terms
+    return summary
+
+
+def _find_duplicates(block: pa.RecordBatch, columns: Columns, summary: RangeSummary) -> None:
+    of_keys = block.column("fingerprint").to_numpy()
+    (seconds,) = np.nonzero(np.diff(of_keys) == 0)
+    keys = block.column("key")
+    repeated = [keys[i].as_py() for i in seconds.tolist() if keys[i] == keys[i + 1]]
+    summary.findings.add(f"repeat the key ({columns.key}) of another row", repeated)
+
+
+def _statistics(block: pa.RecordBatch, columns: Columns) -> dict:
+    found = {}
+    if columns.is_regression:
+        found["label"] = Numbers.of(block.column("label").to_numpy())
+    if NUMERIC in block.schema.names:
+        for index, values in enumerate(np.ascontiguousarray(matrix(block, NUMERIC).T)):
+            found[f"{NUMERIC}/{index}"] = Numbers.of(values)
+    if TIMESTAMP in block.schema.names:
+        for index, micros in enumerate(matrix(block, TIMESTAMP).T):
+            seconds = np.where(micros == NULL_TIMESTAMP, np.nan, micros / _MICROSECONDS)
+            found[f"{TIMESTAMP}/{index}"] = Numbers.of(seconds)
+    for name in _of_kind(block.schema, CATEGORICAL):
+        found[name] = Terms.of(block.column(name))
+    for name in _of_kind(block.schema, SEQUENCE):
+        found[name] = Lengths.of(block.column(name))
+    return found
+
+
+def _of_kind(schema: pa.Schema, kind: str) -> list[str]:
+    return [name for name in schema.names if name.startswith(f"{kind}/")]

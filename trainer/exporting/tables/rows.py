@@ -1,0 +1,175 @@
+"""Rows as they come from Parquet -> rows as every later step has them, checked.
+
+A block is an Arrow record batch with the columns
+
+    fingerprint  int64           of the key
+    key          large_string
+    label        large_string    class name; of a regression float32
+    numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
+    timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
+    categorical/COLUMN  large_string       NULL stays
+    sequence/COLUMN     large_list<float>  NULL is empty; an element NULL is NaN
+
+where `numeric` and `timestamp` hold a row's numbers side by side, as the record will: a row moves
+in one piece. They are absent if there are no such features. Statistics are of the numbers as they
+stand here, which is how the model will see them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    SPLITS,
+    TIMESTAMP,
+)
+from trainer.exporting.splits import assign_fingerprints, fingerprints
+from trainer.exporting.tables.columns import Columns, TableFeature
+from trainer.exporting.tables.findings import Findings
+
+_STRING = pa.large_string()
+_FLOATS = pa.large_list(pa.float32())
+
+_INFINITE = "infinite, or beyond the 3.4e38 that float32 can hold"
+
+
+@dataclass
+class Rows:
+    """A block with what its rows are: splits as indices into SPLITS, and values that were NaN."""
+
+    block: pa.RecordBatch
+    splits: np.ndarray
+    findings: Findings
+    nans: dict[str, int]
+
+
+def block_schema(columns: Columns) -> pa.Schema:
+    """The schema of a block."""
+    fields = [
+        ("fingerprint", pa.int64()),
+        ("key", _STRING),
+        ("label", pa.float32() if columns.is_regression else _STRING),
+    ]
+    for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
+        if features := columns.of(*kinds):
+            fields.append((name, pa.binary(size * len(features))))
+    fields += [(f"{CATEGORICAL}/{f.column}", _STRING) for f in columns.of(CATEGORICAL)]
+    fields += [(f"{SEQUENCE}/{f.column}", _FLOATS) for f in columns.of(SEQUENCE)]
+    return pa.schema(fields)
+
+
+def matrix(block: pa.RecordBatch, name: str) -> np.ndarray:
+    """The numbers of `numeric` (float32) or `timestamp` (int64) as (rows, features)."""
+    array = block.column(name)
+    dtype = np.dtype("<f4" if name == NUMERIC else "<i8")
+    width = array.type.byte_width // dtype.itemsize
+    numbers = np.frombuffer(array.buffers()[1], dtype)
+    return numbers[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+
+
+def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
+    """Check a batch of Parquet rows, and bring them into the form of a block.
+
+    The block makes sense only if nothing was found.
+    """
+    findings, nans = Findings(), {}
+    keys = batch.column("key").cast(_STRING)
+    names = np.array(keys.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
+    findings.add("have no key (NULL or empty)", names[names == ""])
+    of_keys = fingerprints(names)
+    splits = assign_fingerprints(of_keys, columns.split_ranges)
+    stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
+    differs = stated.fill_null(-1).to_numpy() != splits
+    findings.add(
+        "have another split in column `split` than the fingerprint of their key gives "
+        f"(FARM_FINGERPRINT(key) with {dict(columns.split_ranges)})",
+        names[differs & (names != "")],
+    )
+    arrays = {"fingerprint": pa.array(of_keys), "key": keys}
+    arrays["label"] = _label(batch.column("label"), columns, names, findings)
+    for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
+        if features := columns.of(*kinds):
+            read = _numbers if name == NUMERIC else _microseconds
+            vectors = [read(batch.column(f.column), f, names, findings, nans) for f in features]
+            arrays[name] = _side_by_side(vectors)
+    for feature in columns.of(CATEGORICAL):
+        arrays[f"{CATEGORICAL}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
+    for feature in columns.of(SEQUENCE):
+        arrays[f"{SEQUENCE}/{feature.column}"] = _lists(
+            batch.column(feature.column), feature, names, findings, nans
+        )
+    schema = block_schema(columns)
+    block = pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+    return Rows(block, splits, findings, nans)
+
+
+def _label(array: pa.Array, columns: Columns, names: np.ndarray, findings: Findings) -> pa.Array:
+    title = f"label ({columns.label})"
+    if not columns.is_regression:
+        array = array.cast(_STRING)
+        empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
+        findings.add(f"have no {title}: NULL or empty", names[empty])
+        return array
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    findings.add(f"have no {title}: NULL", names[missing])
+    values = _float32(array)
+    findings.add(f"have NaN as {title}", names[np.isnan(values) & ~missing])
+    findings.add(f"have a {title} that is {_INFINITE}", names[np.isinf(values)])
+    return pa.array(values)
+
+
+def _numbers(
+    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+) -> np.ndarray:
+    values = _float32(array)
+    if (infinite := np.isinf(values)).any():
+        findings.add(f"have in {feature.title} a value that is {_INFINITE}", names[infinite])
+    if pa.types.is_floating(array.type) and (count := np.isnan(values).sum() - array.null_count):
+        nans[feature.column] = int(count)
+    return values
+
+
+def _microseconds(
+    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+) -> np.ndarray:
+    # Text (of a DATETIME) is parsed; below a microsecond there is nothing to keep.
+    micros = array.cast(pa.timestamp("us", tz=getattr(array.type, "tz", None)), safe=False)
+    return micros.cast(pa.int64()).fill_null(NULL_TIMESTAMP).to_numpy()
+
+
+def _lists(
+    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+) -> pa.Array:
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy()
+    elements = pc.list_flatten(array)
+    values = _float32(elements)
+    if (infinite := np.isinf(values)).any():
+        rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[infinite])
+        findings.add(f"have in {feature.title} an element that is {_INFINITE}", names[rows])
+    if count := np.isnan(values).sum():
+        nans[feature.column] = int(count)
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+
+
+def _float32(array: pa.Array) -> np.ndarray:
+    """Numbers and booleans; NULL is NaN."""
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    values = array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
+    with np.errstate(over="ignore"):  # infinity, which is refused
+        return values.astype(np.float32)
+
+
+def _side_by_side(vectors: list[np.ndarray]) -> pa.Array:
+    """Each row's numbers as one binary value."""
+    numbers = np.stack(vectors, axis=1)
+    type_ = pa.binary(numbers.itemsize * numbers.shape[1])
+    return pa.Array.from_buffers(type_, len(numbers), [None, pa.py_buffer(numbers)])

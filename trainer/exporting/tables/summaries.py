@@ -1,0 +1,234 @@
+"""Statistics of one range of fingerprints, and how those of two neighbours become one's.
+
+Sums of floating point depend on their order. So ranges are merged in pairs of neighbours, pairs of
+pairs and so on (Tree), whatever the order in which they come: the same rows give the same last
+digit. Mean and variance are merged as Chan, Golub and LeVeque do (1979).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trainer.dataset_description import QUANTILES, Statistics
+from trainer.exporting.quantiles import Quantiles
+from trainer.exporting.tables.findings import Findings
+
+# Distinct terms that are counted of one categorical feature; of more, the rare ones are forgotten.
+MAX_TERMS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Of some numbers: count (without NaN), NaN, mean, squared deviations, range, quantiles."""
+
+    count: int = 0
+    missing: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    min: float = math.inf
+    max: float = -math.inf
+    quantiles: Quantiles = field(default_factory=lambda: Quantiles.of(np.empty(0)))
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Numbers":
+        """Of numbers of any type, NaN among them."""
+        rising = np.sort(values)  # NaN comes last
+        count = len(rising) - int(np.isnan(rising).sum())
+        missing, rising = len(rising) - count, rising[:count].astype(np.float64)
+        if not count:
+            return cls(missing=missing)
+        mean = float(rising.mean())
+        squares = float(np.square(rising - mean).sum())
+        quantiles = Quantiles.of(rising)
+        return cls(count, missing, mean, squares, float(rising[0]), float(rising[-1]), quantiles)
+
+    def merge(self, other: "Numbers") -> "Numbers":
+        """Of the numbers of both."""
+        count = self.count + other.count
+        share = other.count / max(count, 1)
+        apart = other.mean - self.mean
+        return Numbers(
+            count,
+            self.missing + other.missing,
+            self.mean + apart * share,
+            self.squares + other.squares + apart * apart * self.count * share,
+            min(self.min, other.min),
+            max(self.max, other.max),
+            self.quantiles.merge(other.quantiles),
+        )
+
+    def statistics(self, **lengths: float) -> Statistics:
+        """As dataset.json has them. There must be a number that is not NaN."""
+        constant = self.min == self.max  # exactly, where sums round
+        quantiles = self.quantiles.at(np.linspace(0, 1, QUANTILES)).tolist()
+        return Statistics(
+            count=self.count,
+            missing=self.missing,
+            mean=self.min if constant else self.mean,
+            stddev=0.0 if constant else math.sqrt(self.squares / self.count),
+            min=self.min,
+            max=self.max,
+            quantiles=(self.min, *quantiles[1:-1], self.max),
+            **lengths,
+        )
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Of some sequences: how many, their lengths, and the numbers in all of them."""
+
+    rows: int = 0
+    min: int | None = None
+    max: int | None = None
+    total: int = 0
+    elements: Numbers = field(default_factory=Numbers)
+
+    @classmethod
+    def of(cls, lists: pa.LargeListArray) -> "Lengths":
+        """Of lists without NULL."""
+        lengths = pc.list_value_length(lists).to_numpy()
+        if not len(lengths):
+            return cls()
+        elements = Numbers.of(pc.list_flatten(lists).to_numpy())
+        total = int(lengths.sum())
+        return cls(len(lengths), int(lengths.min()), int(lengths.max()), total, elements)
+
+    def merge(self, other: "Lengths") -> "Lengths":
+        """Of the sequences of both."""
+        if not self.rows or not other.rows:
+            return self if self.rows else other
+        return Lengths(
+            self.rows + other.rows,
+            min(self.min, other.min),
+            max(self.max, other.max),
+            self.total + other.total,
+            self.elements.merge(other.elements),
+        )
+
+    def statistics(self) -> Statistics:
+        """As dataset.json has them. There must be an element that is not NaN."""
+        return self.elements.statistics(
+            min_length=self.min, max_length=self.max, mean_length=self.total / self.rows
+        )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How often each term occurs, and NULL.
+
+    Of more than MAX_TERMS distinct ones the rarest are forgotten: a count may then be too low, by
+    `forgotten` at most.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+    missing: int = 0
+    forgotten: int = 0
+
+    @classmethod
+    def of(cls, column: pa.LargeStringArray) -> "Terms":
+        """Of a column of terms."""
+        counted = column.drop_null().value_counts()
+        counts = dict(
+            zip(
+                counted.field("values").to_pylist(),
+                counted.field("counts").to_pylist(),
+                strict=True,
+            )
+        )
+        return _forget_rare(counts, len(column), column.null_count, 0)
+
+    def merge(self, other: "Terms") -> "Terms":
+        """Of the rows of both."""
+        counts = dict(self.counts)
+        for term, count in other.counts.items():
+            counts[term] = counts.get(term, 0) + count
+        return _forget_rare(
+            counts,
+            self.rows + other.rows,
+            self.missing + other.missing,
+            self.forgotten + other.forgotten,
+        )
+
+    def most_frequent(self, number: int) -> list[tuple[str, int]]:
+        """The most frequent terms with their counts, equals by name."""
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:number]
+
+
+def _forget_rare(counts: dict[str, int], rows: int, missing: int, forgotten: int) -> Terms:
+    if len(counts) > MAX_TERMS:
+        order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        counts = dict(order[:MAX_TERMS])
+        forgotten += order[MAX_TERMS][1]
+    return Terms(counts, rows, missing, forgotten)
+
+
+Summary = Numbers | Lengths | Terms
+
+
+@dataclass(frozen=True)
+class RangeSummary:
+    """What is known of the rows of some ranges.
+
+    train: the train split's summaries by column of a block ("numeric/3": the fourth of the
+    vector). elsewhere: terms of the other splits. findings: keys that occur more than once.
+    """
+
+    train: dict[str, Summary] = field(default_factory=dict)
+    elsewhere: dict[str, Terms] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
+
+    def merge(self, other: "RangeSummary") -> "RangeSummary":
+        """Of the rows of both."""
+        findings = Findings()
+        findings.merge(self.findings)
+        findings.merge(other.findings)
+        return RangeSummary(
+            _merge_by_name(self.train, other.train),
+            _merge_by_name(self.elsewhere, other.elsewhere),
+            findings,
+        )
+
+
+def _merge_by_name(these: dict, others: dict) -> dict:
+    return {
+        name: these[name].merge(others[name])
+        if name in these and name in others
+        else these.get(name, others.get(name))
+        for name in sorted({*these, *others})
+    }
+
+
+@dataclass
+class Tree:
+    """Summaries of ranges, merged as soon as both neighbours are there.
+
+    nodes: (level, place) -> summary of the ranges from place * 2**level on, 2**level of them.
+    """
+
+    nodes: dict[tuple[int, int], RangeSummary] = field(default_factory=dict)
+
+    def add(self, summary: RangeSummary, level: int, place: int) -> "Tree":
+        """Put a node in its place."""
+        while (neighbour := self.nodes.pop((level, place ^ 1), None)) is not None:
+            left, right = (summary, neighbour) if place % 2 == 0 else (neighbour, summary)
+            summary, level, place = left.merge(right), level + 1, place // 2
+        self.nodes[level, place] = summary
+        return self
+
+    def merge(self, others: Iterable["Tree"]) -> "Tree":
+        """Put all nodes of other trees in their places."""
+        for other in others:
+            for (level, place), summary in other.nodes.items():
+                self.add(summary, level, place)
+        return self
+
+    @property
+    def whole(self) -> RangeSummary:
+        """The summary of all ranges, whose number is a power of two, once all are there."""
+        (summary,) = self.nodes.values()
+        return summary

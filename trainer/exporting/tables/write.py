@@ -1,0 +1,119 @@
+"""A table's TFRecord files and its dataset.json."""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trainer.dataset_description import (
+    CATEGORICAL,
+    FILE_NAME,
+    FIRST_TERM,
+    HASH_RULE,
+    NULL_TERM,
+    NUMERIC,
+    REJECTED_FILE_NAME,
+    SEQUENCE,
+    SEQUENCE_PREFIX,
+    SPLITS,
+    TIMESTAMP,
+    UNKNOWN_TERM,
+    DatasetDescription,
+    Shard,
+    Split,
+)
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.layout import ShardWork, pieces
+from trainer.exporting.tables.plan import TablePlan
+from trainer.exporting.tables.ranges import ReadRange, read_rows
+from trainer.exporting.tables.rows import block_schema, matrix
+from trainer.exporting.tfrecord import Column, tfrecords
+
+Writing = Callable[[str], AbstractContextManager[BinaryIO]]
+
+
+def write_shard(work: ShardWork, plan: TablePlan, read: ReadRange, writing: Writing) -> Shard:
+    """Write the file of one piece of work, one range of fingerprints after the other."""
+    start = time.monotonic()
+    schema = block_schema(plan.columns)
+    layout, split = plan.survey.layout, SPLITS.index(work.split)
+    size = 0
+    with writing(work.name) as out:
+        for range_, first, last in pieces(layout.rows(split), work.start, work.end):
+            block = read_rows(layout.slices(range_, split), schema, read)
+            for data in tfrecords(encode(block.slice(first, last - first), plan)):
+                size += out.write(data)
+    examples = work.end - work.start
+    seconds = time.monotonic() - start
+    print(
+        f"shard {work.position}: wrote {work.name}, {examples} examples, {seconds:.1f} s, "
+        f"{examples / max(seconds, 1e-9):.0f} rows/s",
+        flush=True,
+    )
+    return Shard(work.name, examples, size)
+
+
+def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
+    """The features of the records of a block's rows, as dataset_description defines them."""
+    label = block.column("label")
+    encoded = {
+        "key": block.column("key").cast(pa.large_binary()),
+        plan.label.name: label.to_numpy()
+        if plan.columns.is_regression
+        else pc.index_in(label, pa.array(plan.survey.classes, label.type)).to_numpy(),
+    }
+    for name in (NUMERIC, TIMESTAMP):
+        if name in block.schema.names:
+            encoded[name] = matrix(block, name)
+    codes = []
+    for feature in plan.features:
+        if feature.kind == CATEGORICAL:
+            codes.append(
+                _codes(block.column(f"{CATEGORICAL}/{feature.column}"), feature.vocabulary)
+            )
+        elif feature.kind == SEQUENCE:
+            lists = block.column(f"{SEQUENCE}/{feature.column}")
+            encoded[SEQUENCE_PREFIX + feature.column] = lists
+    if codes:
+        encoded[CATEGORICAL] = np.stack(codes, axis=1)
+    return encoded
+
+
+def _codes(terms: pa.LargeStringArray, vocabulary: tuple[str, ...]) -> np.ndarray:
+    known = pc.index_in(terms, pa.array(vocabulary, terms.type)).cast(pa.int64())
+    codes = pc.add(known, FIRST_TERM).fill_null(UNKNOWN_TERM).to_numpy()
+    return np.where(terms.is_null().to_numpy(zero_copy_only=False), NULL_TERM, codes)
+
+
+def commit(
+    settings: ExportSettings,
+    plan: TablePlan,
+    shards: Iterable[Shard],
+    write: Callable[[str, bytes], None],
+) -> DatasetDescription:
+    """Write an empty rejected.jsonl and dataset.json through write(name, data)."""
+    by_name = {shard.name: shard for shard in shards}
+    columns, survey = plan.columns, plan.survey
+    description = DatasetDescription(
+        fingerprint=settings.fingerprint,
+        task=columns.task,
+        source={"columns": settings.source, "sha256": columns.sha256, **columns.source},
+        split=Split(HASH_RULE, columns.split_ranges),
+        features=plan.features,
+        label=plan.label,
+        classes=survey.classes,
+        counts=survey.counts,
+        files={
+            split: tuple(by_name[work.name] for work in survey.work if work.split == split)
+            for split in SPLITS
+        },
+        rejected=0,
+        warnings=plan.warnings,
+    )
+    write(REJECTED_FILE_NAME, b"")
+    write(FILE_NAME, description.to_json().encode())
+    return description
