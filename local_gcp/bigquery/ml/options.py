@@ -6,12 +6,12 @@ counterpart for is `notImplemented`, a name that BigQuery does not know is `inva
 What the regularisation options mean here, on the features as they were transformed (standardised
 where the model standardises), n training rows, the intercept never penalised:
 
-| model             | what is minimised                                | scikit-learn's equal         |
-|-------------------|--------------------------------------------------|------------------------------|
-| LOGISTIC_REG      | sum(weight * log loss) + l1 * |W| + l2 / 2 * W^2 | LogisticRegression(C=1 / l2) |
-| LINEAR_REG        | sum((label - value)^2) + l1 * |W| + l2 * W^2     | Ridge(alpha=l2)              |
-| BOOSTED_TREE_*    | a leaf is -G / (H + l2), as in XGBoost           | l2_regularization=l2         |
-| DNN_*, SGD only   | mean loss + l2 / (2 n) * W^2                     | alpha=l2                     |
+| model           | what is minimised                                | scikit-learn's equal       |
+|-----------------|--------------------------------------------------|----------------------------|
+| LOGISTIC_REG    | sum(weight * log loss) + l1 * |W| + l2 / 2 * W^2 | LogisticRegression(C=1/l2) |
+| LINEAR_REG      | sum((label - value)^2) + l1 * |W| + l2 * W^2     | Ridge(alpha=l2)            |
+| BOOSTED_TREE_*  | a leaf is -G / (H + l2), as in XGBoost           | l2_regularization=l2       |
+| DNN_*, SGD only | mean loss + l2 / (2 n) * W^2                     | alpha=l2                   |
 
 min_tree_child_weight is the sum of hessians in XGBoost and the number of rows in scikit-learn:
 the same for regression, weaker than XGBoost's for classification.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from .learning import SEED, Problem, Progress, loss
 from .options import Options
@@ -28,7 +29,9 @@ class Boosted:
     def scores(self, x: np.ndarray) -> np.ndarray:
         if not len(x):
             return np.zeros((0, self.classes)) if self.classes else np.zeros(0)
-        return self.estimator.predict_proba(x) if self.classes else self.estimator.predict(x)
+        # OpenMP's threads wait busily for each other: beside others' work one alone is faster.
+        with threadpool_limits(1, "openmp"):
+            return self.estimator.predict_proba(x) if self.classes else self.estimator.predict(x)
 
     def splits(self) -> list[tuple[int, float, float]]:
         """(column of the matrix, gain, rows) of every split of every tree."""
@@ -79,8 +82,8 @@ def _fitted(problem: Problem, options: Options, iterations: int) -> Any:
 
 
 def _staged(estimator: Any, x: np.ndarray) -> Any:
+    """The scores after each iteration."""
     if not len(x):
         return [np.zeros((0, 1))] * estimator.n_iter_
-    return (
-        getattr(estimator, "staged_predict_proba", None) and estimator.staged_predict_proba(x)
-    ) or estimator.staged_predict(x)
+    classifies = hasattr(estimator, "staged_predict_proba")
+    return estimator.staged_predict_proba(x) if classifies else estimator.staged_predict(x)
