@@ -35,6 +35,7 @@ import grpc
 import uvicorn
 
 from local_gcp.admin import admin_app
+from local_gcp.bigquery.service import BigQuery
 from local_gcp.certificates import Pki
 from local_gcp.dataflow.service import Dataflow
 from local_gcp.environment import client_environment
@@ -60,7 +61,8 @@ def services(context: Context) -> list[Service]:
     vertex = Vertex(context)
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
     dataflow = Dataflow(context, vertex.state, vertex.runner)
-    return [Identity(context), Storage(context), vertex, dataflow]
+    # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.
+    return [Identity(context), BigQuery(context), Storage(context), vertex, dataflow]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

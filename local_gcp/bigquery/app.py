@@ -1,0 +1,161 @@
+"""Which URL is answered by what: the routes of BigQuery's REST API.
+
+https://cloud.google.com/bigquery/docs/reference/rest. What is not in this table is answered 501
+with its name: routines, row access policies, IAM policies, reservations, transfers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from local_gcp.rest import ApiError, EncodedPath, not_played, on_api_error
+from local_gcp.storage.call import Call, decoded, json_object
+
+from .errors import BigQueryError
+from .failures import as_bigquery_error
+
+_PROJECTS = "/projects"
+_PROJECT = f"{_PROJECTS}/{{project}}"
+_DATASETS = f"{_PROJECT}/datasets"
+_DATASET = f"{_DATASETS}/{{dataset}}"
+_TABLES = f"{_DATASET}/tables"
+_TABLE = f"{_TABLES}/{{table}}"
+_MODELS = f"{_DATASET}/models"
+_MODEL = f"{_MODELS}/{{model}}"
+_JOBS = f"{_PROJECT}/jobs"
+_JOB = f"{_JOBS}/{{job}}"
+_QUERIES = f"{_PROJECT}/queries"
+_ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ALREADY_EXISTS",
+    412: "FAILED_PRECONDITION",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+}
+
+Handler = Callable[[Call], Mapping[str, Any] | None]
+
+
+def bigquery_app(
+    datasets: Any, tables: Any, tabledata: Any, models: Any, jobs: Any, queries: Any, uploads: Any
+) -> ASGIApp:
+    """The ASGI application over the given APIs."""
+    get, post, delete = ["GET"], ["POST"], ["DELETE"]
+    v2 = [
+        Route(_PROJECTS, endpoint(datasets.projects), methods=get),
+        Route(f"{_PROJECT}/serviceAccount", endpoint(datasets.service_account), methods=get),
+        Route(_DATASETS, endpoint(datasets.list), methods=get),
+        Route(_DATASETS, endpoint(datasets.insert), methods=post),
+        Route(_DATASET, endpoint(datasets.get), methods=get),
+        Route(_DATASET, endpoint(datasets.patch), methods=["PATCH"]),
+        Route(_DATASET, endpoint(datasets.update), methods=["PUT"]),
+        Route(_DATASET, endpoint(datasets.delete), methods=delete),
+        Route(_TABLES, endpoint(tables.list), methods=get),
+        Route(_TABLES, endpoint(tables.insert), methods=post),
+        Route(_TABLE, endpoint(tables.get), methods=get),
+        Route(_TABLE, endpoint(tables.patch), methods=["PATCH"]),
+        Route(_TABLE, endpoint(tables.update), methods=["PUT"]),
+        Route(_TABLE, endpoint(tables.delete), methods=delete),
+        Route(f"{_TABLE}/data", endpoint(tabledata.list), methods=get),
+        Route(f"{_TABLE}/insertAll", endpoint(tabledata.insert_all), methods=post),
+        Route(_MODELS, endpoint(models.list), methods=get),
+        Route(_MODEL, endpoint(models.get), methods=get),
+        Route(_MODEL, endpoint(models.patch), methods=["PATCH"]),
+        Route(_MODEL, endpoint(models.delete), methods=delete),
+        Route(_JOBS, endpoint(jobs.list), methods=get),
+        Route(_JOBS, endpoint(jobs.insert), methods=post),
+        Route(_JOB, endpoint(jobs.get), methods=get),
+        Route(f"{_JOB}/cancel", endpoint(jobs.cancel), methods=post),
+        Route(f"{_JOB}/delete", endpoint(jobs.delete), methods=delete),
+        Route(_QUERIES, queries.query, methods=post),
+        Route(f"{_QUERIES}/{{job}}", queries.results, methods=get),
+    ]
+    routes = [
+        Mount("/bigquery/v2", routes=v2),
+        *(
+            Route(f"{prefix}/bigquery/v2{_JOBS}", uploads.insert, methods=["POST", "PUT"])
+            for prefix in ("/upload", "/resumable/upload")
+        ),
+        Route("/{path:path}", _refuse, methods=_ALL),
+    ]
+    handlers = {ApiError: on_api_error, BigQueryError: on_bigquery_error}
+    return EncodedPath(Starlette(routes=routes, exception_handlers=handlers))  # type: ignore[arg-type]
+
+
+def endpoint(function: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
+
+    None is answered 204.
+    """
+
+    async def handle(request: Request) -> Response:
+        return await answer(function, await call_of(request))
+
+    return handle
+
+
+async def call_of(request: Request) -> Call:
+    """The request as APIs see it."""
+    return Call(**decoded(request), body=json_object(await request.body()))
+
+
+async def answer(function: Handler, call: Call) -> Response:
+    """The response with what `function` returns for the call."""
+    result = await run_in_threadpool(_guarded, function, call)
+    if result is None:
+        return Response(status_code=204)
+    headers = {"etag": result["etag"]} if isinstance(result.get("etag"), str) else None
+    return JSONResponse(result, headers=headers)
+
+
+def _guarded(function: Handler, call: Call) -> Mapping[str, Any] | None:
+    try:
+        return function(call)
+    except (ApiError, BigQueryError):
+        raise
+    except Exception as error:
+        raise as_bigquery_error(error) from error
+
+
+async def wait_for(done: Any, seconds: float) -> bool:
+    """Whether the concurrent future is done within `seconds`; no thread waits."""
+    future = asyncio.wrap_future(done)
+    finished, _ = await asyncio.wait([future], timeout=max(0.0, seconds))
+    return bool(finished)
+
+
+async def on_bigquery_error(request: Request, error: Exception) -> Response:
+    """The error in the format of Google's JSON APIs."""
+    assert isinstance(error, BigQueryError)
+    return JSONResponse({"error": error_json(error)}, error.status)
+
+
+def error_json(error: BigQueryError) -> dict[str, Any]:
+    """`error` of the answer."""
+    first = {"message": error.message, "domain": "global", "reason": error.reason}
+    if error.location:
+        first |= {"location": error.location, "locationType": "other"}
+    return {
+        "code": error.status,
+        "message": error.message,
+        "errors": [first],
+        "status": _STATUS.get(error.status, "UNKNOWN"),
+    }
+
+
+async def _refuse(request: Request) -> Response:
+    raise not_played(f"{request.method} {request.url.path} of BigQuery")

@@ -1,0 +1,304 @@
+"""Which datasets, tables, views and models there are, and where a table's rows lie in DuckDB."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from typing import Any
+
+import duckdb
+
+from .database import quoted
+from .errors import BigQueryError, already_exists, not_found
+from .refs import DatasetRef, ModelRef, TableRef
+from .schema import Field, fields_from_api, fields_to_api
+
+ANONYMOUS = "_query_results"
+"""The hidden dataset of results that were given no destination."""
+
+PARTITION_TIME = "_PARTITIONTIME"
+"""Hidden column of a table that is partitioned by ingestion time: start of the row's partition."""
+
+_TABLE = 'project = ? AND dataset = ? AND "table" = ?'
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970, as BigQuery states times."""
+    return time.time_ns() // 1_000_000
+
+
+def etag(resource: Any) -> str:
+    """A tag that changes with the resource."""
+    text = json.dumps(resource, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:22]
+
+
+@dataclasses.dataclass(frozen=True)
+class TableRecord:
+    """A table or view: `resource` is what REST says of it, but for what is computed.
+
+    `relation`: name of the DuckDB table in schema `data`; None for a view.
+    """
+
+    ref: TableRef
+    relation: str | None
+    resource: dict[str, Any]
+
+    @property
+    def fields(self) -> list[Field]:
+        return fields_from_api(self.resource.get("schema", {}))
+
+    @property
+    def sql(self) -> str:
+        """The DuckDB table, quoted."""
+        assert self.relation
+        return f"data.{quoted(self.relation)}"
+
+    @property
+    def partitioning(self) -> dict[str, Any] | None:
+        """REST TimePartitioning."""
+        return self.resource.get("timePartitioning")
+
+    @property
+    def by_ingestion_time(self) -> bool:
+        return bool(self.partitioning and not self.partitioning.get("field"))
+
+    @property
+    def view_query(self) -> str | None:
+        return self.resource.get("view", {}).get("query")
+
+    def changed(self, **changes: Any) -> TableRecord:
+        """A copy with other fields in `resource` (None removes one), modified now."""
+        resource = {**self.resource, **changes, "lastModifiedTime": str(now_ms())}
+        return dataclasses.replace(
+            self, resource={k: v for k, v in resource.items() if v is not None}
+        )
+
+    def with_fields(self, fields: list[Field]) -> TableRecord:
+        return self.changed(schema=fields_to_api(fields))
+
+
+class Catalog:
+    """Reads and changes the catalogue through one cursor, in the transaction that it is in."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection):
+        self.cursor = cursor
+
+    # Datasets -----------------------------------------------------------------------------------
+
+    def find_dataset(self, ref: DatasetRef) -> dict[str, Any] | None:
+        """REST Dataset, or None."""
+        row = self.cursor.execute(
+            "SELECT resource FROM catalog.datasets WHERE project = ? AND dataset = ?",
+            [ref.project, ref.dataset],
+        ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def dataset(self, ref: DatasetRef) -> dict[str, Any]:
+        """REST Dataset; BigQueryError(notFound)."""
+        found = self.find_dataset(ref)
+        if found is None:
+            raise not_found("Dataset", ref)
+        return found
+
+    def datasets(self, project: str) -> list[dict[str, Any]]:
+        """REST Datasets by name."""
+        rows = self.cursor.execute(
+            "SELECT resource FROM catalog.datasets WHERE project = ? ORDER BY dataset", [project]
+        ).fetchall()
+        return [json.loads(row[0]) for row in rows]
+
+    def create_dataset(self, ref: DatasetRef, resource: dict[str, Any]) -> None:
+        """BigQueryError(duplicate) when it is there."""
+        if self.find_dataset(ref) is not None:
+            raise already_exists("Dataset", ref)
+        self.cursor.execute(
+            "INSERT INTO catalog.datasets VALUES (?, ?, ?)",
+            [ref.project, ref.dataset, json.dumps(resource)],
+        )
+
+    def update_dataset(self, ref: DatasetRef, resource: dict[str, Any]) -> None:
+        self.cursor.execute(
+            "UPDATE catalog.datasets SET resource = ? WHERE project = ? AND dataset = ?",
+            [json.dumps(resource), ref.project, ref.dataset],
+        )
+
+    def delete_dataset(self, ref: DatasetRef, contents: bool) -> None:
+        """BigQueryError(resourceInUse) when it holds tables or models, unless `contents` go too."""
+        self.dataset(ref)
+        tables, models = self.tables(ref), self.models(ref)
+        if (tables or models) and not contents:
+            raise BigQueryError("resourceInUse", f"Dataset {ref} is still in use")
+        for record in tables:
+            self.drop(record)
+        for model in models:
+            self.delete_model(ModelRef(ref.project, ref.dataset, model))
+        self.cursor.execute(
+            "DELETE FROM catalog.datasets WHERE project = ? AND dataset = ?",
+            [ref.project, ref.dataset],
+        )
+
+    # Tables and views ---------------------------------------------------------------------------
+
+    def find(self, ref: TableRef) -> TableRecord | None:
+        """The table or view, unless it has expired."""
+        ref = ref.whole
+        row = self.cursor.execute(
+            f"SELECT relation, resource FROM catalog.tables WHERE {_TABLE}",
+            [ref.project, ref.dataset, ref.table],
+        ).fetchone()
+        if row is None:
+            return None
+        record = TableRecord(ref, row[0], json.loads(row[1]))
+        return None if _expired(record) else record
+
+    def get(self, ref: TableRef) -> TableRecord:
+        """BigQueryError(notFound) for a missing table or dataset."""
+        found = self.find(ref)
+        if found is None:
+            if ref.dataset != ANONYMOUS:
+                self.dataset(ref.dataset_ref)
+            raise not_found("Table", ref.whole)
+        return found
+
+    def tables(self, ref: DatasetRef) -> list[TableRecord]:
+        """All of a dataset, by name."""
+        rows = self.cursor.execute(
+            'SELECT "table", relation, resource FROM catalog.tables '
+            'WHERE project = ? AND dataset = ? ORDER BY "table"',
+            [ref.project, ref.dataset],
+        ).fetchall()
+        records = [
+            TableRecord(TableRef(ref.project, ref.dataset, name), relation, json.loads(resource))
+            for name, relation, resource in rows
+        ]
+        return [record for record in records if not _expired(record)]
+
+    def create(self, ref: TableRef, resource: dict[str, Any]) -> TableRecord:
+        """A new, empty table, or a view. BigQueryError(duplicate or notFound)."""
+        ref = ref.whole
+        if self.find(ref) is not None:
+            raise already_exists("Table", ref)
+        self._forget(ref)  # an expired one may be left
+        now = str(now_ms())
+        expiration = None
+        if ref.dataset != ANONYMOUS:
+            dataset = self.dataset(ref.dataset_ref)
+            if dataset.get("defaultTableExpirationMs") and "view" not in resource:
+                expiration = str(int(now) + int(dataset["defaultTableExpirationMs"]))
+        resource = {
+            "type": "VIEW" if "view" in resource else "TABLE",
+            **({"expirationTime": expiration} if expiration else {}),
+            **resource,
+            "creationTime": now,
+            "lastModifiedTime": now,
+        }
+        relation = None if "view" in resource else self._make_relation(ref, resource)
+        record = TableRecord(ref, relation, resource)
+        self.cursor.execute(
+            "INSERT INTO catalog.tables VALUES (?, ?, ?, ?, ?)",
+            [ref.project, ref.dataset, ref.table, relation, json.dumps(resource)],
+        )
+        return record
+
+    def save(self, record: TableRecord) -> None:
+        """The record's resource and relation, as they are now."""
+        self.cursor.execute(
+            f"UPDATE catalog.tables SET relation = ?, resource = ? WHERE {_TABLE}",
+            [record.relation, json.dumps(record.resource), *record.ref.api.values()],
+        )
+
+    def emptied(self, record: TableRecord, fields: list[Field]) -> TableRecord:
+        """The table with other columns and no rows; readers of the old rows are not disturbed."""
+        new = record.with_fields(fields)
+        relation = self._make_relation(record.ref, new.resource)
+        self.cursor.execute(f"DROP TABLE {record.sql}")
+        new = dataclasses.replace(new, relation=relation)
+        self.save(new)
+        return new
+
+    def drop(self, record: TableRecord) -> None:
+        """Remove a table with its rows, or a view."""
+        self._forget(record.ref)
+
+    def remove_expired(self) -> None:
+        """Free the rows of tables whose time is over."""
+        rows = self.cursor.execute(
+            'SELECT project, dataset, "table", relation, resource FROM catalog.tables'
+        ).fetchall()
+        for project, dataset, table, relation, resource in rows:
+            ref = TableRef(project, dataset, table)
+            if _expired(TableRecord(ref, relation, json.loads(resource))):
+                self._forget(ref)
+
+    def _forget(self, ref: TableRef) -> None:
+        row = self.cursor.execute(
+            f"SELECT relation FROM catalog.tables WHERE {_TABLE}", [*ref.api.values()]
+        ).fetchone()
+        if row is None:
+            return
+        if row[0]:
+            self.cursor.execute(f"DROP TABLE IF EXISTS data.{quoted(row[0])}")
+        self.cursor.execute(f"DELETE FROM catalog.tables WHERE {_TABLE}", [*ref.api.values()])
+
+    def _make_relation(self, ref: TableRef, resource: dict[str, Any]) -> str:
+        # A name of its own for each life of a table: names differ by case in BigQuery and not in
+        # DuckDB, and a replaced table's readers go on with the old one.
+        row = self.cursor.execute("SELECT nextval('catalog.relations')").fetchone()
+        assert row
+        relation = f"{ref.dataset}.{ref.table}.{row[0]}"
+        columns = [column_definition(f) for f in fields_from_api(resource.get("schema", {}))]
+        partitioning = resource.get("timePartitioning")
+        if partitioning and not partitioning.get("field"):
+            columns.append(f"{quoted(PARTITION_TIME)} TIMESTAMPTZ")
+        if not columns:  # DuckDB has no table without columns, BigQuery has
+            columns = [f"{quoted(PLACEHOLDER)} BOOLEAN"]
+        self.cursor.execute(f"CREATE TABLE data.{quoted(relation)} ({', '.join(columns)})")
+        return relation
+
+    # Models -------------------------------------------------------------------------------------
+
+    def models(self, ref: DatasetRef) -> dict[str, dict[str, Any]]:
+        """Records of part `ml` by model id."""
+        rows = self.cursor.execute(
+            "SELECT model, record FROM catalog.models WHERE project = ? AND dataset = ? "
+            "ORDER BY model",
+            [ref.project, ref.dataset],
+        ).fetchall()
+        return {name: json.loads(record) for name, record in rows}
+
+    def find_model(self, ref: ModelRef) -> dict[str, Any] | None:
+        """The model's record, or None."""
+        return self.models(ref.dataset_ref).get(ref.model)
+
+    def put_model(self, ref: ModelRef, record: dict[str, Any]) -> None:
+        """Make or replace a model's record."""
+        self.dataset(ref.dataset_ref)
+        self.delete_model(ref)
+        self.cursor.execute(
+            "INSERT INTO catalog.models VALUES (?, ?, ?, ?)",
+            [*ref.api.values(), json.dumps(record)],
+        )
+
+    def delete_model(self, ref: ModelRef) -> None:
+        self.cursor.execute(
+            "DELETE FROM catalog.models WHERE project = ? AND dataset = ? AND model = ?",
+            [*ref.api.values()],
+        )
+
+
+PLACEHOLDER = "_no_columns"
+"""Column of a DuckDB table whose BigQuery table has none yet."""
+
+
+def column_definition(field: Field) -> str:
+    """The column as CREATE TABLE and ADD COLUMN want it."""
+    required = " NOT NULL" if field.mode == "REQUIRED" else ""
+    return f"{quoted(field.name)} {field.duckdb}{required}"
+
+
+def _expired(record: TableRecord) -> bool:
+    expiration = record.resource.get("expirationTime")
+    return expiration is not None and int(expiration) <= now_ms()

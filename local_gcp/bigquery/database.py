@@ -1,0 +1,104 @@
+"""The DuckDB file that holds everything: tables' rows, the catalogue, and jobs' states.
+
+One file, so that one transaction can change all three: what a job wrote and the mark that it is
+done appear together or, after a kill at any moment, not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+
+try:
+    from .sql import register
+except ImportError:  # not there yet
+
+    def register(connection):
+        pass
+
+
+MEMORY_LIMIT = "512MB"
+"""Of DuckDB; what needs more goes to temporary files below HOME/bigquery."""
+THREADS = 2
+
+_TABLES = """
+CREATE SCHEMA IF NOT EXISTS data;
+CREATE SCHEMA IF NOT EXISTS catalog;
+CREATE SEQUENCE IF NOT EXISTS catalog.relations;
+CREATE TABLE IF NOT EXISTS catalog.datasets (project VARCHAR, dataset VARCHAR, resource VARCHAR);
+CREATE TABLE IF NOT EXISTS catalog.tables (
+    project VARCHAR, dataset VARCHAR, "table" VARCHAR, relation VARCHAR, resource VARCHAR);
+CREATE TABLE IF NOT EXISTS catalog.models (
+    project VARCHAR, dataset VARCHAR, model VARCHAR, record VARCHAR);
+CREATE TABLE IF NOT EXISTS catalog.jobs (
+    project VARCHAR, location VARCHAR, job VARCHAR, parent VARCHAR, created BIGINT,
+    state VARCHAR, attempt INTEGER, resource VARCHAR);
+"""
+
+
+class Database:
+    """The open file. Cursors are connections of their own: one for each job and each request."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.temporary = folder / "tmp"
+        """For files of requests and jobs; emptied at every start."""
+
+    def open(self) -> None:
+        """Open the file, after a kill with what was committed; make it at the first start."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        self.temporary.mkdir(parents=True)
+        self._connection = connect(self.folder / "warehouse.duckdb", self.temporary / "duckdb")
+        self._connection.execute(_TABLES)
+
+    def close(self) -> None:
+        """Close the file; cursors are of no use after it."""
+        self._connection.close()
+
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection with transactions of its own; an open one is rolled back at the end."""
+        cursor = self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor in a transaction, committed at the end unless an exception leaves it."""
+        with self.cursor() as cursor:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("COMMIT")
+
+
+def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that loads nothing from elsewhere, counts in UTC and knows BigQuery's functions."""
+    connection = duckdb.connect(
+        str(path),
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "memory_limit": MEMORY_LIMIT,
+            "temp_directory": str(temporary),
+            "threads": THREADS,
+        },
+    )
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    register(connection)
+    return connection
+
+
+def quoted(name: str) -> str:
+    """`name` as a DuckDB identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """`text` as a DuckDB string literal."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,342 @@
+"""Extract jobs and EXPORT DATA: rows into files of Cloud Storage, written by DuckDB.
+
+https://cloud.google.com/bigquery/docs/exporting-data
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+
+from .database import Database, literal, quoted
+from .errors import BigQueryError, invalid, not_played
+from .files import Files
+from .jobs import Job
+from .locks import TableLocks
+from .refs import TableRef
+from .schema import Field
+from .sizes import Sizes
+
+SHARD_BYTES = 64 << 20
+"""Size of a file when the address has a wildcard; BigQuery's own files are of 1 GB at most."""
+SINGLE_FILE_BYTES = 1 << 30
+"""Most logical bytes that BigQuery puts into one file."""
+_ROW_GROUP_ROWS = 122_880
+
+_FORMATS = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "AVRO": "avro", "PARQUET": "parquet"}
+_COMPRESSIONS = {
+    "CSV": ("NONE", "GZIP"),
+    "NEWLINE_DELIMITED_JSON": ("NONE", "GZIP"),
+    "AVRO": ("NONE", "DEFLATE", "SNAPPY"),
+    "PARQUET": ("NONE", "SNAPPY", "GZIP", "ZSTD"),
+}
+
+
+class ExtractWork:
+    """Does one extract job."""
+
+    def __init__(
+        self,
+        writer: Exporter,
+        locks: TableLocks,
+        sizes: Sizes,
+        rows_of: Callable[[Job, TableRef], tuple[list[Field], str]],
+    ):
+        self._writer, self._locks, self._sizes, self._rows_of = writer, locks, sizes, rows_of
+
+    def __call__(self, job: Job) -> dict[str, Any]:
+        configuration = job.configuration["extract"]
+        if configuration.get("sourceModel"):
+            raise not_played("extract jobs of models")
+        uris = configuration.get("destinationUris") or [configuration.get("destinationUri")]
+        if not all(isinstance(uri, str) for uri in uris):
+            raise invalid("Required parameter is missing: destinationUris")
+        ref = TableRef.from_api(configuration["sourceTable"])
+        job.begin(self._locks)
+        record = job.catalog.get(ref)
+        if record.view_query is not None:
+            raise invalid(f"{record.ref} is not allowed for this operation because it is a VIEW.")
+        fields, query = self._rows_of(job, ref)
+        partition = ref.partition
+        size = sum(
+            p.bytes
+            for p in self._sizes.partitions(job.cursor, record)
+            if partition in (None, p.id)
+        )
+        options = Options(
+            configuration.get("destinationFormat") or "CSV",
+            configuration.get("compression") or "NONE",
+            configuration.get("printHeader", True),
+            configuration.get("fieldDelimiter") or ",",
+            bool(configuration.get("useAvroLogicalTypes")),
+        )
+        counts = self._writer.write(job, fields, query, uris, options, size)
+        return {
+            "extract": {
+                "destinationUriFileCounts": [str(count) for count in counts],
+                "inputBytes": str(size),
+            },
+            "totalBytesProcessed": str(size),
+        }
+
+
+class Options:
+    """How the rows are written; BigQueryError for what BigQuery does not write."""
+
+    def __init__(self, format: str, compression: str, header: bool, delimiter: str, logical: bool):
+        self.format = {"JSON": "NEWLINE_DELIMITED_JSON"}.get(format.upper(), format.upper())
+        self.compression = compression.upper()
+        if self.format not in _FORMATS:
+            raise not_played(f"extracts in the format {format}")
+        if self.compression not in _COMPRESSIONS[self.format]:
+            raise invalid(
+                f"Compression {self.compression} is not supported for {self.format}; "
+                f"use one of {', '.join(_COMPRESSIONS[self.format])}."
+            )
+        self.header, self.logical = header, logical
+        self.delimiter = "\t" if delimiter in ("\\t", "tab") else delimiter
+
+
+class Exporter:
+    """Writes the rows of a query to addresses."""
+
+    def __init__(self, database: Database, files: Files):
+        self._database, self._files = database, files
+
+    def write(
+        self,
+        job: Job,
+        fields: list[Field],
+        query: str,
+        uris: list[str],
+        options: Options,
+        size: int,
+    ) -> list[int]:
+        """Write the rows of `query` (columns: `fields`). Returns the number of files per address.
+
+        `size`: logical bytes. The files appear when all are written, so that a reader never finds
+        half an export.
+        """
+        if len(uris) != 1:
+            raise not_played("extracts to several addresses")
+        (uri,) = uris
+        if uri.count("*") > 1:
+            raise invalid(f"Invalid destination URI {uri}: at most one wildcard is allowed.")
+        sharded = "*" in uri
+        if not sharded and size > SINGLE_FILE_BYTES:
+            raise invalid(
+                f"Table gs://... too large to be exported to a single file. Specify a uri "
+                "including a * to shard export. See 'Exporting data into one or more files' in "
+                "https://cloud.google.com/bigquery/docs/exporting-data.".replace("gs://... ", "")
+            )
+        self._files.path(uri.replace("*", "0" * 12))
+        self._check(fields, options)
+        folder = self._database.temporary / f"extract_{job.id}_{id(job)}"
+        folder.mkdir()
+        try:
+            written = self._written(job, fields, query, options, folder, sharded)
+            for number, path in enumerate(written):
+                self._files.publish(path, uri.replace("*", f"{number:012d}"))
+            return [len(written)]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _check(self, fields: list[Field], options: Options) -> None:
+        nested = next((f for f in fields if f.repeated or f.type == "STRUCT"), None)
+        if options.format == "CSV" and nested is not None:
+            raise invalid(
+                "Operation cannot be performed on a nested schema. Field: " + nested.name
+            )
+
+    def _written(
+        self,
+        job: Job,
+        fields: list[Field],
+        query: str,
+        options: Options,
+        folder: Path,
+        sharded: bool,
+    ) -> list[Path]:
+        if options.format == "AVRO":
+            return _write_avro(job, fields, query, options, folder, sharded)
+        values = ", ".join(f"{_written_as(f, options)} AS {quoted(f.name)}" for f in fields)
+        target = folder / "out"
+        settings = [_copy_format(options)]
+        if sharded:
+            settings += [f"FILE_SIZE_BYTES {SHARD_BYTES}", "PER_THREAD_OUTPUT false"]
+        job.execute(
+            f"COPY (SELECT {values} FROM ({query})) TO {literal(str(target))} "
+            f"({', '.join(settings)})"
+        )
+        paths = sorted(target.iterdir(), key=_shard_number) if sharded else [target]
+        if options.compression == "GZIP" and options.format != "PARQUET":
+            for path in paths:
+                _gzip(path)
+        return paths
+
+
+def _copy_format(options: Options) -> str:
+    if options.format == "PARQUET":
+        compression = "uncompressed" if options.compression == "NONE" else options.compression
+        return f"FORMAT parquet, COMPRESSION {compression}, ROW_GROUP_SIZE {_ROW_GROUP_ROWS}"
+    if options.format == "CSV":
+        header = str(options.header).lower()
+        return f"FORMAT csv, HEADER {header}, DELIMITER {literal(options.delimiter)}"
+    return "FORMAT json, ARRAY false"
+
+
+def _written_as(field: Field, options: Options) -> str:
+    """DuckDB expression for a column as the format writes it."""
+    column = quoted(field.name)
+    if options.format == "PARQUET":
+        return f"CAST({column} AS VARCHAR)" if field.type == "JSON" else column
+    return _text(field, column, options.format)
+
+
+def _text(field: Field, value: str, format: str) -> str:
+    # https://cloud.google.com/bigquery/docs/exporting-data: INT64 is a string in JSON, BYTES are
+    # base64, times as GoogleSQL prints them.
+    if field.repeated:
+        element = _text(field.element, "x", format)
+        return value if element == "x" else f"list_transform({value}, lambda x: {element})"
+    if field.type == "STRUCT":
+        parts = [
+            f"{quoted(f.name)} := {_text(f, f'{value}.{quoted(f.name)}', format)}"
+            for f in field.fields
+        ]
+        return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({', '.join(parts)}) END"
+    if field.type == "BYTES":
+        return f"to_base64({value})"
+    if field.type == "TIMESTAMP":
+        stamp = f"{value} AT TIME ZONE 'UTC'"
+        return f"replace(CAST({stamp} AS VARCHAR), '+00', '') || ' UTC'"
+    if field.type == "DATETIME" and format != "CSV":
+        return f"replace(CAST({value} AS VARCHAR), ' ', 'T')"
+    if field.type == "DATETIME":
+        return f"replace(CAST({value} AS VARCHAR), ' ', 'T')"
+    if field.type == "NUMERIC":
+        text = f"CAST({value} AS VARCHAR)"
+        return f"rtrim(rtrim({text}, '0'), '.')"
+    if field.type == "INT64" and format == "NEWLINE_DELIMITED_JSON":
+        return f"CAST({value} AS VARCHAR)"
+    return value
+
+
+def _shard_number(path: Path) -> int:
+    return int(path.name.partition("_")[2].partition(".")[0])
+
+
+def _gzip(path: Path) -> None:
+    zipped = path.with_name(path.name + ".zipped")
+    with path.open("rb") as source, gzip.open(zipped, "wb", compresslevel=6) as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    zipped.replace(path)
+
+
+_AVRO: dict[str, Any] = {
+    "INT64": "long",
+    "FLOAT64": "double",
+    "BOOL": "boolean",
+    "STRING": "string",
+    "BYTES": "bytes",
+    "NUMERIC": {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 9},
+    "JSON": {"type": "string", "sqlType": "JSON"},
+    "DATE": {"type": "int", "logicalType": "date"},
+    "TIME": {"type": "long", "logicalType": "time-micros"},
+    "TIMESTAMP": {"type": "long", "logicalType": "timestamp-micros"},
+    "DATETIME": {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+
+
+def avro_schema(fields: list[Field], logical: bool = True, name: str = "Root") -> dict[str, Any]:
+    """The Avro record of rows with these columns, as BigQuery exports it.
+
+    Not `logical`: DATE, TIME and DATETIME are strings with a sqlType.
+    """
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": f.name, "type": _avro_type(f, logical, name)} for f in fields],
+    }
+
+
+def _avro_type(field: Field, logical: bool, path: str) -> Any:
+    if field.repeated:
+        element = _avro_type(Field(field.name, field.type, "REQUIRED", field.fields), logical, path)
+        return {"type": "array", "items": element}
+    if field.type == "STRUCT":
+        kind: Any = avro_schema(list(field.fields), logical, f"{path}_{field.name}")
+    elif not logical and field.type in ("DATE", "TIME", "DATETIME"):
+        kind = {"type": "string", "sqlType": field.type}
+    else:
+        kind = _AVRO[field.type]
+    return kind if field.mode == "REQUIRED" else ["null", kind]
+
+
+def _write_avro(
+    job: Job, fields: list[Field], query: str, options: Options, folder: Path, sharded: bool
+) -> list[Path]:
+    codec = {"NONE": "null", "DEFLATE": "deflate", "SNAPPY": "snappy"}[options.compression]
+    if codec == "snappy":
+        raise not_played("AVRO extracts compressed with SNAPPY")
+    schema = fastavro.parse_schema(avro_schema(fields, options.logical))
+    paths: list[Path] = []
+    batches = job.cursor.sql(query).to_arrow_reader(10_000)
+    writer = file = None
+    for batch in batches:
+        job.check()
+        if writer is None or (sharded and file.tell() > SHARD_BYTES):  # type: ignore[union-attr]
+            if writer is not None:
+                writer.flush()
+                file.close()  # type: ignore[union-attr]
+            paths.append(folder / f"out_{len(paths)}")
+            file = paths[-1].open("wb")
+            writer = fastavro.write.Writer(file, schema, codec)
+        for row in batch.to_pylist():
+            writer.write(row if options.logical else _with_texts(row, fields))
+    if writer is None:
+        paths.append(folder / "out_0")
+        file = paths[0].open("wb")
+        writer = fastavro.write.Writer(file, schema, codec)
+    writer.flush()
+    file.close()  # type: ignore[union-attr]
+    return paths
+
+
+def _with_texts(row: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
+    for field in fields:
+        value = row[field.name]
+        if value is not None and field.type in ("DATE", "TIME", "DATETIME"):
+            if field.repeated:
+                row[field.name] = [item.isoformat() for item in value]
+            else:
+                row[field.name] = value.isoformat()
+    return row
+
+
+def export_options(options: dict[str, Any]) -> tuple[str, Options, bool]:
+    """(uri, options, overwrite) of EXPORT DATA; BigQueryError for one that is not played."""
+    known = {"uri", "format", "compression", "header", "field_delimiter", "overwrite"}
+    known.add("use_avro_logical_types")
+    unknown = set(options) - known
+    if unknown:
+        raise not_played(f"EXPORT DATA with the option {', '.join(sorted(unknown))}")
+    for name in ("uri", "format"):
+        if name not in options:
+            raise BigQueryError("invalidQuery", f"Option '{name}' is required", "query")
+    if "*" not in options["uri"]:
+        message = "Option 'uri' value must be a wild card URI."
+        raise BigQueryError("invalidQuery", message, "query")
+    chosen = Options(
+        options["format"],
+        options.get("compression") or "NONE",
+        bool(options.get("header", False)),
+        options.get("field_delimiter") or ",",
+        bool(options.get("use_avro_logical_types")),
+    )
+    return options["uri"], chosen, bool(options.get("overwrite"))

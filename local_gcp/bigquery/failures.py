@@ -1,0 +1,49 @@
+"""What DuckDB and the file readers raise, as the errors that BigQuery reports."""
+
+from __future__ import annotations
+
+import logging
+
+import duckdb
+import pyarrow as pa
+
+from local_gcp.rest import ApiError
+
+from .errors import BigQueryError
+
+log = logging.getLogger(__name__)
+
+
+def as_bigquery_error(error: Exception, cancelled: bool = False) -> BigQueryError:
+    """The error to report for `error`, which ended a job or a request."""
+    if isinstance(error, BigQueryError):
+        return error
+    if isinstance(error, ApiError):  # Cloud Storage's answer about a source or destination
+        return BigQueryError("notFound" if error.code == 404 else "invalid", error.message)
+    if isinstance(error, duckdb.InterruptException):
+        why = "User requested cancellation" if cancelled else "local_gcp stopped"
+        return BigQueryError("stopped", f"Job execution was cancelled: {why}")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        message = f"Resources exceeded during query execution: {_first_line(error)}"
+        return BigQueryError("resourcesExceeded", message)
+    if isinstance(error, duckdb.ConstraintException) and "NOT NULL" in str(error):
+        column = str(error).rpartition(".")[2].strip()
+        return BigQueryError("invalid", f"Required field {column} cannot be null")
+    if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        log.exception("DuckDB failed", exc_info=error)
+        return BigQueryError("internalError", f"local_gcp failed: {_first_line(error)}")
+    if isinstance(error, duckdb.Error):
+        return BigQueryError("invalidQuery", _first_line(error), "query")
+    if isinstance(error, pa.ArrowException):
+        return BigQueryError("invalid", _first_line(error))
+    log.exception("local_gcp failed", exc_info=error)
+    return BigQueryError(
+        "internalError",
+        f"local_gcp failed: {type(error).__name__}: {error}. This is a bug in local_gcp; "
+        "server.log has the traceback.",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

@@ -1,0 +1,87 @@
+"""gs:// addresses as files: what a load reads, and where an extract writes.
+
+HOME/buckets/BUCKET/OBJECT is the object (see `local_gcp.storage.store`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from pathlib import Path
+
+from local_gcp.storage.naming import bucket_path, object_path
+
+from .errors import BigQueryError, invalid
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Files:
+    """Objects of Cloud Storage below `buckets`. ApiError for names that cannot be."""
+
+    def __init__(self, buckets: Path):
+        self._buckets = buckets
+
+    def matching(self, uris: list[str]) -> list[tuple[str, Path]]:
+        """(uri, file) of each object that the URIs name; at most one `*` in each.
+
+        BigQueryError(notFound) when a URI names none.
+        """
+        found: list[tuple[str, Path]] = []
+        for uri in uris:
+            bucket, name = split_uri(uri)
+            if name.count("*") > 1:
+                raise invalid(f"Invalid source URI {uri}: at most one wildcard is allowed.")
+            folder = bucket_path(self._buckets, bucket)
+            if not folder.is_dir():
+                raise BigQueryError("notFound", f"Not found: Bucket {bucket}")
+            if "*" in name:
+                matches = sorted(_objects(folder, name))
+            else:
+                path = object_path(self._buckets, bucket, name)
+                matches = [name] if path.is_file() else []
+            if not matches:
+                raise BigQueryError("notFound", f"Not found: URI {uri}")
+            found += [(f"gs://{bucket}/{match}", folder / match) for match in matches]
+        return found
+
+    def path(self, uri: str) -> Path:
+        """Where the object lies or will lie; BigQueryError(notFound) for a missing bucket."""
+        bucket, name = split_uri(uri)
+        if not bucket_path(self._buckets, bucket).is_dir():
+            raise BigQueryError("notFound", f"Not found: Bucket {bucket}")
+        return object_path(self._buckets, bucket, name)
+
+    def publish(self, file: Path, uri: str) -> None:
+        """Make `file`, on the same file system, the object: all of it appears at once."""
+        path = self.path(uri)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, path)
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """(bucket, object name) of gs://BUCKET/OBJECT; BigQueryError(invalid)."""
+    match = re.fullmatch(r"gs://([^/]+)/(.+)", uri, re.DOTALL)
+    if not match:
+        raise invalid(f"Invalid URI {uri!r}: expected gs://BUCKET/OBJECT.")
+    return match[1], match[2]
+
+
+def is_gzip(path: Path) -> bool:
+    """By its first bytes: objects may have any name."""
+    with path.open("rb") as file:
+        return file.read(2) == _GZIP_MAGIC
+
+
+def _objects(folder: Path, pattern: str) -> list[str]:
+    prefix = pattern.partition("*")[0]
+    # BigQuery's `*` matches slashes too. A folder is walked from the pattern's fixed part on.
+    start = folder / prefix.rpartition("/")[0]
+    escaped = re.sub(r"([\[?])", r"[\1]", pattern)
+    names = (
+        path.relative_to(folder).as_posix()
+        for path in (start.rglob("*") if start.is_dir() else ())
+        if path.is_file()
+    )
+    return [name for name in names if fnmatch.fnmatchcase(name, escaped)]

@@ -1,0 +1,282 @@
+"""Jobs: each runs in a thread of a bounded pool, and is done exactly once, whatever is killed.
+
+A job's life on disk: inserted as PENDING before its caller hears of it; then one transaction holds
+both what it changed and its mark DONE. After a kill, jobs that are not DONE have changed nothing,
+and are run again; but a script of which a statement was committed, and a job that a restart has
+run already, end with an error instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import duckdb
+
+from .catalog import Catalog, etag, now_ms
+from .database import Database
+from .errors import BigQueryError, already_exists, not_found
+from .failures import as_bigquery_error
+from .job_store import JobStore
+from .locks import TableLocks
+from .refs import DatasetRef, TableRef
+
+log = logging.getLogger(__name__)
+
+WORKERS = 8
+"""Jobs that run at once; more wait as PENDING."""
+
+_MOST_ATTEMPTS = 2
+_INTERRUPT_SECONDS = 0.05
+
+
+class Job:
+    """One job while it is not done. `resource` is its REST resource, complete once `done` is."""
+
+    def __init__(self, resource: dict[str, Any], attempt: int = 1, parent: Job | None = None):
+        self.resource, self.attempt, self.parent = resource, attempt, parent
+        self.done: Future[None] = Future()
+        self.cancelled = parent.cancelled if parent else threading.Event()
+        self.cursor: duckdb.DuckDBPyConnection = parent.cursor if parent else None  # type: ignore
+        self.why_cancelled = "User requested cancellation"
+        self._locks = contextlib.ExitStack()
+
+    @property
+    def id(self) -> str:
+        return self.resource["jobReference"]["jobId"]
+
+    @property
+    def project(self) -> str:
+        return self.resource["jobReference"]["projectId"]
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """REST JobConfiguration."""
+        return self.resource["configuration"]
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue in this job's transaction."""
+        return Catalog(self.cursor)
+
+    def amend(self, **parts: dict[str, Any]) -> None:
+        """Merge into `status`, `statistics` or `configuration`; readers see all of it or none."""
+        merged = {name: {**self.resource.get(name, {}), **part} for name, part in parts.items()}
+        self.resource = {**self.resource, **merged}
+
+    def check(self) -> None:
+        """BigQueryError(stopped) once the job has been cancelled."""
+        if self.cancelled.is_set():
+            top = self.parent or self
+            raise BigQueryError("stopped", f"Job execution was cancelled: {top.why_cancelled}")
+
+    def begin(self, locks: TableLocks, targets: Iterable[TableRef | DatasetRef] = ()) -> None:
+        """Take the locks of what will be changed, until the job is done; begin its transaction."""
+        self._locks.enter_context(locks.hold(targets, self.check))
+        self.cursor.execute("BEGIN")
+
+    def execute(self, sql: str, values: Any = None) -> duckdb.DuckDBPyConnection:
+        """Run one DuckDB statement in the job's transaction, unless the job was cancelled."""
+        self.check()
+        return self.cursor.execute(sql, values)
+
+    def end(self) -> None:
+        """Let go of the locks."""
+        self._locks.close()
+
+
+Work = Callable[[Job], dict[str, Any]]
+"""Does a job: calls `job.begin`, changes what it must, and returns REST JobStatistics to merge."""
+
+
+class JobRunner:
+    """Takes, runs, finds, cancels and recovers jobs. `work`: by the configuration's key."""
+
+    def __init__(self, database: Database, work: dict[str, Work]):
+        self._database, self._work = database, work
+        self._guard = threading.Lock()
+        self._active: dict[tuple[str, str], Job] = {}
+        self._stopping = False
+        self.on_done: Callable[[Job], None] = lambda job: None
+
+    def start(self) -> None:
+        """Find the jobs that a kill has interrupted, and start threads."""
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bigquery")
+        with self._database.cursor() as cursor:
+            unfinished = JobStore(cursor).unfinished()
+        for resource, attempt in unfinished:
+            self._recover(Job(resource, attempt))
+
+    def stop(self) -> None:
+        """Interrupt what runs. It stays on disk as it was, and runs again at the next start."""
+        self._stopping = True
+        with self._guard:
+            active = list(self._active.values())
+        for job in active:
+            self._interrupt(job, "local_gcp stops")
+        self._pool.shutdown(cancel_futures=True)
+
+    def submit(self, resource: dict[str, Any]) -> Job:
+        """Record and start a job. BigQueryError(duplicate) when its id was used before."""
+        job = Job(resource)
+        key = job.project, job.id
+        with self._guard:
+            if key in self._active:
+                raise already_exists("Job", job_name(resource))
+            self._active[key] = job
+        try:
+            with self._database.cursor() as cursor:
+                store = JobStore(cursor)
+                if store.find(*key) is not None:
+                    raise already_exists("Job", job_name(resource))
+                store.insert(resource)
+        except BaseException:
+            self._forget(job)
+            raise
+        self._pool.submit(self._run, job)
+        return job
+
+    def active(self, project: str, job: str) -> Job | None:
+        """The job, unless it is done."""
+        with self._guard:
+            return self._active.get((project, job))
+
+    def find(self, project: str, job: str, location: str | None = None) -> dict[str, Any]:
+        """REST Job; BigQueryError(notFound). `location`: where it must be, None is anywhere."""
+        running = self.active(project, job)
+        if running:
+            resource = copy.deepcopy(running.resource)
+        else:
+            with self._database.cursor() as cursor:
+                resource = JobStore(cursor).find(project, job)
+        there = location or (resource or {}).get("jobReference", {}).get("location")
+        if resource is None or there.lower() != resource["jobReference"]["location"].lower():
+            name = f"{project}:{location}.{job}" if location else f"{project}:{job}"
+            raise not_found("Job", name, "")
+        return resource
+
+    def cancel(self, project: str, job: str) -> None:
+        """Interrupt the job if it runs; nothing when it is done."""
+        running = self.active(project, job)
+        if running:
+            self._interrupt(running, "User requested cancellation")
+
+    def run_child(self, parent: Job, resource: dict[str, Any], work: Work) -> dict[str, Any]:
+        """Run one statement of a script, in the parent's thread. Returns its REST Job.
+
+        Its resource is recorded with what it changed. Raises what fails it, recorded too.
+        """
+        child = Job(resource, parent=parent)
+        error = self._perform(child, work, insert=True)
+        if error:
+            raise error
+        return child.resource
+
+    def _recover(self, job: Job) -> None:
+        with self._database.cursor() as cursor:
+            store = JobStore(cursor)
+            begun = bool(store.list(job.project, job.id, (None, None), None, 1))
+            job.attempt += 1
+            store.update(job.resource, job.attempt)
+        if begun or job.attempt > _MOST_ATTEMPTS:
+            why = "after some of its statements were done" if begun else "twice"
+            error = BigQueryError(
+                "backendError",
+                f"local_gcp ended {why} while this job was running. Retry it with a new job ID.",
+            )
+            with self._database.cursor() as job.cursor:
+                self._fail(job, error, insert=False)
+            log.warning("Job %s was interrupted %s: reported as failed.", job.id, why)
+            return
+        log.info("Job %s was interrupted: it runs again.", job.id)
+        self._active[job.project, job.id] = job
+        self._pool.submit(self._run, job)
+
+    def _run(self, job: Job) -> None:
+        limit = job.configuration.get("jobTimeoutMs")
+        reason = f"Job timed out after {limit} ms"
+        timer = threading.Timer(int(limit or 0) / 1000, self._interrupt, [job, reason])
+        if limit:
+            timer.start()
+        try:
+            with self._database.cursor() as cursor:
+                job.cursor = cursor
+                (kind,) = set(job.configuration) & set(self._work)
+                self._perform(job, self._work[kind], insert=False)
+        except Exception:
+            log.exception("Job %s was lost", job.id)
+        finally:
+            timer.cancel()
+            self._forget(job)
+            if not job.done.done():
+                job.done.set_result(None)
+
+    def _perform(self, job: Job, work: Work, insert: bool) -> BigQueryError | None:
+        job.amend(status={"state": "RUNNING"}, statistics={"startTime": str(now_ms())})
+        try:
+            job.check()
+            job.amend(statistics=work(job))
+            job.check()
+            finished = self._save_finished(job, {}, insert)
+            job.cursor.execute("COMMIT")
+            job.resource = finished
+            log.info("Job %s is done.", job.id)
+            return None
+        except Exception as error:
+            problem = as_bigquery_error(error, job.cancelled.is_set())
+            with contextlib.suppress(duckdb.Error):
+                job.cursor.execute("ROLLBACK")
+            if not self._stopping:
+                self._fail(job, problem, insert)
+            return problem
+        finally:
+            job.end()
+            self.on_done(job)
+
+    def _fail(self, job: Job, error: BigQueryError, insert: bool) -> None:
+        log.info("Job %s failed: %s: %s", job.id, error.reason, error)
+        errors = getattr(error, "errors", None) or [error.proto]
+        job.resource = self._save_finished(
+            job, {"errorResult": error.proto, "errors": errors}, insert
+        )
+
+    def _save_finished(self, job: Job, errors: dict[str, Any], insert: bool) -> dict[str, Any]:
+        """The resource as it will be once the transaction is committed."""
+        now = str(now_ms())
+        statistics = {"startTime": now, **job.resource["statistics"], "endTime": now}
+        status = {**job.resource["status"], **errors, "state": "DONE"}
+        resource = {**job.resource, "statistics": statistics, "status": status}
+        resource["etag"] = etag(resource)
+        store = JobStore(job.cursor)
+        (store.insert if insert else store.update)(resource, job.attempt)
+        return resource
+
+    def _interrupt(self, job: Job, reason: str) -> None:
+        """Set the job's flag, and interrupt its statements until it has ended."""
+        job.why_cancelled = reason
+        job.cancelled.set()
+
+        def repeat() -> None:
+            # DuckDB forgets an interrupt that comes between two statements.
+            while not job.done.done():
+                if job.cursor is not None:
+                    with contextlib.suppress(duckdb.Error):
+                        job.cursor.interrupt()
+                wait([job.done], _INTERRUPT_SECONDS)
+
+        threading.Thread(target=repeat, daemon=True, name=f"cancel {job.id}").start()
+
+    def _forget(self, job: Job) -> None:
+        with self._guard:
+            self._active.pop((job.project, job.id), None)
+
+
+def job_name(resource: dict[str, Any]) -> str:
+    """PROJECT:LOCATION.JOB, as BigQuery's messages name a job."""
+    reference = resource["jobReference"]
+    return f"{reference['projectId']}:{reference['location']}.{reference['jobId']}"

@@ -1,0 +1,211 @@
+"""Load jobs: files of Cloud Storage, or of the request, into a table."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from .arrow_source import AvroSource, ParquetSource
+from .catalog import TableRecord
+from .csv_source import CsvSource
+from .destination import Disposition, insert, prepare
+from .errors import BigQueryError, invalid, not_played
+from .files import Files
+from .jobs import Job
+from .json_source import JsonSource
+from .locks import TableLocks
+from .refs import TableRef
+from .schema import Field, fields_from_api
+from .sizes import Sizes
+
+log = logging.getLogger(__name__)
+
+_FORMATS = {
+    "CSV": CsvSource,
+    "NEWLINE_DELIMITED_JSON": JsonSource,
+    "PARQUET": ParquetSource,
+    "AVRO": AvroSource,
+}
+_NOT_PLAYED = ("decimalTargetTypes", "hivePartitioningOptions", "rangePartitioning")
+_NOT_PLAYED += ("referenceFileSchemaUri", "projectionFields", "columnNameCharacterMap")
+_NOT_PLAYED += ("jsonExtension", "connectionProperties", "fileSetSpecType", "sourceColumnMatch")
+_NOT_PLAYED += ("nullMarkers", "dateFormat", "timestampFormat", "datetimeFormat", "timeFormat")
+_NOT_PLAYED += ("timeZone",)
+_MOST_ERRORS = 5
+
+Source = CsvSource | JsonSource | ParquetSource | AvroSource
+
+
+class LoadWork:
+    """Does one load job."""
+
+    def __init__(self, files: Files, uploads: Path, locks: TableLocks, sizes: Sizes):
+        self._files, self._uploads, self._locks, self._sizes = files, uploads, locks, sizes
+
+    def __call__(self, job: Job) -> dict[str, Any]:
+        configuration = job.configuration["load"]
+        for name in _NOT_PLAYED:
+            if configuration.get(name):
+                raise not_played(f"load jobs with {name}")
+        target = TableRef.from_api(configuration["destinationTable"])
+        paths = self._paths(job, configuration)
+        kind = (configuration.get("sourceFormat") or "CSV").upper()
+        if kind not in _FORMATS:
+            raise not_played(f"load jobs of {kind}")
+        source = _FORMATS[kind](paths, configuration)
+        job.begin(self._locks, [target])
+        try:
+            record, rows, bad = self._load(job, configuration, target, source, strict=True)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            # Which values are wrong is looked up only now: good files are read once.
+            log.info("Job %s: %s", job.id, error)
+            job.cursor.execute("ROLLBACK")
+            job.cursor.execute("BEGIN")
+            record, rows, bad = self._load(job, configuration, target, source, strict=False, why=error)
+        job.catalog.save(record.changed())
+        statistics = {
+            "inputFiles": str(len(paths)),
+            "inputFileBytes": str(sum(path.stat().st_size for path in paths)),
+            "outputRows": str(rows),
+            "outputBytes": str(self._sizes.bytes(job.cursor, record)),
+            "badRecords": str(bad),
+        }
+        return {"load": statistics}
+
+    def _load(
+        self,
+        job: Job,
+        configuration: dict[str, Any],
+        target: TableRef,
+        source: Source,
+        strict: bool,
+        why: duckdb.Error | None = None,
+    ) -> tuple[TableRecord, int, int]:
+        fields = self._fields(job, configuration, target, source)
+        disposition = Disposition.of(configuration, write="WRITE_APPEND")
+        record = prepare(job.catalog, target, fields, disposition)
+        bad = 0
+        if isinstance(source, ParquetSource | AvroSource):
+            if why:
+                raise invalid(f"Error while reading data, error message: {why}")
+            query = source.query(fields, job.cursor)
+        elif strict:
+            query = source.query(fields, strict=True)
+        else:
+            most = int(configuration.get("maxBadRecords") or 0)
+            query, bad = self._good_rows(job, source, fields, most, why)
+        rows = insert(job, record, fields, query, target.partition)
+        return record, rows, bad
+
+    def _fields(
+        self, job: Job, configuration: dict[str, Any], target: TableRef, source: Source
+    ) -> list[Field]:
+        """The columns that the files bring."""
+        schema = configuration.get("schema")
+        record = job.catalog.find(target)
+        self_describing = isinstance(source, ParquetSource | AvroSource)
+        detect = configuration.get("autodetect") or self_describing
+        if isinstance(source, CsvSource) and configuration.get("autodetect"):
+            detected = source.detect()  # also finds out whether there is a header
+        else:
+            detected = []
+        if schema and schema.get("fields"):
+            return fields_from_api(schema)
+        if detect:
+            found = detected or source.detect()
+            return _as_table(found, record, configuration)
+        if record is not None and record.fields:
+            return record.fields
+        raise invalid("No schema specified on job or table.")
+
+    def _paths(self, job: Job, configuration: dict[str, Any]) -> list[Path]:
+        uris = configuration.get("sourceUris")
+        if uris:
+            return [path for _, path in self._files.matching(uris)]
+        path = self._uploads / job.id
+        if not path.is_file():
+            raise invalid("Load configuration must specify at least one source URI")
+        return [path]
+
+    def _good_rows(
+        self,
+        job: Job,
+        source: CsvSource | JsonSource,
+        fields: list[Field],
+        most: int,
+        why: duckdb.Error | None,
+    ) -> tuple[str, int]:
+        """(query for the rows that can be read, number of the others); error for too many."""
+        if isinstance(source, JsonSource):
+            return source.query(fields, strict=False), self._check_json(job, source, fields, most, why)
+        cursor = job.cursor
+        for name in ("texts", "rejects", "rejects_scans"):
+            cursor.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        job.execute(f"CREATE TEMP TABLE texts AS {source.texts(fields)}")
+        split = job.execute(
+            "SELECT DISTINCT line, error_message FROM temp.rejects ORDER BY line"
+        ).fetchall()
+        wrong = job.execute(
+            f"SELECT * FROM ({source.wrong(fields)}) AS w(field, text, row) ORDER BY row"
+        ).fetchall()
+        types = {f.name: f.type for f in fields}
+        problems = [f"line {line}: {message}" for line, message in split]
+        problems += [
+            f"Could not parse '{text}' as {types[name]} for field {name} (row {row + source.skip})"
+            for name, text, row in wrong
+        ]
+        bad = len({line for line, _ in split}) + len({row for _, _, row in wrong})
+        if bad > most or not problems:
+            raise _too_many("CSV", bad, problems or [str(why)])
+        return source.values(fields), bad
+
+    def _check_json(
+        self,
+        job: Job,
+        source: JsonSource,
+        fields: list[Field],
+        most: int,
+        why: duckdb.Error | None,
+    ) -> int:
+        if most:
+            raise not_played("maxBadRecords of JSON files of which a record is bad")
+        raise _too_many("JSON", 1, [str(why).splitlines()[0]])
+
+
+def _too_many(kind: str, bad: int, problems: list[str]) -> BigQueryError:
+    prefix = "Error while reading data, error message: "
+    error = BigQueryError(
+        "invalid",
+        f"{prefix}{kind} table encountered too many errors, giving up. Rows: {bad}; "
+        f"errors: {len(problems)}. Please look into the errors[] collection for more details.",
+    )
+    details = [{"reason": "invalid", "message": prefix + p} for p in problems[:_MOST_ERRORS]]
+    error.errors = [error.proto, *details]  # type: ignore[attr-defined]
+    return error
+
+
+def _as_table(
+    detected: list[Field], record: TableRecord | None, configuration: dict[str, Any]
+) -> list[Field]:
+    """Detected columns with the types that the table has, where rows are added to it."""
+    if record is None or (configuration.get("writeDisposition") == "WRITE_TRUNCATE"):
+        return detected
+    own = {f.name.lower(): f for f in record.fields}
+    result = []
+    for field in detected:
+        known = own.get(field.name.lower())
+        fits = known is not None and (
+            known.type == field.type or (known.type, field.type) in _DETECTED_FITS
+        )
+        result.append(known if known is not None and fits and known.repeated == field.repeated else field)
+    return result
+
+
+_DETECTED_FITS = {("FLOAT64", "INT64"), ("NUMERIC", "INT64"), ("NUMERIC", "FLOAT64")}
+_DETECTED_FITS |= {("STRING", kind) for kind in ("INT64", "FLOAT64", "BOOL", "DATE", "TIMESTAMP")}
+_DETECTED_FITS |= {("STRING", "TIME"), ("DATETIME", "TIMESTAMP"), ("TIMESTAMP", "DATE")}

@@ -1,0 +1,134 @@
+"""REST resources of jobs, tables and datasets: what is computed is added, what is stored is kept."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from local_gcp.home import PROJECT, PROJECT_NUMBER
+
+from .catalog import TableRecord, etag, now_ms
+from .errors import BigQueryError, invalid
+from .refs import DatasetRef
+
+API = "https://bigquery.googleapis.com/bigquery/v2"
+USER = f"local@{PROJECT}.iam.gserviceaccount.com"
+DEFAULT_LOCATION = "US"
+_JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,1024}")
+
+
+def project_id(name: str) -> str:
+    """The project's id, from its id or number; BigQueryError(accessDenied) for another one."""
+    if name in (PROJECT, str(PROJECT_NUMBER)):
+        return PROJECT
+    raise BigQueryError(
+        "accessDenied",
+        f"Access Denied: Project {name}: the only project in this local_gcp is {PROJECT!r}.",
+    )
+
+
+def new_job(
+    project: str, location: str | None, body: dict[str, Any], configuration: dict[str, Any]
+) -> dict[str, Any]:
+    """REST Job, PENDING. The id is the request's, or made up."""
+    reference = body.get("jobReference") or {}
+    job = reference.get("jobId") or f"job_{uuid.uuid4().hex}"
+    if not _JOB_ID.fullmatch(job):
+        raise invalid(
+            f'Invalid job ID "{job}". Job IDs have 1 to 1024 letters, numbers, dashes and '
+            "underscores."
+        )
+    location = reference.get("location") or location or DEFAULT_LOCATION
+    return job_resource(project, location, job, configuration)
+
+
+def job_resource(
+    project: str, location: str, job: str, configuration: dict[str, Any], **statistics: Any
+) -> dict[str, Any]:
+    """REST Job with this id, PENDING."""
+    reference = {"projectId": project, "jobId": job, "location": location}
+    resource = {
+        "kind": "bigquery#job",
+        "id": f"{project}:{location}.{job}",
+        "selfLink": f"{API}/projects/{project}/jobs/{job}?location={location}",
+        "user_email": USER,
+        "jobReference": reference,
+        "configuration": configuration,
+        "status": {"state": "PENDING"},
+        "statistics": {"creationTime": str(now_ms()), **statistics},
+    }
+    return {**resource, "etag": etag(resource)}
+
+
+def table_resource(
+    record: TableRecord, rows: int, size: int, location: str, partitions: int | None = None
+) -> dict[str, Any]:
+    """REST Table."""
+    ref = record.ref
+    resource = {
+        "kind": "bigquery#table",
+        "id": str(ref),
+        "selfLink": f"{API}/projects/{ref.project}/datasets/{ref.dataset}/tables/{ref.table}",
+        "tableReference": ref.api,
+        "location": location,
+        **record.resource,
+    }
+    if record.view_query is None:
+        resource |= {
+            "numRows": str(rows),
+            "numBytes": str(size),
+            "numLongTermBytes": "0",
+            "numTotalLogicalBytes": str(size),
+            "numActiveLogicalBytes": str(size),
+            "numLongTermLogicalBytes": "0",
+        }
+        if partitions is not None:
+            resource["numPartitions"] = str(partitions)
+    return {**resource, "etag": etag(record.resource)}
+
+
+def table_item(record: TableRecord) -> dict[str, Any]:
+    """The table in a list."""
+    kept = ("type", "friendlyName", "labels", "timePartitioning", "clustering", "creationTime")
+    kept += ("expirationTime", "requirePartitionFilter")
+    item = {
+        "kind": "bigquery#table",
+        "id": str(record.ref),
+        "tableReference": record.ref.api,
+        **{name: record.resource[name] for name in kept if name in record.resource},
+    }
+    if record.view_query is not None:
+        item["view"] = {"useLegacySql": False}
+    return item
+
+
+def dataset_resource(ref: DatasetRef, stored: dict[str, Any]) -> dict[str, Any]:
+    """REST Dataset."""
+    return {
+        "kind": "bigquery#dataset",
+        "id": str(ref),
+        "selfLink": f"{API}/projects/{ref.project}/datasets/{ref.dataset}",
+        "datasetReference": ref.api,
+        "type": "DEFAULT",
+        **stored,
+        "etag": etag(stored),
+    }
+
+
+def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
+    """What is stored of a new dataset."""
+    kept = ("friendlyName", "description", "labels", "access", "defaultTableExpirationMs")
+    kept += ("defaultPartitionExpirationMs", "defaultCollation", "maxTimeTravelHours")
+    kept += ("isCaseInsensitive", "storageBillingModel", "resourceTags")
+    now = str(now_ms())
+    resource = {name: body[name] for name in kept if body.get(name) is not None}
+    resource.setdefault("access", _default_access())
+    resource["location"] = body.get("location") or DEFAULT_LOCATION
+    return {**resource, "creationTime": now, "lastModifiedTime": now}
+
+
+def _default_access() -> list[dict[str, Any]]:
+    groups = {"WRITER": "projectWriters", "OWNER": "projectOwners", "READER": "projectReaders"}
+    access: list[dict[str, Any]] = [{"role": r, "specialGroup": g} for r, g in groups.items()]
+    return [*access, {"role": "OWNER", "userByEmail": USER}]

@@ -1,0 +1,117 @@
+"""Logical bytes: what BigQuery bills by, whatever the storage does with it.
+
+https://cloud.google.com/bigquery/pricing#data: fixed sizes for numbers and times, 2 bytes and the
+UTF-8 or raw length for strings and bytes, the sum of the elements for arrays and structs, nothing
+for NULL.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import duckdb
+
+from . import partitions
+from .catalog import TableRecord
+from .database import quoted
+from .schema import Field
+
+_FIXED = {"INT64": 8, "FLOAT64": 8, "NUMERIC": 16, "BOOL": 1}
+_FIXED |= {"DATE": 8, "TIME": 8, "DATETIME": 8, "TIMESTAMP": 8}
+_REMEMBERED = 1000
+
+MEGABYTE = 1 << 20
+LEAST_BILLED = 10 * MEGABYTE
+
+
+@dataclasses.dataclass(frozen=True)
+class PartitionSize:
+    """Rows and bytes of one partition; an unpartitioned table is one with the id ""."""
+
+    id: str
+    rows: int
+    columns: dict[str, int]
+    """Bytes by lower-case column name."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.columns.values())
+
+
+def size_sql(field: Field, value: str, depth: int = 0) -> str:
+    """DuckDB expression for the logical bytes of `value` (NULL is 0)."""
+    if field.repeated:
+        name = f"e{depth}"
+        inner = size_sql(field.element, name, depth + 1)
+        if field.type in _FIXED:
+            return f"coalesce(len({value}), 0) * {_FIXED[field.type]}"
+        return f"coalesce(list_sum(list_transform({value}, lambda {name}: {inner})), 0)"
+    if field.type == "STRUCT":
+        parts = [size_sql(f, f"{value}.{quoted(f.name)}", depth) for f in field.fields]
+        return "(" + " + ".join(parts) + ")"
+    if field.type in _FIXED:
+        return f"CASE WHEN {value} IS NULL THEN 0 ELSE {_FIXED[field.type]} END"
+    length = {"BYTES": "octet_length({})", "JSON": "strlen(CAST({} AS VARCHAR))"}
+    text = length.get(field.type, "strlen({})").format(value)
+    return f"coalesce(2 + {text}, 0)"
+
+
+def _sum_sql(field: Field) -> str:
+    column = quoted(field.name)
+    if field.type in _FIXED and not field.repeated:
+        return f"count({column}) * {_FIXED[field.type]}"
+    return f"coalesce(sum({size_sql(field, column)}), 0)"
+
+
+class Sizes:
+    """Sizes of tables, remembered until a table changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple, list[PartitionSize]] = {}
+        self._guard = threading.Lock()
+
+    def partitions(
+        self, cursor: duckdb.DuckDBPyConnection, record: TableRecord
+    ) -> list[PartitionSize]:
+        """Of each partition, by id."""
+        if record.view_query is not None:
+            return []
+        row = cursor.execute(f"SELECT count(*) FROM {record.sql}").fetchone()
+        key = (record.relation, record.resource["lastModifiedTime"], row)
+        with self._guard:
+            known = self._known.get(key)
+        if known is None:
+            known = _measure(cursor, record)
+            with self._guard:
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[key] = known
+        return known
+
+    def rows(self, cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> int:
+        return sum(p.rows for p in self.partitions(cursor, record))
+
+    def bytes(self, cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> int:
+        return sum(p.bytes for p in self.partitions(cursor, record))
+
+
+def _measure(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> list[PartitionSize]:
+    fields = record.fields
+    group = partitions.partition_id_sql(record) if record.partitioning else "''"
+    sums = "".join(f", {_sum_sql(field)}" for field in fields)
+    rows = cursor.execute(
+        f"SELECT {group} AS id, count(*){sums} FROM {record.sql} GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    names = [field.name.lower() for field in fields]
+    return [
+        PartitionSize(row[0], row[1], dict(zip(names, map(int, row[2:]), strict=True)))
+        for row in rows
+    ]
+
+
+def billed(processed: int) -> int:
+    """Bytes billed: whole megabytes, at least ten when anything is read."""
+    if processed == 0:
+        return 0
+    return max(LEAST_BILLED, -(-processed // MEGABYTE) * MEGABYTE)

@@ -1,0 +1,71 @@
+"""The catalogue as the translation of GoogleSQL asks for it (`sql.catalog.Catalog`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from .catalog import Catalog, TableRecord
+from .refs import DatasetRef, ModelRef, TableRef
+from .resources import project_id
+from .schema import Field
+from .sizes import Sizes
+from .sql.catalog import Partition, Partitioning, Table
+from .sql.translated import MlCall
+
+
+class SqlCatalog:
+    """One transaction's view of what exists."""
+
+    def __init__(self, catalog: Catalog, sizes: Sizes, project: str):
+        self._catalog, self._sizes, self._project = catalog, sizes, project
+
+    def table(self, ref: TableRef) -> Table:
+        """BigQueryError(notFound), (accessDenied) for another project's."""
+        return self._table(self._catalog.get(self._own(ref)))
+
+    def tables(self, dataset: DatasetRef) -> list[Table]:
+        """Sizes are counted: for INFORMATION_SCHEMA."""
+        self._catalog.dataset(dataset)
+        return [self._table(record, sized=True) for record in self._catalog.tables(dataset)]
+
+    def partitions(self, ref: TableRef) -> Iterable[Partition]:
+        record = self._catalog.get(ref)
+        modified = _time(record.resource["lastModifiedTime"])
+        for part in self._sizes.partitions(self._catalog.cursor, record):
+            yield Partition(part.id, part.rows, part.bytes, modified)
+
+    def datasets(self) -> list[DatasetRef]:
+        stored = self._catalog.datasets(self._project)
+        return [DatasetRef(self._project, resource["datasetId"]) for resource in stored]
+
+    def has_model(self, ref: ModelRef) -> bool:
+        return self._catalog.find_model(ref) is not None
+
+    def ml_fields(self, call: MlCall) -> tuple[Field, ...]:
+        raise NotImplementedError
+
+    def _own(self, ref: TableRef) -> TableRef:
+        return TableRef(project_id(ref.project), ref.dataset, ref.table)
+
+    def _table(self, record: TableRecord, sized: bool = False) -> Table:
+        parts = self._sizes.partitions(self._catalog.cursor, record) if sized else []
+        partitioning = record.partitioning
+        return Table(
+            ref=record.ref,
+            fields=tuple(record.fields),
+            relation=record.sql if record.relation else "",
+            kind=record.resource["type"],
+            view_query=record.view_query,
+            partitioning=partitioning
+            and Partitioning(partitioning.get("field"), partitioning["type"]),
+            clustering=tuple(record.resource.get("clustering", {}).get("fields", ())),
+            created=_time(record.resource["creationTime"]),
+            modified=_time(record.resource["lastModifiedTime"]),
+            rows=sum(p.rows for p in parts),
+            bytes=sum(p.bytes for p in parts),
+        )
+
+
+def _time(milliseconds: str) -> datetime:
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)

@@ -1,0 +1,211 @@
+"""REST resource Table: tables and views."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from local_gcp.storage.call import Call
+
+from .catalog import ANONYMOUS, Catalog, TableRecord, etag
+from .database import Database
+from .dataset_api import check_etag, merged_labels
+from .destination import checked_clustering, with_schema
+from .errors import invalid, not_played
+from .locks import TableLocks
+from .pages import page_by_name
+from .partitions import checked_partitioning, condition
+from .refs import DatasetRef, TableRef
+from .resources import DEFAULT_LOCATION, project_id, table_item, table_resource
+from .schema import Field, fields_from_api, fields_to_api
+from .sizes import Sizes
+from .views import Views
+
+_KEPT = ("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter")
+_KEPT += ("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags")
+_NOT_PLAYED = ("externalDataConfiguration", "materializedView", "rangePartitioning", "biglake")
+_NOT_PLAYED += ("snapshotDefinition", "cloneDefinition", "tableConstraints", "encryptionConfiguration")
+
+
+class TableApi:
+    """Endpoints; each is one transaction."""
+
+    def __init__(self, database: Database, locks: TableLocks, sizes: Sizes, views: Views):
+        self._database, self._locks, self._sizes, self._views = database, locks, sizes, views
+
+    def list(self, call: Call) -> dict[str, Any]:
+        """tables.list."""
+        dataset = DatasetRef(project_id(call.params["project"]), call.params["dataset"])
+        with self._database.cursor() as cursor:
+            catalog = Catalog(cursor)
+            catalog.dataset(dataset)
+            records = catalog.tables(dataset)
+        items = [(record.ref.table, table_item(record)) for record in records]
+        page, token = page_by_name(items, call.number("maxResults"), call.query.get("pageToken"))
+        answer = {"kind": "bigquery#tableList", "etag": etag(page), "totalItems": len(items)}
+        answer["tables"] = page
+        return {**answer, "nextPageToken": token} if token else answer
+
+    def insert(self, call: Call) -> dict[str, Any]:
+        """tables.insert: an empty table, or a view."""
+        body = dict(call.body)
+        reference = body.get("tableReference") or {}
+        ref = TableRef(
+            project_id(reference.get("projectId") or call.params["project"]),
+            call.params["dataset"],
+            reference.get("tableId") or "",
+        )
+        TableRef.parse(str(ref), ref.project)  # checks the names
+        with self._locks.hold([ref]), self._database.transaction() as cursor:
+            catalog = Catalog(cursor)
+            record = catalog.create(ref, self._stored(catalog, body, ref))
+            return self._resource(catalog, record)
+
+    def get(self, call: Call) -> dict[str, Any]:
+        """tables.get."""
+        with self._database.cursor() as cursor:
+            cursor.execute("BEGIN")
+            catalog = Catalog(cursor)
+            return self._resource(catalog, catalog.get(_ref(call)))
+
+    def patch(self, call: Call) -> dict[str, Any]:
+        """tables.patch: the members that are given."""
+        return self._change(call, replace=False)
+
+    def update(self, call: Call) -> dict[str, Any]:
+        """tables.update: all that can be changed."""
+        return self._change(call, replace=True)
+
+    def delete(self, call: Call) -> None:
+        """tables.delete: the table or view, or with a decorator one partition's rows."""
+        ref = _ref(call)
+        with self._locks.hold([ref]), self._database.transaction() as cursor:
+            catalog = Catalog(cursor)
+            record = catalog.get(ref)
+            if ref.partition:
+                cursor.execute(f"DELETE FROM {record.sql} WHERE {condition(record, ref.partition)}")
+                catalog.save(record.changed())
+            else:
+                catalog.drop(record)
+
+    def _change(self, call: Call, replace: bool) -> dict[str, Any]:
+        ref = _ref(call)
+        with self._locks.hold([ref]), self._database.transaction() as cursor:
+            catalog = Catalog(cursor)
+            record = catalog.get(ref)
+            check_etag(call, etag(record.resource))
+            body = dict(call.body)
+            _refuse(body)
+            changes = {name: body.get(name) for name in _KEPT if replace or name in body}
+            if not replace and "labels" in body:
+                labels = merged_labels(record.resource.get("labels"), body["labels"])
+                changes["labels"] = labels or None
+            self._check_partitioning(record, changes)
+            schema = changes.pop("schema", None)
+            if record.view_query is not None:
+                changes |= self._view(catalog, changes.pop("view", None) or record.resource["view"], ref)
+            elif schema:
+                fields = checked_schema(record, fields_from_api(schema))
+                record = with_schema(catalog, record, fields)
+            if changes.get("clustering"):
+                changes["clustering"] = checked_clustering(changes["clustering"], record.fields)
+            record = record.changed(**changes)
+            catalog.save(record)
+            return self._resource(catalog, record)
+
+    def _check_partitioning(self, record: TableRecord, changes: dict[str, Any]) -> None:
+        if "timePartitioning" not in changes:
+            return
+        new, old = changes["timePartitioning"], record.partitioning
+        if new is None and old is None:
+            return
+        if new is None:  # a full update without it leaves it
+            changes["timePartitioning"] = old
+            return
+        new = checked_partitioning(new, record.fields)
+        shape = [{k: (p or {}).get(k) for k in ("type", "field")} for p in (new, old)]
+        if shape[0] != shape[1]:
+            raise invalid(
+                f"Cannot convert {'partitioned' if old else 'non partitioned'} table to another "
+                f"partitioning: {record.ref}."
+            )
+        changes["timePartitioning"] = new
+
+    def _stored(self, catalog: Catalog, body: dict[str, Any], ref: TableRef) -> dict[str, Any]:
+        _refuse(body)
+        resource = {name: body[name] for name in _KEPT if body.get(name) is not None}
+        if "view" in resource:
+            return {**resource, **self._view(catalog, resource["view"], ref, resource.get("schema"))}
+        fields = fields_from_api(resource.get("schema", {}))
+        resource["schema"] = fields_to_api(fields)
+        if "timePartitioning" in resource:
+            resource["timePartitioning"] = checked_partitioning(resource["timePartitioning"], fields)
+            inner = resource["timePartitioning"].get("requirePartitionFilter")
+            resource.setdefault("requirePartitionFilter", inner) if inner else None
+        if "clustering" in resource:
+            resource["clustering"] = checked_clustering(resource["clustering"], fields)
+        return resource
+
+    def _view(
+        self, catalog: Catalog, view: dict[str, Any], ref: TableRef, schema: dict | None = None
+    ) -> dict[str, Any]:
+        if view.get("useLegacySql", True):
+            raise not_played("views in legacy SQL (useLegacySql is true unless it is set to false)")
+        query = view.get("query") or ""
+        fields = self._views.fields(catalog.cursor, query, ref)
+        words = {f.name: f.description for f in fields_from_api(schema or {})}
+        fields = [dataclasses.replace(f, description=words.get(f.name)) for f in fields]
+        return {
+            "view": {"query": query, "useLegacySql": False},
+            "schema": fields_to_api(fields),
+        }
+
+    def _resource(self, catalog: Catalog, record: TableRecord) -> dict[str, Any]:
+        location = DEFAULT_LOCATION
+        if record.ref.dataset != ANONYMOUS:
+            location = catalog.dataset(record.ref.dataset_ref)["location"]
+        parts = self._sizes.partitions(catalog.cursor, record)
+        count = len(parts) if record.partitioning else None
+        rows, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
+        return table_resource(record, rows, size, location, count)
+
+
+def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
+    """The new columns of a table; BigQueryError for other changes than BigQuery allows.
+
+    Columns may be added (not REQUIRED) and relaxed, descriptions may change.
+    """
+    have = {f.name.lower(): f for f in record.fields}
+    table = f"Provided Schema does not match Table {record.ref}."
+    given = {f.name.lower() for f in fields}
+    for name, own in have.items():
+        if name not in given:
+            raise invalid(f"{table} Field {own.name} is missing in new schema")
+    for field in fields:
+        own = have.get(field.name.lower())
+        if own is None and field.mode == "REQUIRED":
+            raise invalid(f"{table} Cannot add required fields to an existing schema. "
+                          f"(field: {field.name})")
+        if own is None:
+            continue
+        if own.type != field.type or own.repeated != field.repeated:
+            raise invalid(
+                f"{table} Field {field.name} has changed type from {own.data_type} to "
+                f"{field.data_type}"
+            )
+        if own.mode == "NULLABLE" and field.mode == "REQUIRED":
+            raise invalid(f"{table} Field {field.name} has changed mode from NULLABLE to REQUIRED")
+        if own.fields and [f.name for f in own.fields] != [f.name for f in field.fields]:
+            raise not_played("changes of the fields inside a STRUCT column")
+    return fields
+
+
+def _ref(call: Call) -> TableRef:
+    project = project_id(call.params["project"])
+    return TableRef(project, call.params["dataset"], call.params["table"])
+
+
+def _refuse(body: dict[str, Any]) -> None:
+    for name in _NOT_PLAYED:
+        if body.get(name):
+            raise not_played(f"tables with {name}")

@@ -1,0 +1,76 @@
+"""Tables in process, for the services that share this server: Vertex AI reads and writes here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from .catalog import Catalog, now_ms
+from .database import Database, quoted
+from .destination import Disposition, insert, prepare
+from .jobs import Job
+from .locks import TableLocks
+from .refs import TableRef
+from .schema import Field, arrow_schema
+
+_BATCH_ROWS = 10_000
+
+
+class Warehouse:
+    """Reads and writes whole tables. Thread-safe. BigQueryError(notFound) for what is not there."""
+
+    def __init__(self, database: Database, locks: TableLocks):
+        self._database, self._locks = database, locks
+        self.views: Any = None
+        """Translates a view's query; set by the service."""
+
+    def schema(self, ref: TableRef) -> list[Field]:
+        """The columns of a table or view."""
+        with self._database.cursor() as cursor:
+            return Catalog(cursor).get(ref).fields
+
+    def read(
+        self, ref: TableRef, columns: list[str] | None = None, where: str | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows of a table or view, a batch at a time, as they are now.
+
+        `where`: GoogleSQL condition over the table's columns.
+        """
+        fields = self.schema(ref)
+        chosen = [f for name in columns for f in fields if f.name == name] if columns else fields
+        missing = set(columns or ()) - {f.name for f in fields}
+        if missing:
+            raise KeyError(f"{ref} has no column {', '.join(sorted(missing))}.")
+        schema = arrow_schema(chosen)
+
+        def batches() -> Iterable[pa.RecordBatch]:
+            with self._database.cursor() as cursor:
+                cursor.execute("BEGIN")
+                query = self.views.table_query(cursor, ref, [f.name for f in chosen], where)
+                for batch in cursor.sql(query).to_arrow_reader(_BATCH_ROWS):
+                    yield batch.cast(schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def write(
+        self,
+        ref: TableRef,
+        batches: pa.RecordBatchReader | pa.Table,
+        fields: list[Field],
+        disposition: str = "WRITE_TRUNCATE",
+    ) -> int:
+        """Write rows with columns `fields` to a table, which is made if needed, all or none.
+
+        `disposition`: WRITE_TRUNCATE, WRITE_APPEND or WRITE_EMPTY. Returns the number of rows.
+        """
+        with self._locks.hold([ref]), self._database.transaction() as cursor:
+            job = Job({"jobReference": {"jobId": f"write_{now_ms()}"}})
+            job.cursor = cursor
+            record = prepare(job.catalog, ref, fields, Disposition(disposition))
+            cursor.register("written_rows", batches)
+            columns = ", ".join(quoted(f.name) for f in fields)
+            rows = insert(job, record, fields, f"SELECT {columns} FROM written_rows", ref.partition)
+            job.catalog.save(record.changed())
+            return rows
