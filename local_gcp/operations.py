@@ -42,14 +42,23 @@ class Operations:
         return operation
 
     def finish(
-        self, name: str, response: Any = None, error: status_pb2.Status | None = None
+        self,
+        name: str,
+        response: Any = None,
+        error: status_pb2.Status | None = None,
+        metadata: Any = None,
     ) -> operations_pb2.Operation:
-        """End operation `name`: with `response` (default: Empty) or with an error."""
+        """End operation `name`: with `response` (default: Empty) or with an error.
+
+        `metadata` takes the place of that of `start`.
+        """
         with self._finished:
             operation = self._table.get(name)
             if operation is None or operation.done:
                 raise ValueError(f"{name} is no unfinished operation.")
             operation.done = True
+            if metadata is not None:
+                operation.metadata.CopyFrom(pack(metadata))
             if error:
                 operation.error.CopyFrom(error)
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import grpc
@@ -47,12 +48,19 @@ class CustomJobs:
         self._table = state.table("customJobs", api.CustomJob)
 
     def create_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
-        parent, sent = names.location(request.parent), request.custom_job
+        return self.create(names.location(request.parent), request.custom_job)
+
+    def create(
+        self, parent: str, sent: api.CustomJob, data: Mapping[str, str] | None = None
+    ) -> api.CustomJob:
+        """Store and start a job. `data`: variables that lead its program to a managed dataset."""
         validation.check_display_name(sent.display_name, "custom_job.display_name")
         validation.check_labels(sent.labels, "custom_job.labels")
         validation.check_job_spec(sent.job_spec, "custom_job.job_spec")
         job_id = names.new_id()
-        spec = run_spec(sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec")
+        spec = run_spec(
+            sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec", data=data
+        )
         check_size(spec, self.runner)
         job = api.CustomJob(
             name=f"{parent}/customJobs/{job_id}",

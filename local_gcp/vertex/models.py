@@ -1,4 +1,4 @@
-"""ModelService: models with versions and aliases, as a registry. Nothing serves them here yet.
+"""ModelService: models with versions and aliases, as a registry.
 
 A version is one record, named MODEL@VERSION; a model is its versions. Exactly one version of a
 model has the alias "default"; what names a model without a version means that one.
@@ -61,7 +61,7 @@ class Models:
             return self._operations.finish(operation.name, response)
 
     def get_model(self, request: Any, _context: Any) -> api.Model:
-        return self._find(request.name)
+        return self.find(request.name)
 
     def list_models(self, request: Any, _context: Any) -> dict[str, Any]:
         _check_order(request)
@@ -81,12 +81,12 @@ class Models:
         if not versions:
             raise not_found(request.name)
         for version in versions:
-            version.name = _key(version)
+            version.name = key(version)
         return _page(list(filter(matches, versions)), request)
 
     def merge_version_aliases(self, request: Any, _context: Any) -> api.Model:
         with self._state.transaction():
-            model = self._find(request.name)
+            model = self.find(request.name)
             for number, change in enumerate(request.version_aliases):
                 _check_alias(change.removeprefix("-"), f"version_aliases[{number}]")
             removed = {c.removeprefix("-") for c in request.version_aliases if c.startswith("-")}
@@ -100,14 +100,14 @@ class Models:
 
     def delete_model(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
-            model = self._find(request.name.partition("@")[0])
+            model = self.find(request.name.partition("@")[0])
             for version in self._versions(model.name):
-                self._table.delete(_key(version))
+                self._table.delete(key(version))
             return self._operations.done(model.name, metadata=deletion_metadata())
 
     def delete_model_version(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
-            model = self._find(request.name)
+            model = self.find(request.name)
             if "@" not in request.name:
                 raise invalid_argument("name", f"{request.name!r} names no version (@VERSION).")
             if DEFAULT in model.version_aliases:
@@ -115,23 +115,32 @@ class Models:
                     f"{request.name} is the default version and cannot be deleted: make another "
                     "one the default, or delete the model."
                 )
-            self._table.delete(_key(model))
+            self._table.delete(key(model))
             return self._operations.done(model.name, metadata=deletion_metadata())
 
     def check(
-        self, parent: str, model: api.Model, model_id: str, parent_model: str, field: str
+        self,
+        parent: str,
+        model: api.Model,
+        model_id: str,
+        parent_model: str,
+        field: str,
+        container: bool = True,
     ) -> None:
-        """Refuse what could not be uploaded, whatever its files: INVALID_ARGUMENT and others."""
+        """Refuse what could not be uploaded, whatever its files: INVALID_ARGUMENT and others.
+
+        `container`: whether the model is served by one of its own (AutoML's are not).
+        """
         validation.check_display_name(model.display_name, f"{field}.display_name")
         validation.check_labels(model.labels, f"{field}.labels")
-        if not model.container_spec.image_uri:
+        if container and not model.container_spec.image_uri:
             raise invalid_argument(f"{field}.container_spec.image_uri", "is required.")
         for number, alias in enumerate(model.version_aliases):
             _check_alias(alias, f"{field}.version_aliases[{number}]")
         if parent_model:
             if model_id:
                 raise invalid_argument("model_id", "is only for a new model: parent_model is set.")
-            self._find(parent_model)
+            self.find(parent_model)
         elif model_id and not _MODEL_ID.fullmatch(model_id):
             raise invalid_argument("model_id", f"{model_id!r} is not {_MODEL_ID.pattern}.")
         elif model_id and self._versions(f"{parent}/models/{model_id}"):
@@ -140,7 +149,7 @@ class Models:
     def target(self, parent: str, model_id: str, parent_model: str) -> str:
         """Name of the model that an upload makes, or adds a version to; see `check`."""
         if parent_model:
-            return self._find(parent_model).name
+            return self.find(parent_model).name
         return f"{parent}/models/{model_id or names.new_id()}"
 
     def upload(self, name: str, sent: api.Model, training_pipeline: str = "") -> api.Model:
@@ -175,12 +184,12 @@ class Models:
             rest = [alias for alias in other.version_aliases if alias not in aliases]
             if other.version_id != model.version_id and rest != list(other.version_aliases):
                 other.version_aliases = rest
-                self._table.put(_key(other), other)
-        self._table.put(_key(model), model)
+                self._table.put(key(other), other)
+        self._table.put(key(model), model)
         return model
 
-    def _find(self, name: str) -> api.Model:
-        """The version that `name` means: MODEL, MODEL@VERSION or MODEL@ALIAS."""
+    def find(self, name: str) -> api.Model:
+        """The version that `name` means: MODEL, MODEL@VERSION or MODEL@ALIAS; NOT_FOUND."""
         model_name, _, wanted = names.resource(name, "models").partition("@")
         wanted = wanted or DEFAULT
         for version in self._versions(model_name):
@@ -192,7 +201,8 @@ class Models:
         return [version for _, version in self._table.list(f"{model_name}@")]
 
 
-def _key(model: api.Model) -> str:
+def key(model: api.Model) -> str:
+    """MODEL@VERSION: the name of a version."""
     return f"{model.name}@{model.version_id}"
 
 

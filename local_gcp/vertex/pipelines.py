@@ -1,38 +1,40 @@
-"""PipelineService, as far as custom training goes: a CustomJob, and a model from what it wrote.
+"""PipelineService: training pipelines, each some data, a run of the runner, and a model.
 
-`aiplatform.CustomContainerTrainingJob` and its relatives, and Airflow's operators for them, create
-TrainingPipelines. The pipeline's task is a CustomJobSpec in `training_task_inputs`; Vertex AI makes
-a CustomJob of it (`backingCustomJob`), and when that has succeeded it uploads `model_to_upload`
-from the job's model folder. State, times and error are the CustomJob's until then.
+`aiplatform.CustomContainerTrainingJob` and its relatives, the AutoML ones, and Airflow's operators
+for them, create TrainingPipelines. What a pipeline does is its task's affair (training.py); here is
+what they have in common. A pipeline with a managed dataset is PENDING while its data is read, in
+the background; then its run is submitted, in one write with the pipeline; when that has succeeded
+the model is uploaded, in one write with the pipeline's end. So a kill at any moment loses nothing:
+no run yet means that the data is read again, a run that is over that its end is written again.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
-from google.protobuf import empty_pb2, json_format
-from google.rpc import code_pb2
+from google.protobuf import empty_pb2
+from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
-from local_gcp.vertex.jobs import CustomJobs, deletion_metadata, timestamp
-from local_gcp.vertex.models import Models
+from local_gcp.vertex.background import Background
+from local_gcp.vertex.jobs import deletion_metadata, timestamp
 from local_gcp.vertex.run import Run
 from local_gcp.vertex.runner import Runner
-from local_gcp.vertex.tuning.space import as_text
+from local_gcp.vertex.training import FIELD, Task
 from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
 
 log = logging.getLogger(__name__)
 
-CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
-_JOB = "backingCustomJob"
-_FIELD = "training_pipeline"
 _FIELDS = {
     "display_name": filters.Text("display_name"),
     "state": filters.Choice("state", api.PipelineState),
@@ -52,53 +54,45 @@ _STATES = {
 
 
 class Pipelines:
-    """See the module."""
+    """See the module. `tasks`: by their definition's URI; `work`: a folder for data."""
 
     def __init__(
         self,
         state: State,
         runner: Runner,
         operations: Operations,
-        custom_jobs: CustomJobs,
-        models: Models,
+        background: Background,
+        tasks: Mapping[str, Task],
+        work: Path,
     ):
         self._state, self._runner, self._operations = state, runner, operations
-        self._custom_jobs, self._models = custom_jobs, models
+        self._background, self._tasks, self._work = background, tasks, work
         self._table = state.table("trainingPipelines", api.TrainingPipeline)
         self._unfinished: dict[str, str] = {}
-        """Names of pipelines by the id of their job's run."""
+        """Names of pipelines by the id of their run."""
 
     def start(self) -> None:
-        """Finish pipelines whose jobs have ended, now and from now on."""
+        """Go on with pipelines that are not over."""
+        self._runner.listen(self._on_run)
         for name, pipeline in self._table.list():
             if not pipeline.end_time:
-                self._unfinished[_run_id(pipeline)] = name
-        self._runner.listen(self._on_run)
-        for run_id in list(self._unfinished):
-            self._on_run(run_id)
+                if self._run(pipeline):
+                    self._follow_up(pipeline)
+                else:
+                    self._background.submit(self._stage, self._staging_failed, name)
 
     def create_training_pipeline(self, request: Any, _context: Any) -> api.TrainingPipeline:
         parent, sent = names.location(request.parent), request.training_pipeline
-        spec = self._check(parent, sent)
         pipeline = api.TrainingPipeline(sent)
         pipeline.name = f"{parent}/trainingPipelines/{names.new_id()}"
         pipeline.create_time = timestamp(time.time())
-        if "model_to_upload" in sent and not sent.model_to_upload.artifact_uri:
-            base = spec.base_output_directory.output_uri_prefix.rstrip("/")
-            pipeline.model_to_upload.artifact_uri = f"{base}/model"
-        create = api.CreateCustomJobRequest(
-            parent=request.parent,
-            custom_job={
-                "display_name": f"{sent.display_name[:100]}-custom-job",
-                "job_spec": spec,
-                "encryption_spec": sent.encryption_spec,
-            },
-        )
-        with self._state.transaction():
-            job = self._custom_jobs.create_custom_job(create, None)
-            pipeline.training_task_metadata = {_JOB: job.name}
+        self._check(parent, pipeline)
+        if "input_data_config" in sent:
+            pipeline.state = api.PipelineState.PIPELINE_STATE_PENDING
             self._table.put(pipeline.name, pipeline)
-            self._unfinished[_run_id(pipeline)] = pipeline.name
+            self._background.submit(self._stage, self._staging_failed, pipeline.name)
+        else:
+            self._launch(pipeline, None)
         return self._view(pipeline)
 
     def get_training_pipeline(self, request: Any, _context: Any) -> api.TrainingPipeline:
@@ -115,13 +109,18 @@ class Pipelines:
         }
 
     def cancel_training_pipeline(self, request: Any, _context: Any) -> empty_pb2.Empty:
-        pipeline = self._view(self._get(request.name))
-        if pipeline.end_time:
-            raise failed_precondition(
-                f'The TrainingPipeline "{pipeline.name}" is in state {pipeline.state.name} and '
-                "cannot be canceled."
-            )
-        self._runner.cancel(_run_id(pipeline))
+        with self._state.transaction():
+            pipeline = self._view(self._get(request.name))
+            if pipeline.end_time:
+                raise failed_precondition(
+                    f'The TrainingPipeline "{pipeline.name}" is in state {pipeline.state.name} and '
+                    "cannot be canceled."
+                )
+            if run := self._run(pipeline):
+                self._runner.cancel(run.id)
+            else:  # who reads its data looks here before it goes on
+                canceled = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
+                self._end(pipeline, "cancelled", canceled)
         return empty_pb2.Empty()
 
     def delete_training_pipeline(self, request: Any, _context: Any) -> Any:
@@ -135,44 +134,83 @@ class Pipelines:
             self._table.delete(pipeline.name)
             return self._operations.done(pipeline.name, metadata=deletion_metadata())
 
-    def _check(self, parent: str, sent: api.TrainingPipeline) -> api.CustomJobSpec:
-        """The task of a pipeline that can run; INVALID_ARGUMENT or UNIMPLEMENTED otherwise."""
-        validation.check_display_name(sent.display_name, f"{_FIELD}.display_name")
-        validation.check_labels(sent.labels, f"{_FIELD}.labels")
-        if sent.training_task_definition != CUSTOM_TASK:
-            raise not_played(
-                f"the training task {sent.training_task_definition!r}", f"Use {CUSTOM_TASK}."
-            )
-        if "input_data_config" in sent:
-            raise not_played(
-                f"{_FIELD}.input_data_config (managed datasets)",
-                "Let the program read its data from a bucket.",
-            )
-        field = f"{_FIELD}.training_task_inputs"
-        spec = api.CustomJobSpec()
-        try:
-            inputs = json_format.MessageToDict(type(sent).pb(sent).training_task_inputs)
-            _write_numbers_as_text(inputs)
-            json_format.ParseDict(inputs, api.CustomJobSpec.pb(spec))
-        except (TypeError, json_format.ParseError) as error:
-            raise invalid_argument(field, str(error)) from None
-        validation.check_job_spec(spec, field)
-        if "model_to_upload" in sent:
-            self._check_model(parent, sent, spec)
-        return spec
+    def status(self) -> list[dict[str, Any]]:
+        """Pipelines without a job of their own, in the JSON of `python -m local_gcp status`."""
+        return [
+            self._status(pipeline, run)
+            for _, pipeline in self._table.list()
+            if not pipeline.training_task_definition.endswith("custom_task_1.0.0.yaml")
+            and ((run := self._run(pipeline)) or not pipeline.end_time)
+        ]
 
-    def _check_model(
-        self, parent: str, sent: api.TrainingPipeline, spec: api.CustomJobSpec
-    ) -> None:
-        model = sent.model_to_upload
-        self._models.check(
-            parent, model, sent.model_id, sent.parent_model, f"{_FIELD}.model_to_upload"
-        )
-        if not model.artifact_uri and not spec.base_output_directory.output_uri_prefix:
-            raise invalid_argument(
-                f"{_FIELD}.training_task_inputs.base_output_directory",
-                "is required to upload a model: its files are those below BASE/model.",
+    def _status(self, pipeline: api.TrainingPipeline, run: Run | None) -> dict[str, Any]:
+        shown = self._view(api.TrainingPipeline(pipeline))
+        return {
+            "name": pipeline.name,
+            "display_name": pipeline.display_name,
+            "kind": "automl",
+            "state": shown.state.name.replace("PIPELINE_STATE", "JOB_STATE"),
+            "labels": dict(pipeline.labels),
+            "create_time": pipeline.create_time.rfc3339(),
+            "error": shown.error.message or None,
+            "cores": run.spec.cores if run else 0,
+            "replicas": self._runner.replicas(run) if run else [],
+            "trials": [],
+        }
+
+    def _check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
+        """INVALID_ARGUMENT, NOT_FOUND or UNIMPLEMENTED for a pipeline that cannot run."""
+        validation.check_display_name(pipeline.display_name, f"{FIELD}.display_name")
+        validation.check_labels(pipeline.labels, f"{FIELD}.labels")
+        if pipeline.training_task_definition not in self._tasks:
+            raise not_played(
+                f"the training task {pipeline.training_task_definition!r}",
+                f"Use {', '.join(self._tasks)}.",
             )
+        for field in ("model_id", "parent_model"):
+            if getattr(pipeline, field) and "model_to_upload" not in pipeline:
+                raise invalid_argument(f"{FIELD}.{field}", "needs a model_to_upload.")
+        self._task(pipeline).check(parent, pipeline)
+
+    def _stage(self, name: str) -> None:
+        """Read the data of a pipeline, then submit its run."""
+        pipeline = self._table.get(name)
+        if pipeline is None or pipeline.end_time:
+            return
+        work = self._folder(pipeline)
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        self._launch(pipeline, self._task(pipeline).stage(pipeline, work))
+
+    def _launch(self, pipeline: api.TrainingPipeline, staged: Any) -> None:
+        with self._state.transaction():
+            stored = self._table.get(pipeline.name)
+            if stored and stored.end_time:  # cancelled meanwhile
+                shutil.rmtree(self._folder(pipeline), ignore_errors=True)
+                return
+            self._task(pipeline).launch(pipeline, staged, self._folder(pipeline))
+            self._table.put(pipeline.name, pipeline)
+        self._follow_up(pipeline)
+
+    def _staging_failed(self, name: str, error: status_pb2.Status) -> None:
+        with self._state.transaction():
+            pipeline = self._table.get(name)
+            if pipeline and not pipeline.end_time:
+                self._end(pipeline, "failed", error)
+
+    def _end(self, pipeline: api.TrainingPipeline, state: str, error: status_pb2.Status) -> None:
+        """End a pipeline that has no run."""
+        pipeline.state, pipeline.error = _STATES[state], error
+        pipeline.end_time = pipeline.update_time = timestamp(time.time())
+        self._table.put(pipeline.name, pipeline)
+        log.info("training pipeline %s: %s", pipeline.name, pipeline.state.name)
+        shutil.rmtree(self._folder(pipeline), ignore_errors=True)
+
+    def _follow_up(self, pipeline: api.TrainingPipeline) -> None:
+        """From now on finish the pipeline when its run is over; at once if it is."""
+        run_id = self._task(pipeline).run_id(pipeline)
+        self._unfinished[run_id] = pipeline.name
+        self._on_run(run_id)
 
     def _on_run(self, run_id: str) -> None:
         """Finish the pipeline of a run that has ended: its model is uploaded in the same write."""
@@ -185,17 +223,15 @@ class Pipelines:
                 self._table.put(name, self._finished(pipeline, run))
                 log.info("training pipeline %s: %s", name, pipeline.state.name)
         self._unfinished.pop(run_id, None)
+        if pipeline:
+            shutil.rmtree(self._folder(pipeline), ignore_errors=True)
 
     def _finished(self, pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:
         pipeline = _follow(pipeline, run)
         pipeline.end_time = timestamp(time.time())
-        if run.state == "succeeded" and "model_to_upload" in pipeline:
-            parent = pipeline.name.partition("/trainingPipelines/")[0]
+        if run.state == "succeeded":
             try:
-                target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
-                pipeline.model_to_upload = self._models.upload(
-                    target, pipeline.model_to_upload, training_pipeline=pipeline.name
-                )
+                self._task(pipeline).finish(pipeline, run)
             except RpcError as error:
                 pipeline.state = api.PipelineState.PIPELINE_STATE_FAILED
                 pipeline.error = {
@@ -205,15 +241,23 @@ class Pipelines:
         return pipeline
 
     def _view(self, pipeline: api.TrainingPipeline) -> api.TrainingPipeline:
-        if pipeline.end_time:
-            return pipeline
-        run = self._runner.get(_run_id(pipeline))
+        run = None if pipeline.end_time else self._run(pipeline)
         if run is None:
-            raise KeyError(pipeline.name)
+            return pipeline
         if run.final:
             # Its end is being written: until then it is not over.
             run.state, run.error = "running", None
         return _follow(pipeline, run)
+
+    def _run(self, pipeline: api.TrainingPipeline) -> Run | None:
+        run_id = self._task(pipeline).run_id(pipeline)
+        return self._runner.get(run_id) if run_id else None
+
+    def _task(self, pipeline: api.TrainingPipeline) -> Task:
+        return self._tasks[pipeline.training_task_definition]
+
+    def _folder(self, pipeline: api.TrainingPipeline) -> Path:
+        return self._work / names.last(pipeline.name)
 
     def _get(self, name: str) -> api.TrainingPipeline:
         name = names.resource(name, "trainingPipelines")
@@ -221,15 +265,6 @@ class Pipelines:
         if pipeline is None:
             raise not_found(name)
         return pipeline
-
-
-def _write_numbers_as_text(inputs: Any) -> None:
-    """The SDK lets people give numbers as arguments; in a Value they have become doubles."""
-    for pool in inputs.get("worker_pool_specs") or inputs.get("workerPoolSpecs") or []:
-        for name in ("container_spec", "containerSpec", "python_package_spec", "pythonPackageSpec"):
-            task = pool.get(name) or {}
-            if "args" in task:
-                task["args"] = [as_text(argument) for argument in task["args"]]
 
 
 def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:
@@ -243,7 +278,3 @@ def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:
     elif run.state == "cancelled":
         pipeline.error = run.error or {"code": code_pb2.CANCELLED, "message": "CANCELED"}
     return pipeline
-
-
-def _run_id(pipeline: api.TrainingPipeline) -> str:
-    return names.last(pipeline.training_task_metadata[_JOB])

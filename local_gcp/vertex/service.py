@@ -8,11 +8,17 @@ from typing import Any
 from local_gcp.operations import Operations
 from local_gcp.service import Context, Service
 from local_gcp.state import State
+from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
+from local_gcp.vertex.background import Background
+from local_gcp.vertex.datasets.service import Datasets
+from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.jobs import CustomJobs
 from local_gcp.vertex.machine import Machine
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.pipelines import Pipelines
 from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tables import Tables
+from local_gcp.vertex.training import CUSTOM_TASK, CustomTask
 from local_gcp.vertex.tuning.service import TuningJobs
 from local_gcp.wire import Played
 
@@ -20,29 +26,50 @@ _SERVICES = "google.cloud.aiplatform_v1.services"
 
 
 class Vertex(Service):
-    """JobService, training pipelines, the model registry and long-running operations.
+    """Jobs, training pipelines, datasets, the model registry and long-running operations.
 
     `runner` also runs the jobs of other services (Dataflow), whose records go to the same `state`.
+    `warehouse`: BigQuery's tables, None when BigQuery is not played.
     """
 
     hosts = ("aiplatform.googleapis.com", "*-aiplatform.googleapis.com")
 
-    def __init__(self, context: Context):
-        context.home.create()
-        self.state = State(context.home.state)
+    def __init__(self, context: Context, warehouse: Any = None):
+        home = context.home
+        home.create()
+        folder = home.root / "vertex"
+        self.state = State(home.state)
         options = dataclasses.asdict(Machine.from_environment())
-        self.runner = Runner(context.home, self.state, context.environment, **options)
+        self.runner = Runner(home, self.state, context.environment, **options)
+        self.background = Background()
         self.operations = Operations(self.state)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
-        self.models = Models(self.state, self.operations, context.home.buckets)
+        self.models = Models(self.state, self.operations, home.buckets)
+        self.evaluations = Evaluations(self.state, self.models)
+        self.datasets = Datasets(self.state, self.operations, self.background, home.buckets)
+        tables = Tables(home.buckets, warehouse)
+        automl = (
+            self.runner,
+            self.models,
+            self.evaluations,
+            self.datasets,
+            tables,
+            folder / "models",
+        )
+        tasks = {
+            CUSTOM_TASK: CustomTask(self.custom_jobs, self.models, self.datasets, tables),
+            TABULAR_TASK: TabularTask(*automl),
+            IMAGE_TASK: ImageTask(*automl),
+        }
         self.pipelines = Pipelines(
-            self.state, self.runner, self.operations, self.custom_jobs, self.models
+            self.state, self.runner, self.operations, self.background, tasks, folder / "pipelines"
         )
         self.grpc_handlers = (
             Played(f"{_SERVICES}.job_service", self.custom_jobs, self.tuning_jobs),
             Played(f"{_SERVICES}.pipeline_service", self.pipelines),
-            Played(f"{_SERVICES}.model_service", self.models),
+            Played(f"{_SERVICES}.model_service", self.models, self.evaluations),
+            Played(f"{_SERVICES}.dataset_service", self.datasets),
             Played("google.longrunning.operations", self.operations),
         )
 
@@ -50,14 +77,17 @@ class Vertex(Service):
         self.runner.start()
         self.tuning_jobs.start()
         self.pipelines.start()
+        self.datasets.start()
 
     def stop(self) -> None:
+        self.background.stop()
         self.tuning_jobs.stop()
         self.runner.stop()
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:
-        jobs = [*self.custom_jobs.status(), *self.tuning_jobs.status()]
+        parts = (self.custom_jobs, self.tuning_jobs, self.pipelines)
+        jobs = [job for part in parts for job in part.status()]
         return sorted(jobs, key=lambda job: job["create_time"])
 
     def preempt(self, job: str) -> bool:

@@ -27,13 +27,15 @@ def run_spec(
     location: str,
     trial: str | None = None,
     field: str = "job_spec",
+    data: Mapping[str, str] | None = None,
 ) -> Spec:
     """What the runner shall run for `spec`; INVALID_ARGUMENT if nothing here plays an image.
 
     `job_id`: numeric id of the CustomJob (a trial has one of its own). `trial`: id of the trial.
     `location`: us-central1. `field`: where the spec is in the request, for error messages.
+    `data`: variables that lead to a managed dataset (AIP_TRAINING_DATA_URI, ...).
     """
-    service = service_environment(spec, job_id, location, trial)
+    service = {**service_environment(spec, job_id, location, trial), **(data or {})}
     pools, notes = [], []
     for number, pool in enumerate(spec.worker_pool_specs):
         where = f"{field}.worker_pool_specs[{number}]"

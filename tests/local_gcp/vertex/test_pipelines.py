@@ -4,7 +4,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
-from local_gcp.vertex.pipelines import CUSTOM_TASK
+from local_gcp.vertex.training import CUSTOM_TASK
 
 TRAIN = """
 import os, pathlib
@@ -145,8 +145,8 @@ def test_cancel_list_delete(vertex, until):
         ),
         (
             {"input_data_config": {"dataset_id": "1"}},
-            exceptions.MethodNotImplemented,
-            "input_data_config",
+            exceptions.NotFound,
+            "datasets/1 is not found",
         ),
         (
             {"training_task_inputs": {"worker_pool_spec": []}},

@@ -1,0 +1,205 @@
+"""Which candidate is best on data that it was not fitted to, within a time.
+
+A candidate is fitted to the training rows and scored on the validation rows. When those are too
+few to tell candidates apart, or lack a class, it is scored by 3-fold cross-validation over both
+instead. Test rows never come here: a `search` is not given them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from local_gcp.vertex.automl.candidates import SEED, Candidate
+from local_gcp.vertex.automl.features import DataError
+from local_gcp.vertex.automl.inputs import CLASSIFICATION
+
+FEW = 20
+"""Validation rows that are too few to choose by."""
+FOLDS = 3
+LEAST, MOST, PATIENCE = 8, 16, 5
+"""Of an early stop: candidates that are tried in any case, and at most; and candidates in a row
+that bring nothing new."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Rows as a model takes them."""
+
+    x: np.ndarray
+    """float[rows, features]."""
+    y: np.ndarray
+    """int[rows] of classes, or float[rows]."""
+    weights: np.ndarray
+    """float[rows]."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __add__(self, other: Data) -> Data:
+        return Data(
+            np.vstack([self.x, other.x]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+    def at(self, rows: np.ndarray) -> Data:
+        """Only these rows."""
+        return Data(self.x[rows], self.y[rows], self.weights[rows])
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A candidate that was tried."""
+
+    candidate: Candidate
+    score: float
+    """What is minimized."""
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a search found."""
+
+    best: Candidate
+    trials: list[Trial]
+    held_out: tuple[np.ndarray, np.ndarray]
+    """(targets, predictions) of the best one on rows that it had not been fitted to."""
+    how: str
+    """By which rows was chosen, in words."""
+    out_of_time: bool
+    """Ended by the budget; else nothing better was expected."""
+
+
+class OutOfTimeError(Exception):
+    """The budget is used up."""
+
+
+Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
+"""loss(targets, predictions, weights): the objective, as something to be minimized."""
+
+
+def search(
+    training: Data,
+    validation: Data,
+    kind: str,
+    classes: int,
+    loss: Loss,
+    candidates: Iterator[Candidate],
+    deadline: float,
+    early_stopping: bool,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Try candidates until `deadline` (time.monotonic), or until nothing better is expected.
+
+    `classes`: how many; 0 for a regression. DataError when not even one could be tried in time.
+    """
+    folds, how = _folds(training, validation, kind, classes)
+    trials: list[Trial] = []
+    best: tuple[float, Candidate, Any] | None = None
+    since = 0
+    try:
+        with alarm(deadline):
+            for candidate in candidates:
+                patient = len(trials) < LEAST or (since < PATIENCE and len(trials) < MOST)
+                if early_stopping and not patient:
+                    break
+                started = time.monotonic()
+                targets, predictions, weights = _held_out(candidate, folds, kind, classes)
+                score = loss(targets, predictions, weights)
+                trials.append(Trial(candidate, score, time.monotonic() - started))
+                since += 1
+                if np.isfinite(score) and (best is None or score < best[0] - 1e-9):
+                    best, since = (score, candidate, (targets, predictions)), 0
+                say(f"trial {len(trials)}: {candidate}: {score:.5g} ({trials[-1].seconds:.1f} s)")
+            out_of_time = False
+    except OutOfTimeError:
+        out_of_time = True
+    if best is None:
+        raise DataError(
+            "The training budget was not enough to train one model on this data."
+            if out_of_time
+            else "No model could be trained on this data."
+        )
+    return Outcome(best[1], trials, best[2], how, out_of_time)
+
+
+def fit(candidate: Candidate, data: Data, kind: str) -> Any:
+    """A model of the candidate, fitted to all of `data`."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    model = candidate.build(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a score tells what it was good for
+        return model.fit(data.x, data.y, sample_weight=data.weights)
+
+
+def predict(model: Any, x: np.ndarray, kind: str, classes: int) -> np.ndarray:
+    """float[rows, classes] probabilities of the classes 0.., or float[rows] values."""
+    if kind != CLASSIFICATION:
+        return np.asarray(model.predict(x), dtype=np.float64)
+    result = np.zeros((len(x), classes))
+    result[:, model.classes_] = model.predict_proba(x)
+    return result
+
+
+@contextlib.contextmanager
+def alarm(deadline: float) -> Iterator[None]:
+    """Raise OutOfTimeError in the block, which is the main thread's, when `deadline` has come."""
+
+    def ring(*_: Any) -> None:
+        raise OutOfTimeError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _folds(
+    training: Data, validation: Data, kind: str, classes: int
+) -> tuple[list[tuple[Data, Data]], str]:
+    """[(what is fitted to, what is scored on)], and that in words."""
+    enough = len(validation) >= FEW
+    if kind == CLASSIFICATION:
+        enough &= len(set(validation.y)) == len(set(training.y)) == classes
+    if enough:
+        return [(training, validation)], f"the {len(validation)} validation rows"
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    every = training + validation if len(validation) else training
+    if kind == CLASSIFICATION and np.bincount(every.y).min() >= FOLDS:
+        splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
+    elif len(every) >= FOLDS:
+        splitter = KFold(FOLDS, shuffle=True, random_state=SEED)
+    else:
+        raise DataError(f"There are only {len(every)} rows to train on.")
+    folds = [
+        (every.at(fitted), every.at(scored)) for fitted, scored in splitter.split(every.x, every.y)
+    ]
+    why = f"{len(validation)} validation rows are too few or lack a class"
+    return folds, f"{FOLDS}-fold cross-validation over {len(every)} rows ({why})"
+
+
+def _held_out(
+    candidate: Candidate, folds: list[tuple[Data, Data]], kind: str, classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(targets, predictions, weights) of the rows that are scored on."""
+    targets, predictions, weights = [], [], []
+    for fitted, scored in folds:
+        model = fit(candidate, fitted, kind)
+        predictions.append(predict(model, scored.x, kind, classes))
+        targets.append(scored.y)
+        weights.append(scored.weights)
+    return np.concatenate(targets), np.concatenate(predictions), np.concatenate(weights)

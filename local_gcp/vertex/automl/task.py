@@ -1,0 +1,206 @@
+"""The AutoML tasks of training pipelines: tables and images, each a run of train.py.
+
+The run has the pipeline's id. Its program leaves a folder `models/PIPELINE`, which is the model's
+from then on; here it is uploaded with what it says of itself, and its evaluation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from google.cloud import aiplatform_v1 as api
+
+from local_gcp import names
+from local_gcp.vertex import gcs, splits
+from local_gcp.vertex.automl import inputs
+from local_gcp.vertex.automl.result import Result
+from local_gcp.vertex.datasets import layout
+from local_gcp.vertex.datasets.items import annotation_spec
+from local_gcp.vertex.datasets.service import IMAGE, TABULAR, Datasets
+from local_gcp.vertex.evaluations import Evaluations
+from local_gcp.vertex.models import Models
+from local_gcp.vertex.program import own_program
+from local_gcp.vertex.run import Run
+from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tables import Tables
+from local_gcp.vertex.training import FIELD, find_dataset
+from local_gcp.vertex.training import inputs as task_inputs
+from local_gcp.wire import failed_precondition, invalid_argument
+
+_DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition"
+TABULAR_TASK = f"{_DEFINITIONS}/automl_tabular_1.0.0.yaml"
+IMAGE_TASK = f"{_DEFINITIONS}/automl_image_classification_1.0.0.yaml"
+_PREDICT = "gs://google-cloud-aiplatform/schema/predict"
+_OVERTIME = 120.0
+"""Seconds after the budget, for reading the data and evaluating, before a run is ended by force."""
+_MOST_DESCRIPTION = 4096
+
+
+class AutoMlTask:
+    """What both have in common. `folder`: of the models' files."""
+
+    kind: str
+    """Of dataset: its metadata_schema_uri."""
+    what: str
+
+    def __init__(
+        self,
+        runner: Runner,
+        models: Models,
+        evaluations: Evaluations,
+        datasets: Datasets,
+        tables: Tables,
+        folder: Path,
+    ):
+        self._runner, self._models, self._evaluations = runner, models, evaluations
+        self._datasets, self._tables, self._folder = datasets, tables, folder
+
+    def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
+        if "input_data_config" not in pipeline:
+            raise invalid_argument(f"{FIELD}.input_data_config", "is required.")
+        dataset = find_dataset(self._datasets, pipeline)
+        if dataset.metadata_schema_uri != self.kind:
+            raise invalid_argument(
+                f"{FIELD}.input_data_config.dataset_id", f"is no dataset of {self.what}."
+            )
+        config = pipeline.input_data_config
+        layout.check(config, dataset, False, f"{FIELD}.input_data_config")
+        if "model_to_upload" not in pipeline:
+            raise invalid_argument(f"{FIELD}.model_to_upload", "is required.")
+        self._models.check(
+            parent,
+            pipeline.model_to_upload,
+            pipeline.model_id,
+            pipeline.parent_model,
+            f"{FIELD}.model_to_upload",
+            container=False,
+        )
+        self.inputs(pipeline)
+
+    def launch(self, pipeline: api.TrainingPipeline, staged: Any, work: Path) -> None:
+        sent = self.inputs(pipeline)
+        config = {
+            "task": self.task,
+            "inputs": dataclasses.asdict(sent),
+            "data": staged,
+            "output": str(self._output(pipeline)),
+        }
+        file = work / "config.json"
+        file.write_text(json.dumps(config))
+        module = "local_gcp.vertex.automl.train"
+        spec = own_program(module, str(file), timeout=sent.budget + _OVERTIME)
+        self._runner.submit(names.last(pipeline.name), spec)
+
+    def run_id(self, pipeline: api.TrainingPipeline) -> str:
+        return names.last(pipeline.name)
+
+    def finish(self, pipeline: api.TrainingPipeline, _run: Run) -> None:
+        result = self._result(pipeline)
+        model = api.Model(pipeline.model_to_upload)
+        own = f"{model.description}\n" if model.description else ""
+        model.description = f"{own}{result.description}"[:_MOST_DESCRIPTION]
+        model.model_source_info = {"source_type": api.ModelSourceInfo.ModelSourceType.AUTOML}
+        self.describe(model, pipeline)
+        parent = pipeline.name.partition("/trainingPipelines/")[0]
+        target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
+        uploaded = self._models.upload(target, model, training_pipeline=pipeline.name)
+        pipeline.model_to_upload = uploaded
+        pipeline.training_task_metadata = self.metadata(result)
+        if result.metrics is not None:
+            self._evaluations.put(uploaded, result.metrics, result.attributions)
+
+    def _result(self, pipeline: api.TrainingPipeline) -> Result:
+        return Result.read(self._output(pipeline))
+
+    def _output(self, pipeline: api.TrainingPipeline) -> Path:
+        return self._folder / names.last(pipeline.name)
+
+
+class TabularTask(AutoMlTask):
+    """Classification and regression over a table."""
+
+    kind, what, task = TABULAR, "tables", "tabular"
+
+    def inputs(self, pipeline: api.TrainingPipeline) -> inputs.TabularInputs:
+        """The checked inputs."""
+        return inputs.tabular(task_inputs(pipeline), f"{FIELD}.training_task_inputs")
+
+    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, Any]:
+        dataset, config = find_dataset(self._datasets, pipeline), pipeline.input_data_config
+        parts = layout.split_table(self._tables, dataset, config, work)
+        key = splits.key_column(config) if "predefined_split" in config else None
+        left_out = [key] if key else []
+        return {**{name: str(part) for name, part in parts.items()}, "left_out": left_out}
+
+    def describe(self, model: api.Model, pipeline: api.TrainingPipeline) -> None:
+        """Fields of a model of this kind."""
+        kind = self.inputs(pipeline).prediction_type
+        model.metadata_schema_uri = (
+            "gs://google-cloud-aiplatform/schema/model/metadata/automl_tabular_1.0.0.yaml"
+        )
+        model.predict_schemata = {
+            "prediction_schema_uri": f"{_PREDICT}/prediction/tabular_{kind}_1.0.0.yaml"
+        }
+        model.supported_input_storage_formats = ["jsonl", "csv", "bigquery"]
+        model.supported_output_storage_formats = ["jsonl", "csv", "bigquery"]
+
+    def metadata(self, result: Result) -> dict[str, Any]:
+        """AutoMlTablesMetadata."""
+        return {"trainCostMilliNodeHours": str(result.milli_node_hours)}
+
+
+class ImageTask(AutoMlTask):
+    """Classification of images."""
+
+    kind, what, task = IMAGE, "images", "image"
+
+    def inputs(self, pipeline: api.TrainingPipeline) -> inputs.ImageInputs:
+        """The checked inputs."""
+        return inputs.image_classification(task_inputs(pipeline), f"{FIELD}.training_task_inputs")
+
+    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, Any]:
+        dataset = find_dataset(self._datasets, pipeline)
+        items = self._datasets.items.of(dataset.name)
+        sets = layout.assign_items(items, pipeline.input_data_config)
+        if not any(item.label and place == 0 for item, place in zip(items, sets, strict=True)):
+            raise failed_precondition("The split of the dataset leaves no image to train on.")
+        return {
+            "items": [
+                {
+                    "path": str(gcs.local_path(self._tables.buckets, item.uri)),
+                    "label": item.label,
+                    "set": splits.NAMES[place],
+                }
+                for item, place in zip(items, sets, strict=True)
+                if place != splits.IGNORED
+            ],
+            "ids": {
+                item.label: annotation_spec(dataset.name, item.label)
+                for item in items
+                if item.label
+            },
+        }
+
+    def describe(self, model: api.Model, _pipeline: api.TrainingPipeline) -> None:
+        """Fields of a model of this kind."""
+        model.metadata_schema_uri = (
+            "gs://google-cloud-aiplatform/schema/model/metadata/"
+            "automl_image_classification_1.0.0.yaml"
+        )
+        model.predict_schemata = {
+            "instance_schema_uri": f"{_PREDICT}/instance/image_classification_1.0.0.yaml",
+            "parameters_schema_uri": f"{_PREDICT}/params/image_classification_1.0.0.yaml",
+            "prediction_schema_uri": f"{_PREDICT}/prediction/classification_1.0.0.yaml",
+        }
+        model.supported_input_storage_formats = ["jsonl", "file-list"]
+        model.supported_output_storage_formats = ["jsonl"]
+
+    def metadata(self, result: Result) -> dict[str, Any]:
+        """AutoMlImageClassificationMetadata."""
+        return {
+            "costMilliNodeHours": str(result.milli_node_hours),
+            "successfulStopReason": "MODEL_CONVERGED" if result.converged else "BUDGET_REACHED",
+        }

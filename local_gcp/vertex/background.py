@@ -1,0 +1,64 @@
+"""Work of the server that takes longer than a call may: one pool of threads, stopped with it.
+
+What runs here keeps no state of its own: after a kill it is begun again from the stored records,
+so each piece of work must do no harm when it is done twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from google.rpc import code_pb2, status_pb2
+
+from local_gcp.wire import RpcError
+
+log = logging.getLogger(__name__)
+
+THREADS = 4
+
+
+class Background:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="vertex")
+        self._stopping = False
+
+    def submit(
+        self, work: Callable[..., None], failed: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Call `work(*arguments)` soon; `failed(*arguments, error)` with a google.rpc.Status if it
+        raises."""
+        if not self._stopping:
+            self._threads.submit(self._run, work, failed, arguments)
+
+    def stop(self) -> None:
+        """Wait for what runs; what has not begun is begun at the next start."""
+        self._stopping = True
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, work: Callable, failed: Callable, arguments: tuple) -> None:
+        try:
+            work(*arguments)
+        except Exception as error:
+            if not isinstance(error, RpcError):
+                log.exception("%s%s", work.__qualname__, arguments)
+            try:
+                failed(*arguments, status_of(error))
+            except Exception:
+                log.exception("%s%s could not be reported as failed", work.__qualname__, arguments)
+
+
+def status_of(error: Exception) -> status_pb2.Status:
+    """The google.rpc.Status of an error that the caller, or local_gcp, made."""
+    if isinstance(error, RpcError):
+        code, message = getattr(code_pb2, error.code.name), error.message
+    else:
+        code = code_pb2.INTERNAL
+        message = (
+            f"local_gcp failed: {type(error).__name__}: {error}; server.log has the traceback."
+        )
+    return status_pb2.Status(code=code, message=message)

@@ -1,0 +1,71 @@
+"""ModelService: evaluations of models, one for each model that was trained here.
+
+Named MODEL@VERSION/evaluations/ID; asked for without a version, that of the default version is
+meant. Slices, and evaluations that clients make, are not played.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from google.cloud import aiplatform_v1 as api
+
+from local_gcp import filters, names
+from local_gcp.listing import masked, page
+from local_gcp.state import State
+from local_gcp.vertex.jobs import timestamp
+from local_gcp.vertex.models import Models, key
+from local_gcp.wire import invalid_argument, not_found
+
+_SCHEMA = "gs://google-cloud-aiplatform/schema/modelevaluation"
+CLASSIFICATION = f"{_SCHEMA}/classification_metrics_1.0.0.yaml"
+REGRESSION = f"{_SCHEMA}/regression_metrics_1.0.0.yaml"
+_NAME = re.compile(r"(?P<model>.+/models/[^/]+)/evaluations/(?P<id>[^/]+)")
+_FIELDS = {"metrics_schema_uri": filters.Text("metrics_schema_uri")}
+
+
+class Evaluations:
+    """See the module."""
+
+    def __init__(self, state: State, models: Models):
+        self._models = models
+        self._table = state.table("modelEvaluations", api.ModelEvaluation)
+
+    def put(
+        self, model: api.Model, metrics: Mapping[str, Any], attributions: Mapping[str, float]
+    ) -> api.ModelEvaluation:
+        """Store the evaluation of a model's version. `attributions`: weight of each feature."""
+        name = f"{key(model)}/evaluations/{names.new_id()}"
+        evaluation = api.ModelEvaluation(
+            name=name,
+            metrics_schema_uri=REGRESSION if "rootMeanSquaredError" in metrics else CLASSIFICATION,
+            metrics=dict(metrics),
+            create_time=timestamp(time.time()),
+        )
+        if attributions:
+            evaluation.model_explanation = {
+                "mean_attributions": [{"feature_attributions": dict(attributions)}]
+            }
+        self._table.put(name, evaluation)
+        return evaluation
+
+    def list_model_evaluations(self, request: Any, _context: Any) -> dict[str, Any]:
+        matches = filters.parse_filter(request.filter, _FIELDS)
+        prefix = f"{key(self._models.find(request.parent))}/evaluations/"
+        every = [evaluation for _, evaluation in self._table.list(prefix)]
+        found, token = page(filter(matches, every), request.page_size, request.page_token)
+        shown = [masked(evaluation, request.read_mask) for evaluation in found]
+        return {"model_evaluations": shown, "next_page_token": token}
+
+    def get_model_evaluation(self, request: Any, _context: Any) -> api.ModelEvaluation:
+        match = _NAME.fullmatch(request.name)
+        if not match:
+            raise invalid_argument("name", f"{request.name!r} is not MODEL/evaluations/ID.")
+        model = self._models.find(match["model"])
+        evaluation = self._table.get(f"{key(model)}/evaluations/{match['id']}")
+        if evaluation is None:
+            raise not_found(request.name)
+        return evaluation

@@ -1,0 +1,112 @@
+"""Which row trains, which validates, which tests: the splits of an InputDataConfig.
+
+The rules are those of the field comments of FractionSplit, FilterSplit, PredefinedSplit and
+TimestampSplit. One thing those leave open is fixed here, so that a pipeline that runs again splits
+alike: a fraction split shuffles the rows by a constant seed.
+
+The comment of TimestampSplit calls the rows that train "the youngest", while the guide ("About data
+splits", chronological split) lets the earliest rows train and the latest test, which is the only
+order in which a test says something about the future: the guide is followed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from google.cloud import aiplatform_v1 as api
+
+from local_gcp.wire import invalid_argument, not_played
+
+NAMES = ("training", "validation", "test")
+"""Of the sets, and of the values in a predefined split's column."""
+IGNORED = -1
+"""Of a row that is in no set; the others have the place of their set in NAMES."""
+_DEFAULT = (0.8, 0.1, 0.1)
+_SEED = 2718
+
+
+def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
+    """Refuse a split that the kind of dataset does not have: INVALID_ARGUMENT, UNIMPLEMENTED."""
+    kind = type(config).pb(config).WhichOneof("split")
+    if kind == "stratified_split":
+        raise not_played(f"{field}.stratified_split", "Use a predefined or a fraction split.")
+    wrong = ("filter_split",) if tabular else ("predefined_split", "timestamp_split")
+    if kind in wrong:
+        only = "datasets of images" if tabular else "tabular datasets"
+        raise invalid_argument(f"{field}.{kind}", f"is for {only} only.")
+    if kind in ("fraction_split", "timestamp_split"):
+        fractions(getattr(config, kind), f"{field}.{kind}")
+    if kind in ("predefined_split", "timestamp_split") and not getattr(config, kind).key:
+        raise invalid_argument(f"{field}.{kind}.key", "is required: the name of a column.")
+    if kind == "filter_split":
+        for name in NAMES:
+            if not getattr(config.filter_split, f"{name}_filter"):
+                raise invalid_argument(
+                    f"{field}.filter_split.{name}_filter", "is required; - matches nothing."
+                )
+
+
+def key_column(config: api.InputDataConfig) -> str | None:
+    """The column that a predefined or timestamp split looks at."""
+    kind = type(config).pb(config).WhichOneof("split")
+    return getattr(config, kind).key if kind in ("predefined_split", "timestamp_split") else None
+
+
+def fractions(split: Any, field: str) -> tuple[float, float, float]:
+    """The three parts of a whole. What is not given of it goes to the sets that are not given, in
+    the proportion 80:10:10; to training when all are given."""
+    given = [getattr(split, f"{name}_fraction") for name in NAMES]
+    rest = 1 - sum(given)
+    if min(given) < 0 or rest < -1e-9:
+        raise invalid_argument(field, f"the fractions {given} must be positive and sum up to 1.")
+    open_ = [default if not value else 0.0 for value, default in zip(given, _DEFAULT, strict=True)]
+    shares = [share / sum(open_) for share in open_] if sum(open_) else [1.0, 0.0, 0.0]
+    return tuple(value + max(rest, 0.0) * share for value, share in zip(given, shares, strict=True))
+
+
+def by_fraction(rows: int, parts: Sequence[float]) -> np.ndarray:
+    """int8[rows]: a random set for each row, the sets as large as `parts` says, rounded."""
+    order = np.random.default_rng(_SEED).permutation(rows)
+    return _cut(order, rows, parts)
+
+
+def by_time(values: Sequence[Any], parts: Sequence[float]) -> np.ndarray:
+    """int8[rows]: the earliest rows train, the latest test; rows without a time are ignored.
+
+    A value is a datetime or a text in RFC 3339 with Z at its end.
+    """
+    times = np.array([_seconds(value) for value in values])
+    order = np.argsort(times, kind="stable")  # NaN comes last
+    return _cut(order[: int(np.isfinite(times).sum())], len(times), parts)
+
+
+def by_name(values: Sequence[Any]) -> np.ndarray:
+    """int8[rows]: the set that the value names; other values are ignored."""
+    places = {name: place for place, name in enumerate(NAMES)}
+    return np.array([places.get(value, IGNORED) for value in values], dtype=np.int8)
+
+
+def _cut(order: np.ndarray, rows: int, parts: Sequence[float]) -> np.ndarray:
+    result = np.full(rows, IGNORED, dtype=np.int8)
+    ends = np.rint(np.cumsum(parts) * len(order)).astype(int)
+    for place, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        result[order[start:end]] = place
+    return result
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, str):
+        if not value.endswith(("Z", "z")):
+            return np.nan
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            return np.nan
+    if not isinstance(value, datetime.datetime):
+        return np.nan
+    if value.tzinfo is None:  # a DATETIME column says no zone
+        value = value.replace(tzinfo=datetime.UTC)
+    return value.timestamp()

@@ -1,0 +1,202 @@
+"""Rows of tabular data, from CSV objects and BigQuery tables to Parquet files, and back.
+
+Everything here streams, so memory does not grow with the rows. A CSV has no types: all its
+columns are text, as Vertex AI reads them; an empty field is NULL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.refs import DatasetRef, TableRef
+from local_gcp.bigquery.schema import field_from_arrow
+from local_gcp.home import PROJECT
+from local_gcp.vertex import gcs, splits
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_played
+
+BATCH = 10_000
+"""Rows that are in memory at a time, about."""
+
+
+class Tables:
+    """Reads and writes tables. `buckets`: plays Cloud Storage; `warehouse`: BigQuery, if played."""
+
+    def __init__(self, buckets: Path, warehouse: Any = None):
+        self.buckets, self._warehouse = buckets, warehouse
+
+    def stage(self, source: str | Sequence[str], target: Path, field: str) -> None:
+        """Write the rows of bq://P.D.T, or of gs:// CSV objects, to one Parquet file.
+
+        FAILED_PRECONDITION or NOT_FOUND with the reason when the source cannot be read.
+        """
+        if isinstance(source, str):
+            with self._bigquery(field) as warehouse:
+                reader = warehouse.read(table_ref(source, field))
+                write_parquet(reader.schema, reader, target)
+        else:
+            files = gcs.matching(self.buckets, source, field)
+            write_parquet(*csv_rows(files, field), target)
+
+    def publish(
+        self, uri: str, file: Path, field: str, *, replace: bool = True, create: bool = True
+    ) -> None:
+        """Make table bq://P.D.T of a Parquet file. `create`: its dataset too, if it is not there.
+
+        ALREADY_EXISTS when the table is there and must not be replaced.
+        """
+        with self._bigquery(field) as warehouse, pq.ParquetFile(file) as rows:
+            ref = table_ref(uri, field)
+            if create:
+                warehouse.create_dataset(ref.dataset_ref, exists_ok=True)
+            schema = rows.schema_arrow
+            batches = pa.RecordBatchReader.from_batches(schema, rows.iter_batches(BATCH))
+            disposition = "WRITE_TRUNCATE" if replace else "WRITE_EMPTY"
+            fields = [field_from_arrow(column) for column in schema]
+            warehouse.write(ref, batches, fields, disposition)
+
+    @contextlib.contextmanager
+    def _bigquery(self, field: str) -> Iterator[Any]:
+        if self._warehouse is None:
+            raise not_played(f"{field}: BigQuery tables", "Use CSV objects in gs://.")
+        try:
+            yield self._warehouse
+        except BigQueryError as error:
+            code = _CODES.get(error.reason, grpc.StatusCode.FAILED_PRECONDITION)
+            raise RpcError(code, f"{field}: {error.message}", field) from None
+
+
+_CODES = {
+    "notFound": grpc.StatusCode.NOT_FOUND,
+    "duplicate": grpc.StatusCode.ALREADY_EXISTS,
+    "notImplemented": grpc.StatusCode.UNIMPLEMENTED,
+    "invalid": grpc.StatusCode.INVALID_ARGUMENT,
+}
+
+
+def table_ref(uri: str, field: str) -> TableRef:
+    """bq://PROJECT.DATASET.TABLE; INVALID_ARGUMENT for another form or another project."""
+    text = uri.removeprefix("bq://")
+    try:
+        if not uri.startswith("bq://"):
+            raise ValueError
+        ref = TableRef.parse(text, PROJECT)
+    except (BigQueryError, ValueError):
+        raise invalid_argument(field, f"{uri!r} is not bq://PROJECT.DATASET.TABLE.") from None
+    _check_project(ref.project, field)
+    return ref
+
+
+def destination(uri: str, field: str) -> tuple[str | None, str | None]:
+    """(dataset, table) that bq://PROJECT[.DATASET[.TABLE]] names; None where it names none."""
+    if not uri.startswith("bq://"):
+        raise invalid_argument(field, f"{uri!r} is not bq://PROJECT[.DATASET[.TABLE]].")
+    parts = uri.removeprefix("bq://").replace(":", ".").rstrip(".").split(".")
+    _check_project(parts[0], field)
+    try:
+        if len(parts) == 1:
+            return None, None
+        if len(parts) == 2:
+            return DatasetRef.parse(".".join(parts), PROJECT).dataset, None
+        ref = TableRef.parse(".".join(parts), PROJECT)
+    except BigQueryError as error:
+        raise invalid_argument(field, error.message) from None
+    return ref.dataset, ref.table
+
+
+def _check_project(project: str, field: str) -> None:
+    if project != PROJECT:
+        raise invalid_argument(field, f"the only project here is {PROJECT}, not {project!r}.")
+
+
+def csv_rows(files: Sequence[Path], field: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """(columns, rows) of CSV files. The first line of the first file is the header; the other
+    files have the same or none."""
+    header = _first_line(files[0])
+    if not header or len(set(header)) < len(header) or not all(header):
+        raise failed_precondition(
+            f"{field}: the first line of {files[0].name} is no header of distinct names: {header}."
+        )
+    schema = pa.schema([(name, pa.string()) for name in header])
+    return schema, _csv_batches(files, header, schema, field)
+
+
+def _csv_batches(
+    files: Sequence[Path], header: list[str], schema: pa.Schema, field: str
+) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        skip = 1 if _first_line(file) == header else 0
+        if file.stat().st_size == 0:
+            continue
+        try:
+            yield from pyarrow.csv.open_csv(
+                file,
+                pyarrow.csv.ReadOptions(column_names=header, skip_rows=skip),
+                pyarrow.csv.ParseOptions(newlines_in_values=True),
+                pyarrow.csv.ConvertOptions(
+                    column_types=schema, strings_can_be_null=True, null_values=[""]
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" not in str(error):  # a header alone
+                raise failed_precondition(f"{field}: {file.name}: {error}") from None
+
+
+def _first_line(file: Path) -> list[str]:
+    with file.open(newline="", encoding="utf-8-sig") as lines:
+        return next(csv.reader(lines), [])
+
+
+def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> int:
+    """Write rows to one Parquet file, all of it or none; returns how many."""
+    new, rows = target.with_name(f"{target.name}.new"), 0
+    with pq.ParquetWriter(new, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    os.replace(new, target)
+    return rows
+
+
+def split_parquet(source: Path, sets: np.ndarray, targets: Sequence[Path]) -> list[int]:
+    """Write each row of `source` to the target of its set; returns the targets' rows.
+
+    `sets`: for each row the place of its target, or splits.IGNORED.
+    """
+    with pq.ParquetFile(source) as rows, contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(pq.ParquetWriter(target, rows.schema_arrow)) for target in targets
+        ]
+        start = 0
+        for batch in rows.iter_batches(BATCH):
+            part = sets[start : start + batch.num_rows]
+            start += batch.num_rows
+            for place, writer in enumerate(writers):
+                writer.write_batch(batch.filter(pa.array(part == place)))
+    return [int((sets == place).sum()) for place in range(len(targets))]
+
+
+def assign(source: Path, config: Any, field: str) -> np.ndarray:
+    """int8[rows]: the set of each row of a Parquet file, by an InputDataConfig; see `splits`."""
+    with pq.ParquetFile(source) as rows:
+        count, names = rows.metadata.num_rows, rows.schema_arrow.names
+    key = splits.key_column(config)
+    if key is None:
+        return splits.by_fraction(count, splits.fractions(config.fraction_split, field))
+    if key not in names:
+        raise failed_precondition(f"{field}: there is no column {key!r}; there are {names}.")
+    values = pq.read_table(source, columns=[key])[key].to_pylist()
+    if "predefined_split" in config:
+        return splits.by_name(values)
+    return splits.by_time(values, splits.fractions(config.timestamp_split, field))

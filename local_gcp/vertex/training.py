@@ -1,0 +1,153 @@
+"""What a training pipeline does, by its task definition: the seam between pipelines and tasks.
+
+A task makes a run of the runner out of the pipeline's inputs and data, and a model out of a run
+that has succeeded. See `CustomTask` below and `automl.task.AutoMlTask`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import json_format
+
+from local_gcp import names
+from local_gcp.vertex import validation
+from local_gcp.vertex.datasets import layout
+from local_gcp.vertex.datasets.service import IMAGE, Datasets
+from local_gcp.vertex.jobs import CustomJobs
+from local_gcp.vertex.models import Models
+from local_gcp.vertex.run import Run
+from local_gcp.vertex.tables import Tables
+from local_gcp.vertex.tuning.space import as_text
+from local_gcp.wire import invalid_argument
+
+CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
+FIELD = "training_pipeline"
+_JOB = "backingCustomJob"
+
+
+class Task(Protocol):
+    """A kind of training. Methods may raise RpcError."""
+
+    def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
+        """Refuse what cannot run, before anything is stored."""
+
+    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> Any:
+        """Read the pipeline's dataset, into files in `work`; what that gives goes to `launch`.
+
+        May take long, and be done again after a kill. Only for a pipeline with a dataset.
+        """
+
+    def launch(self, pipeline: api.TrainingPipeline, staged: Any, work: Path) -> None:
+        """Submit the run, in a transaction of the caller; may complete the pipeline's fields."""
+
+    def run_id(self, pipeline: api.TrainingPipeline) -> str | None:
+        """Of the run, None before `launch`."""
+
+    def finish(self, pipeline: api.TrainingPipeline, run: Run) -> None:
+        """Upload the model of a run that has succeeded, in a transaction of the caller."""
+
+
+def inputs(pipeline: api.TrainingPipeline) -> Any:
+    """training_task_inputs as plain values; whole numbers are floats, as Value has them."""
+    return json_format.MessageToDict(type(pipeline).pb(pipeline).training_task_inputs)
+
+
+class CustomTask:
+    """A CustomJobSpec: a CustomJob (`backingCustomJob`), and a model from what it wrote."""
+
+    def __init__(self, custom_jobs: CustomJobs, models: Models, datasets: Datasets, tables: Tables):
+        self._custom_jobs, self._models = custom_jobs, models
+        self._datasets, self._tables = datasets, tables
+
+    def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
+        field = f"{FIELD}.training_task_inputs"
+        spec = _spec(pipeline, field)
+        validation.check_job_spec(spec, field)
+        if "input_data_config" in pipeline:
+            dataset = self._dataset(pipeline)
+            layout.check(pipeline.input_data_config, dataset, True, f"{FIELD}.input_data_config")
+        if "model_to_upload" in pipeline:
+            model = pipeline.model_to_upload
+            where = f"{FIELD}.model_to_upload"
+            self._models.check(parent, model, pipeline.model_id, pipeline.parent_model, where)
+            if not model.artifact_uri and not spec.base_output_directory.output_uri_prefix:
+                raise invalid_argument(
+                    f"{field}.base_output_directory",
+                    "is required to upload a model: its files are those below BASE/model.",
+                )
+
+    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, str]:
+        dataset = self._dataset(pipeline)
+        images = dataset.metadata_schema_uri == IMAGE
+        return layout.lay_out(
+            self._tables,
+            self._datasets.items.of(dataset.name) if images else [],
+            dataset,
+            pipeline.input_data_config,
+            pipeline.create_time,
+            work,
+        )
+
+    def launch(
+        self, pipeline: api.TrainingPipeline, staged: dict[str, str] | None, work: Path
+    ) -> None:
+        spec = _spec(pipeline, f"{FIELD}.training_task_inputs")
+        if "model_to_upload" in pipeline and not pipeline.model_to_upload.artifact_uri:
+            base = spec.base_output_directory.output_uri_prefix.rstrip("/")
+            pipeline.model_to_upload.artifact_uri = f"{base}/model"
+        job = api.CustomJob(
+            display_name=f"{pipeline.display_name[:100]}-custom-job",
+            job_spec=spec,
+            encryption_spec=pipeline.encryption_spec,
+        )
+        parent = pipeline.name.partition("/trainingPipelines/")[0]
+        job = self._custom_jobs.create(parent, job, data=staged or {})
+        pipeline.training_task_metadata = {_JOB: job.name}
+
+    def run_id(self, pipeline: api.TrainingPipeline) -> str | None:
+        metadata = pipeline.training_task_metadata
+        return names.last(metadata[_JOB]) if metadata else None
+
+    def finish(self, pipeline: api.TrainingPipeline, run: Run) -> None:
+        if "model_to_upload" in pipeline:
+            parent = pipeline.name.partition("/trainingPipelines/")[0]
+            target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
+            pipeline.model_to_upload = self._models.upload(
+                target, pipeline.model_to_upload, training_pipeline=pipeline.name
+            )
+
+    def _dataset(self, pipeline: api.TrainingPipeline) -> api.Dataset:
+        return find_dataset(self._datasets, pipeline)
+
+
+def find_dataset(datasets: Datasets, pipeline: api.TrainingPipeline) -> api.Dataset:
+    """The dataset of a pipeline, which has its name; INVALID_ARGUMENT or NOT_FOUND without one."""
+    parent = pipeline.name.partition("/trainingPipelines/")[0]
+    field = f"{FIELD}.input_data_config.dataset_id"
+    number = pipeline.input_data_config.dataset_id
+    if not number:
+        raise invalid_argument(field, "is required.")
+    return datasets.find(f"{parent}/datasets/{number}", field)
+
+
+def _spec(pipeline: api.TrainingPipeline, field: str) -> api.CustomJobSpec:
+    spec = api.CustomJobSpec()
+    try:
+        sent = inputs(pipeline)
+        _write_numbers_as_text(sent)
+        json_format.ParseDict(sent, api.CustomJobSpec.pb(spec))
+    except (TypeError, AttributeError, json_format.ParseError) as error:
+        raise invalid_argument(field, str(error)) from None
+    return spec
+
+
+def _write_numbers_as_text(inputs: Any) -> None:
+    """The SDK lets people give numbers as arguments; in a Value they have become doubles."""
+    for pool in inputs.get("worker_pool_specs") or inputs.get("workerPoolSpecs") or []:
+        for name in ("container_spec", "containerSpec", "python_package_spec", "pythonPackageSpec"):
+            task = pool.get(name) or {}
+            if "args" in task:
+                task["args"] = [as_text(argument) for argument in task["args"]]
