@@ -14,8 +14,8 @@ LOCKS        = requirements trainer/requirements trainer/requirements-gpu local_
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Run the digits experiment in full on this machine: local_gcp, Airflow, report
-	@$(call BIN,airflow)/python -m demo run $(if $(CONF),--conf '$(CONF)')
+demo: setup ## Run the two experiments in full on this machine: local_gcp, Airflow, reports
+	@$(call BIN,airflow)/python -m demo run $(EXPERIMENT) $(if $(CONF),--conf '$(CONF)')
 
 stop: ## End everything that `make demo` started
 	@if [ -x $(call BIN,airflow)/python ]; then $(call BIN,airflow)/python -m demo stop; fi

@@ -1,4 +1,4 @@
-"""`make demo`: the whole of Trellis on one machine, from a bare clone to a leaderboard.
+"""`make demo`: the whole of Trellis on one machine, from a bare clone to two leaderboards.
 
 Runs in the Airflow environment. Reads top to bottom:
 
@@ -7,6 +7,9 @@ airflow_environment the settings of a real Airflow on a small machine, each with
 services            local_gcp and Airflow's processes under supervisord
 airflow_api         the few REST calls of Airflow that a run needs
 digits_data         1,797 PNG files and their manifest into the bucket (trainer environment)
-progress            what the terminal shows while the run goes on
+breast_cancer_data  569 rows into a BigQuery table of daily partitions (trainer environment)
+progress            what the terminal shows while a run goes on
+screen              the terminal itself
+experiments         the data and one run of each experiment
 __main__            the command
 """

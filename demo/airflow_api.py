@@ -14,6 +14,7 @@ class Airflow:
     """
 
     def __init__(self, base_url: str, user: str, password: str):
+        self.base_url = base_url
         self._http = httpx.Client(base_url=base_url, timeout=30, trust_env=False)
         self._login = {"username": user, "password": password}
 

@@ -118,11 +118,13 @@ def _work(job: dict) -> Iterator[Work]:
         for trial in job["trials"]:
             yield Work(f"trial {trial['id']}", _state(trial), _measured(trial))
         return
+    name = job["display_name"]
+    if not job.get("replicas"):
+        yield Work(name, _state(job), "")
+        return
     for replica in job["replicas"]:
-        name = job["display_name"]
-        if len(job["replicas"]) > 1:
-            name += f" {replica['type']}:{replica['index']}"
-        yield Work(name, _state(replica), _told(replica["last_line"] or ""))
+        place = f" {replica['type']}:{replica['index']}" if len(job["replicas"]) > 1 else ""
+        yield Work(name + place, _state(replica), _told(replica["last_line"] or ""))
 
 
 def _told(line: str) -> str:

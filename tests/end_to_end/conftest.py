@@ -35,9 +35,11 @@ class Demo:
             text=True,
         )
 
-    def run(self, params: dict, timeout: float = 900) -> subprocess.CompletedProcess:
-        """One run of the digits experiment, to its end."""
-        process = self.command("run", "--conf", json.dumps(params))
+    def run(
+        self, params: dict, experiment: str = "digits", timeout: float = 900
+    ) -> subprocess.CompletedProcess:
+        """One run of an experiment, to its end."""
+        process = self.command("run", experiment, "--conf", json.dumps(params))
         out, _ = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(process.args, process.returncode, out)
 
@@ -64,8 +66,22 @@ class Demo:
 
     def with_google_client(self, program: Path, *arguments: str) -> None:
         """Run a Python program of the Airflow environment against this run's local_gcp."""
-        script = f'. "{self.local / "environment.sh"}" && exec python "$@"'
-        subprocess.run(["/bin/sh", "-c", script, "sh", program, *arguments], check=True)
+        self._shell('exec python "$@"', program, *arguments)
+
+    def airflow(self, *arguments: str) -> str:
+        """What the `airflow` command prints, as a user would give it after the demo."""
+        return self._shell('exec airflow "$@"', *arguments)
+
+    def dag_runs(self, dag: str) -> list[dict]:
+        """All runs of a DAG, as `airflow dags list-runs` tells them."""
+        return json.loads(self.airflow("dags", "list-runs", dag, "--output", "json"))
+
+    def _shell(self, command: str, *arguments: str | Path) -> str:
+        script = f'. "{self.local / "environment.sh"}" && {command}'
+        out = subprocess.run(
+            ["/bin/sh", "-c", script, "sh", *arguments], check=True, stdout=subprocess.PIPE
+        )
+        return out.stdout.decode()
 
     @property
     def bucket(self) -> Path:
@@ -73,11 +89,10 @@ class Demo:
         (bucket,) = (self.local / "gcp" / "buckets").iterdir()
         return bucket
 
-    @property
-    def runs(self) -> list[Path]:
-        """The folders of all runs, oldest first, as the bucket holds them."""
+    def runs(self, experiment: str = "digits") -> list[Path]:
+        """The folders of an experiment's runs, oldest first, as the bucket holds them."""
         return sorted(
-            self.local.glob("gcp/buckets/*/digits/runs/*"), key=lambda p: p.stat().st_ctime
+            self.local.glob(f"gcp/buckets/*/{experiment}/runs/*"), key=lambda p: p.stat().st_ctime
         )
 
 

@@ -26,19 +26,19 @@ def test_the_terminal_tells_the_stages_and_ends_with_the_leaderboard(first_run):
 
 
 def test_exactly_the_planned_jobs_were_made(first_run, demo):
-    plan = json.loads((demo.runs[0] / "plan.json").read_text())
+    plan = json.loads((demo.runs()[0] / "plan.json").read_text())
     assert {kind: len(demo.jobs(kind)) for kind in plan["jobs"]} == plan["jobs"]
 
 
 def test_both_workers_took_part_with_equal_weights(first_run, demo):
-    metrics = json.loads((demo.runs[0] / "training" / "1" / "metrics.json").read_text())
+    metrics = json.loads((demo.runs()[0] / "training" / "1" / "metrics.json").read_text())
     chief, worker = metrics["replicas"]["chief:0"], metrics["replicas"]["worker:0"]
     assert chief["steps"] == worker["steps"] > 0
     assert chief["weights_sha256"] == worker["weights_sha256"] == metrics["weights_sha256"]
 
 
 def test_the_report_is_one_file(first_run, demo):
-    report = (demo.runs[0] / "leaderboard" / "report.html").read_text()
+    report = (demo.runs()[0] / "leaderboard" / "report.html").read_text()
     assert "<svg" in report
     assert 'src="http' not in report
 
@@ -46,7 +46,7 @@ def test_the_report_is_one_file(first_run, demo):
 def test_a_second_run_reuses_the_dataset(first_run, demo):
     done = demo.run(SMALL)
     assert done.returncode == 0, done.stdout
-    plans = [json.loads((run / "plan.json").read_text()) for run in demo.runs]
+    plans = [json.loads((run / "plan.json").read_text()) for run in demo.runs()]
     assert [plan["dataset"]["exists"] for plan in plans] == [False, True]
     assert plans[0]["dataset"]["uri"] == plans[1]["dataset"]["uri"]
     assert len(demo.jobs("dataflow")) == 1

@@ -57,7 +57,7 @@ def test_a_run_survives_the_death_of(victim, moment, demo):
     print(f"TRELLIS_KILL_SEED={seed}")
     before = {kind: names(demo, kind) for kind in ("tuning", "custom")}
 
-    running = demo.command("run", "--conf", json.dumps(PARAMS))
+    running = demo.command("run", "digits", "--conf", json.dumps(PARAMS))
     wait_for(lambda: replica("worker")(demo), seconds=300)
     time.sleep(random.Random(f"{seed} {victim} {moment}").uniform(0, 20))
     pid = wait_for(lambda: VICTIMS[victim](demo), seconds=30)
@@ -66,7 +66,7 @@ def test_a_run_survives_the_death_of(victim, moment, demo):
     out, _ = running.communicate(timeout=900)
 
     assert running.returncode == 0, out
-    run = demo.runs[-1]
+    run = demo.runs()[-1]
     made = {kind: names(demo, kind) - before[kind] for kind in before}
     planned = read(run / "plan.json")["jobs"]
     assert {kind: len(made[kind]) for kind in made} == {kind: planned[kind] for kind in made}

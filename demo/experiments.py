@@ -1,0 +1,150 @@
+"""The demo's experiments: their data into the local Google Cloud, and one run of each."""
+
+import datetime
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import yaml
+from rich.live import Live
+from rich.table import Table
+
+from demo import progress, services
+from demo.airflow_api import Airflow
+from demo.places import LOGS, ROOT, program
+from demo.screen import console, say
+
+DATA = {
+    "digits": ("demo.digits_data", "gs://{bucket}/digits/"),
+    "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
+}
+"""The experiments, in the order of their runs: what loads the data of each, and where to."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that is over. folder: its files in the bucket. url: its page in the Airflow UI."""
+
+    name: str
+    succeeded: bool
+    folder: Path
+    url: str
+
+    def show(self) -> None:
+        """Leaderboard, and where the rest lies."""
+        say()
+        console.print(
+            f"{self.name} {'succeeded' if self.succeeded else 'failed'}", style="bold", markup=False
+        )
+        if (board := self.folder / "leaderboard" / "leaderboard.json").exists():
+            console.print(_leaderboard(json.loads(board.read_text())))
+            say("* champion")
+            say(f"Report        {board.with_name('report.html')}")
+        say(f"Airflow UI    {self.url}")
+        say(
+            f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder / 'training'}"
+        )
+
+
+def load_data(name: str, environment: dict[str, str]) -> None:
+    """Put an experiment's data where its file expects them; does nothing if they are there."""
+    module, place = DATA[name]
+    done = subprocess.run(
+        [program("trainer", "python"), "-m", module, place.format_map(_platform())],
+        cwd=ROOT,
+        # The Airflow variables would do no harm, but its PYTHONPATH is not the trainer's.
+        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise services.ServiceError(f"The data of {name} could not be loaded:\n{done.stderr}")
+    say(done.stdout.strip())
+
+
+def run(
+    name: str, params: dict, airflow: Airflow, environment: dict[str, str], began: float
+) -> FinishedRun:
+    """Trigger the experiment's DAG, and show its run until it is over.
+
+    `began`: time.monotonic() at which the clock on the screen began.
+    """
+    _wait_for_dag(airflow, name)
+    airflow.unpause(name)
+    run_id = f"demo__{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
+    airflow.trigger(name, run_id, params)
+    say(f"Triggered DAG {name}, run {run_id}")
+    last = _watch(name, run_id, airflow, environment["LOCAL_GCP_URL"], began)
+    for task in airflow.task_instances(name, run_id):
+        if task["state"] == "failed":
+            console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
+            say(airflow.why_failed(name, task))
+    folder = Path(environment["GCS_ROOT"]) / _platform()["bucket"] / name / "runs" / run_id
+    url = f"{airflow.base_url}/dags/{name}/runs/{run_id}"
+    return FinishedRun(name, last.state == "success", folder, url)
+
+
+def _platform() -> dict:
+    return yaml.safe_load((ROOT / "dags" / "platform.yaml").read_text())
+
+
+def _wait_for_dag(airflow: Airflow, name: str, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while airflow.dag(name) is None:
+        for error in airflow.import_errors():
+            raise services.ServiceError(f"{error['filename']}:\n{error['stack_trace']}")
+        if time.monotonic() > deadline:
+            raise services.ServiceError(
+                f"Airflow did not parse the DAG {name}: see {LOGS}/airflow-dag-processor.log"
+            )
+        time.sleep(0.5)
+
+
+def _watch(name: str, run_id: str, airflow: Airflow, gcp: str, began: float) -> progress.Snapshot:
+    """Show the run until it is over; returns how it ended."""
+    order = airflow.task_order(name)
+    before = None
+    with Live(console=console, transient=False, auto_refresh=False) as live:
+        while True:
+            now = progress.snapshot(
+                airflow.run(name, run_id), airflow.task_instances(name, run_id), _jobs(gcp), order
+            )
+            elapsed = time.monotonic() - began
+            if console.is_terminal:
+                live.update(progress.drawing(now, elapsed), refresh=True)
+            else:
+                for line in progress.news(before, now):
+                    say(f"[{elapsed:6.1f} s] {line}")
+            if now.over:
+                return now
+            before = now
+            time.sleep(1)
+
+
+def _jobs(gcp: str) -> list[dict]:
+    try:
+        return httpx.get(f"{gcp}/local_gcp/status", timeout=10, trust_env=False).json()["jobs"]
+    except httpx.TransportError:
+        return []  # being restarted by its supervisor; the next look shows it again
+
+
+def _leaderboard(board: dict) -> Table:
+    metrics = list(next(c for c in board["contenders"] if c["status"] == "ok")["metrics"])
+    table = Table(box=None, header_style="bold")
+    for heading in ("", "contender", *metrics):
+        table.add_column(heading)
+    for contender in board["contenders"]:
+        champion = "*" if contender["name"] == board["champion"] else ""
+        scored = contender["status"] == "ok"
+        values = [
+            f"{contender['metrics'][m]['value']:.4f}"
+            if scored and m in contender["metrics"]
+            else "-"
+            for m in metrics
+        ]
+        table.add_row(champion, contender["name"], *(values if scored else ["failed"]))
+    return table

@@ -1,0 +1,84 @@
+"""The breast-cancer experiment: a BigQuery table, two kinds of baselines, past partitions."""
+
+import json
+import time
+from collections import Counter
+
+import pytest
+
+SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
+DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def first_run(demo):
+    done = demo.run(SMALL, "breast-cancer")
+    assert done.returncode == 0, done.stdout
+    return demo.runs("breast-cancer")[0]
+
+
+def test_tensorflow_bqml_and_automl_stand_side_by_side(first_run):
+    board = read(first_run / "leaderboard" / "leaderboard.json")
+    assert {c["name"]: c["kind"] for c in board["contenders"]} == {
+        "training/1": "tensorflow",
+        "baselines/bqml-logistic_reg": "bqml",
+        "baselines/bqml-boosted_tree_classifier": "bqml",
+        "baselines/automl": "automl",
+    }
+    assert {c["status"] for c in board["contenders"]} == {"ok"}
+    for contender in board["contenders"]:
+        assert contender["metrics"]["auc"]["value"] > 0.9, contender["name"]
+
+
+def test_all_rows_of_the_table_are_in_the_dataset(first_run):
+    examples = read(first_run / "leaderboard" / "leaderboard.json")["dataset"]["examples"]
+    assert sum(examples.values()) == 569
+
+
+def test_a_baseline_can_be_switched_off(first_run, demo):
+    done = demo.run(SMALL | {"automl": False}, "breast-cancer")
+    assert done.returncode == 0, done.stdout
+    board = read(demo.runs("breast-cancer")[-1] / "leaderboard" / "leaderboard.json")
+    assert "automl" not in {contender["kind"] for contender in board["contenders"]}
+
+
+@pytest.mark.slow
+def test_a_backfill_runs_each_day_on_its_own_rows_and_a_second_one_spends_nothing(first_run, demo):
+    backfill(demo)
+    runs = {read(run / "plan.json")["data_interval"]["start"]: run for run in backfilled(demo)}
+    assert [start[:10] for start in sorted(runs)] == list(DAYS)
+    plans = [read(run / "plan.json") for run in runs.values()]
+    boards = [read(run / "leaderboard" / "leaderboard.json") for run in runs.values()]
+    assert len({plan["dataset"]["fingerprint"] for plan in plans}) == len(DAYS)
+    assert sum(sum(b["dataset"]["examples"].values()) for b in boards) == 569
+    jobs = sorted(job["name"] for job in demo.jobs())
+
+    backfill(demo)
+    assert len(backfilled(demo)) == len(DAYS)
+    assert sorted(job["name"] for job in demo.jobs()) == jobs
+
+
+def backfill(demo):
+    """`airflow backfill create` over the days of the table, by the command line, to its end."""
+    demo.airflow(
+        *("backfill", "create", "--dag-id", "breast-cancer"),
+        *("--from-date", DAYS[0], "--to-date", DAYS[-1], "--dag-run-conf", json.dumps(SMALL)),
+    )
+    deadline = time.monotonic() + 900
+    while True:
+        states = Counter(run["state"] for run in demo.dag_runs("breast-cancer"))
+        if not states["running"] + states["queued"]:
+            break
+        assert time.monotonic() < deadline, states
+        time.sleep(3)
+    assert set(states) == {"success"}
+
+
+def backfilled(demo):
+    return [run for run in demo.runs("breast-cancer") if run.name.startswith("backfill")]
+
+
+def read(path):
+    return json.loads(path.read_text())
