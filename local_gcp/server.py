@@ -58,11 +58,12 @@ KEEP_ALIVE_SECONDS = 600
 
 def services(context: Context) -> list[Service]:
     """Everything that is played, in the order in which it starts; stopped in reverse."""
-    vertex = Vertex(context)
+    bigquery = BigQuery(context)
+    vertex = Vertex(context, bigquery.warehouse)
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
     dataflow = Dataflow(context, vertex.state, vertex.runner)
     # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.
-    return [Identity(context), BigQuery(context), Storage(context), vertex, dataflow]
+    return [Identity(context), bigquery, Storage(context), vertex, dataflow]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

@@ -59,7 +59,7 @@ class Tables:
         with self._bigquery(field) as warehouse, pq.ParquetFile(file) as rows:
             ref = table_ref(uri, field)
             if create:
-                warehouse.create_dataset(ref.dataset_ref, exists_ok=True)
+                warehouse.ensure_dataset(ref.dataset_ref)
             schema = rows.schema_arrow
             batches = pa.RecordBatchReader.from_batches(schema, rows.iter_batches(BATCH))
             disposition = "WRITE_TRUNCATE" if replace else "WRITE_EMPTY"
