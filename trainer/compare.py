@@ -2,11 +2,12 @@
 
     python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
 
-Every full training of the run is a contender. All are scored by one program from their
-predictions.parquet, on the test split as it lies in the dataset, and every score carries a 95%
-interval. A training that failed is listed with its reason and does not stop the comparison. What
-stops it (exit code 1, nothing written): predictions for other keys, labels or classes than the
-dataset's test split, or not one training to score.
+Every full training and every baseline of the run is a contender. All are scored by one program from
+their predictions, on the test split as it lies in the dataset, and every score carries a 95%
+interval. A training or baseline that failed is listed with its reason and does not stop the
+comparison; a baseline that predicted other keys than the test split's is one that failed. What
+stops it (exit code 1, nothing written): a training's predictions for other keys, labels or classes
+than the dataset's test split, or not one contender to score.
 """
 
 import argparse
@@ -15,7 +16,10 @@ from collections.abc import Mapping
 
 from trainer import storage
 from trainer.comparison import leaderboard, scoreboard
+from trainer.comparison.baselines import with_baselines
+from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.run import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import ScoringError
 from trainer.comparison.scores import CLASSIFICATION_METRICS
@@ -54,18 +58,19 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     Writes leaderboard.json and report.html to `output`, by default RUN/leaderboard/. Raises the
     errors that `main` lists.
     """
-    primary = scoreboard.metric_named(metric_name)
     run = read_run(run_uri)
+    primary = scoreboard.metric_named(metric_name, run.dataset.is_regression)
+    split = read_test_split(run.dataset_uri, run.dataset)
+    run = with_baselines(run, split)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
     scored = [contender for contender in run.contenders if contender.name not in failures]
     if not scored:
         raise ComparisonError(_nothing_to_compare(run, failures))
-    split = read_test_split(run.dataset_uri, run.dataset)
     outcomes = _outcomes(scored, split)
     standings = scoreboard.rank(outcomes, primary)
     board = leaderboard.document(run, outcomes, standings, failures, primary)
     folder = output or storage.join(run_uri, "leaderboard")
-    page = render(run, board, outcomes[board["champion"]], split)
+    page = render(run, board, outcomes, split)
     # The report first: whoever sees leaderboard.json finds the report beside it.
     storage.write_text(storage.join(folder, "report.html"), page)
     storage.write_text(storage.join(folder, "leaderboard.json"), leaderboard.to_json(board))
@@ -89,12 +94,14 @@ def _unusable(contender: Contender, run: Run) -> str | None:
 
 def _nothing_to_compare(run: Run, failures: Mapping[str, str]) -> str:
     if not failures:
-        return f"there is no full training below {storage.join(run.uri, 'training')}/ to compare"
+        return f"there is no training and no baseline below {run.uri} to compare"
     reasons = "".join(f"\n  {name}: {reason}" for name, reason in failures.items())
     return f"all {len(failures)} contenders failed, so there is no champion:{reasons}"
 
 
-def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, Outcome]:
+def _outcomes(
+    contenders: list[Contender], split: TestSplit
+) -> dict[str, Outcome] | dict[str, ValueOutcome]:
     """Predictions by contender in the test split's order; all mismatches are reported at once."""
     outcomes, problems = {}, []
     for contender in contenders:
@@ -110,13 +117,18 @@ def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, Outcom
     return outcomes
 
 
+def _listing(task: str, metrics: Mapping[str, Metric]) -> str:
+    lines = [f"  {m.name:22} {m.description}" for m in metrics.values()]
+    return "\n".join([f"metrics of {task}:", *lines, "", ""])
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.compare",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="metrics:\n"
-        + "\n".join(f"  {m.name:18} {m.description}" for m in CLASSIFICATION_METRICS.values()),
+        epilog=_listing("classification", CLASSIFICATION_METRICS)
+        + _listing("regression", REGRESSION_METRICS),
     )
     parser.add_argument(
         "--run",
@@ -127,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metric",
         required=True,
-        help="metric that decides the ranking, one of the list below (loss means log_loss)",
+        help="metric that decides the ranking, one of the task's below (loss: log_loss or rmse)",
     )
     parser.add_argument(
         "--output",

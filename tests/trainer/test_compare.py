@@ -113,7 +113,7 @@ def test_all_failed_is_an_error_with_every_reason(run, capsys):
 
 def test_nothing_to_compare_is_an_error(run_folder, capsys):
     assert compare.main(["--run", run_folder(LABELS, 10).uri, "--metric", "accuracy"]) == 1
-    assert "no full training below" in capsys.readouterr().err
+    assert "there is no training and no baseline below" in capsys.readouterr().err
 
 
 def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classifier, capsys):
@@ -148,8 +148,9 @@ def test_what_is_missing_is_named(run, capsys, damage, message):
 
 def test_an_unknown_metric_names_the_known_ones(run, capsys):
     assert compare.main(["--run", run.uri, "--metric", "acc"]) == 1
-    assert "no metric 'acc' to rank by; there are: accuracy, balanced_accuracy" in (
-        capsys.readouterr().err
+    assert (
+        "no metric 'acc' to rank a classification by; there are: accuracy, balanced_accuracy"
+        in (capsys.readouterr().err)
     )
 
 

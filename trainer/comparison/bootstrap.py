@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.scores import Metric
+from trainer.comparison.regression import ValueOutcome
 
 RESAMPLES = 2000
 
@@ -44,7 +45,7 @@ def draw(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[np.nd
 
 
 def resampled_scores(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[Outcome | ValueOutcome],
     metrics: Sequence[Metric],
     resamples: int = RESAMPLES,
     seed: int = SEED,

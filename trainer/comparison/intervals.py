@@ -1,32 +1,44 @@
 """Which interval fits which metric: methods by the names that leaderboard.json gives them.
 
 Each is the percentile bootstrap where that holds what it promises, and what holds better where it
-does not; `proportions` and `calibration` say what was measured.
+does not; `proportions`, `calibration` and `studentized` say what was measured.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from trainer.comparison import bootstrap, proportions
+from trainer.comparison import bootstrap, proportions, studentized
 from trainer.comparison.calibration import calibration_interval
+from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
 
 LEVEL = 0.95
 
 Interval = tuple[float, float]
 
-# (outcome, its score, the score's resamples, level) -> interval
-METHODS: dict[str, Callable[[Outcome, float, np.ndarray, float], Interval]] = {
-    "bootstrap": lambda outcome, value, samples, level: bootstrap.interval(samples, level),
-    "clopper-pearson": lambda outcome, value, samples, level: proportions.share_interval(
+# (metric, outcome, its score, the score's resamples, level) -> interval
+METHODS: dict[
+    str, Callable[[Metric, Outcome | ValueOutcome, float, np.ndarray, float], Interval]
+] = {
+    "bootstrap": lambda metric, outcome, value, samples, level: bootstrap.interval(samples, level),
+    "clopper-pearson": lambda metric, outcome, value, samples, level: proportions.share_interval(
         outcome.correct, level
     ),
-    "calibration bootstrap": calibration_interval,
+    "calibration bootstrap": lambda metric, outcome, value, samples, level: calibration_interval(
+        outcome, value, samples, level
+    ),
+    "studentized bootstrap": lambda metric, outcome, value, samples, level: studentized.interval(
+        metric.terms(outcome), value, samples, level
+    ),
 }
 
 # (outcome, the other's outcome, resamples of the difference of their scores, level) -> interval
-DIFFERENCE_METHODS: dict[str, Callable[[Outcome, Outcome, np.ndarray, float], Interval]] = {
+DIFFERENCE_METHODS: dict[
+    str,
+    Callable[[Outcome | ValueOutcome, Outcome | ValueOutcome, np.ndarray, float], Interval],
+] = {
     "paired bootstrap": lambda outcome, other, samples, level: bootstrap.interval(samples, level),
     "bonett-price": lambda outcome, other, samples, level: proportions.difference_interval(
         outcome.correct, other.correct, level

@@ -9,18 +9,20 @@ from collections.abc import Mapping, Sequence
 
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.intervals import LEVEL
+from trainer.comparison.metric import Metric
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run import Contender, Run
-from trainer.comparison.scoreboard import Difference, Estimate, Standing
-from trainer.comparison.scores import CLASSIFICATION_METRICS, Metric
+from trainer.comparison.scoreboard import Difference, Estimate, Standing, decimals, metrics_for
+from trainer.dataset_description import DatasetDescription
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def document(
     run: Run,
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
     standings: Sequence[Standing],
     failures: Mapping[str, str],
     primary: Metric,
@@ -33,6 +35,7 @@ def document(
     contenders = {contender.name: contender for contender in run.contenders}
     ranked = [_ranked(contenders[standing.name], standing) for standing in standings]
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
+    labels = next(iter(outcomes.values())).labels
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.get("experiment"),
@@ -40,9 +43,13 @@ def document(
         "run_id": plan.get("run_id"),
         "created": plan.get("created"),
         "data_interval": plan.get("data_interval"),
+        "task": _task(dataset),
         "dataset": {
             "uri": run.dataset_uri,
             "fingerprint": dataset.fingerprint,
+            "kind": dataset.kind,
+            "label": dataset.label.column,
+            "features": len(dataset.features),
             "classes": list(dataset.classes),
             "examples": {split: counts.examples for split, counts in dataset.counts.items()},
             "rejected": dataset.rejected,
@@ -55,8 +62,9 @@ def document(
                 "description": metric.description,
                 "interval": metric.interval,
                 "difference_interval": metric.difference_interval,
+                "decimals": decimals(metric, labels),
             }
-            for metric in CLASSIFICATION_METRICS.values()
+            for metric in metrics_for(dataset.is_regression).values()
         },
         "uncertainty": {
             "level": LEVEL,
@@ -76,6 +84,13 @@ def document(
 def to_json(board: Mapping) -> str:
     """The text of leaderboard.json."""
     return json.dumps(board, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _task(dataset: DatasetDescription) -> str:
+    """The task of a table as its columns.json says, of images by the number of classes."""
+    if dataset.task:
+        return dataset.task
+    return f"{'binary' if len(dataset.classes) == 2 else 'multiclass'}_classification"
 
 
 def _ranked(contender: Contender, standing: Standing) -> dict:
@@ -110,6 +125,9 @@ def _described(contender: Contender) -> dict:
         "trial": contender.trial,
         "hyperparameters": dict(contender.parameters),
         "training": _training(contender.training),
+        "baseline": _baseline(contender.baseline),
+        "seconds": _rounded(contender.seconds, 1),
+        "cost_usd": _rounded(contender.cost_usd, 4),
         "uri": contender.uri,
     }
 
@@ -118,7 +136,6 @@ def _training(metrics: Mapping) -> dict | None:
     """The figures of metrics.json that belong on a leaderboard; None if the training left none."""
     if not metrics:
         return None
-    seconds = sum(epoch.get("seconds") or 0 for epoch in metrics.get("history", []))
     return {
         "model": metrics.get("model"),
         "parameters": metrics.get("parameters"),
@@ -126,10 +143,25 @@ def _training(metrics: Mapping) -> dict | None:
         "strategy": metrics.get("strategy"),
         "epochs_run": metrics.get("epochs_run"),
         "best_epoch": metrics.get("best_epoch"),
-        "seconds": round(seconds, 1),
         "replicas": len(metrics.get("replicas") or {}),
         "weights_sha256": metrics.get("weights_sha256"),
     }
+
+
+def _baseline(document: Mapping) -> dict | None:
+    """What a service was asked and what it left out; None of a training."""
+    if not document:
+        return None
+    return {
+        "model": document.get("model"),
+        "options": dict(document.get("options") or {}),
+        "features_left_out": list(document.get("features_left_out") or []),
+        "evaluation": dict(document.get("evaluation") or {}),
+    }
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    return None if number is None else round(number, digits)
 
 
 def _estimates(estimates: Mapping[str, Estimate]) -> dict:
@@ -144,8 +176,8 @@ def _difference(difference: Difference | None) -> dict | None:
         return None
     return {
         "metrics": _estimates(difference.metrics),
-        "only_champion": difference.only_champion,
-        "only_this": difference.only_this,
+        "won_by_champion": difference.won_by_champion,
+        "won_by_this": difference.won_by_this,
         "distinguishable": difference.distinguishable,
     }
 
@@ -154,19 +186,24 @@ def table(board: Mapping) -> str:
     """The leaderboard as plain text, for a terminal or a job's log."""
     primary = board["primary_metric"]
     metrics = [primary, *(name for name in board["metrics"] if name != primary)]
+    shown = {name: shown_decimals(metric) for name, metric in board["metrics"].items()}
     rows = [["", "", "contender", f"{primary} [95% interval]", *metrics[1:]]]
     for contender in board["contenders"]:
         if contender["status"] != "ok":
             continue
         scores = contender["metrics"]
+        places = shown[primary]
         low, high = scores[primary]["interval"]
         rows.append(
             [
                 str(contender["rank"]),
                 "*" if contender["name"] == board["champion"] else "",
                 contender["name"],
-                f"{scores[primary]['value']:.4f} [{low:.4f}, {high:.4f}]",
-                *(f"{scores[m]['value']:.4f}" if m in scores else "-" for m in metrics[1:]),
+                f"{scores[primary]['value']:.{places}f} [{low:.{places}f}, {high:.{places}f}]",
+                *(
+                    f"{scores[m]['value']:.{shown[m]}f}" if m in scores else "-"
+                    for m in metrics[1:]
+                ),
             ]
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -178,8 +215,15 @@ def table(board: Mapping) -> str:
     ]
     better = "larger" if board["metrics"][primary]["goal"] == "maximize" else "smaller"
     tests = board["dataset"]["examples"]["test"]
+    classes = board["dataset"]["classes"]
     heading = (
         f"{board['experiment']}, {board['run']}: {tests:,} test examples, "
-        f"{len(board['dataset']['classes'])} classes, ranked by {primary} ({better} is better)"
+        f"{f'{len(classes)} classes' if classes else 'regression'}, "
+        f"ranked by {primary} ({better} is better)"
     )
     return "\n".join([heading, "", *lines, "", *(f"Note: {note}" for note in board["notes"])])
+
+
+def shown_decimals(metric: Mapping) -> int:
+    """Decimals for a reader: two fewer than the file holds."""
+    return max(0, metric["decimals"] - 2)

@@ -7,31 +7,37 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Standing
-from trainer.comparison.scores import Metric
 
 # A split below this is called small: one example is then more than a tenth of a point of accuracy.
 SMALL_SPLIT = 1000
 # Below this many errors, or examples of a class, resampling them says little about another split
 # (measured in `proportions`).
 FEW = 10
+# From this share of all squared error on, one example of a small split decides its RMSE.
+_HEAVY = 0.2
 _NAMED = 8
 
 
 def notes(
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
     standings: Sequence[Standing],
     failed: int,
     primary: Metric,
     classes: Sequence[str],
 ) -> list[str]:
-    """Sentences on the size of the test split, few errors, rare classes, ties, and failures."""
+    """Sentences on the size of the test split, few errors, rare classes, ties, and failures.
+
+    classes: empty for a regression, of which there is less to say.
+    """
     found = [
-        _small_split(outcomes),
+        _small_split(outcomes) if classes else _small_regression(outcomes),
         _close_race(standings, primary),
-        _few_errors(outcomes),
-        _rare_classes(outcomes, classes),
+        _few_errors(outcomes) if classes else None,
+        _rare_classes(outcomes, classes) if classes else None,
         f"{failed} of {failed + len(standings)} contenders failed and could not be scored."
         if failed
         else None,
@@ -46,6 +52,24 @@ def _small_split(outcomes: Mapping[str, Outcome]) -> str | None:
     return (
         f"The test split is small: with {n} examples, a single one is {100 / n:.2f} percentage "
         "points of accuracy."
+    )
+
+
+def _small_regression(outcomes: Mapping[str, ValueOutcome]) -> str | None:
+    n = len(next(iter(outcomes.values())).labels)
+    if n >= SMALL_SPLIT:
+        return None
+    shares = {
+        name: float((outcome.residuals**2).max() / (outcome.residuals**2).sum())
+        for name, outcome in outcomes.items()
+        if outcome.misses.any()
+    }
+    worst = max(shares, key=shares.get, default=None)
+    if worst is None or shares[worst] < _HEAVY:
+        return f"The test split is small: {n} examples."
+    return (
+        f"The test split is small: {n} examples, of which a single one makes up "
+        f"{shares[worst]:.0%} of {worst}'s squared error."
     )
 
 

@@ -45,6 +45,10 @@ class Outcome:
         """(n,) bool: the predicted class is the true one."""
         return self.predicted == self.labels
 
+    def beats(self, other: "Outcome") -> np.ndarray:
+        """(n,) bool: this classified correctly what the other did not."""
+        return self.correct & ~other.correct
+
     @cached_property
     def confidence(self) -> np.ndarray:
         """(n,) probability of the predicted class."""

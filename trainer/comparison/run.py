@@ -5,6 +5,7 @@
     RUN/tuning/TRIAL/metrics.json       a trial's epochs
     RUN/training/RANK/metrics.json      a full training's epochs
     RUN/training/RANK/predictions.parquet   its predictions for the test split: the contender
+    RUN/baselines/NAME/                 a baseline, see `baselines`
 
 Only the plan and the dataset must be there. A training without usable predictions is a contender
 that failed, with the reason; a trial without epochs is shown with what the tuner knows of it.
@@ -16,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer import dataset_description, predictions, storage
-from trainer.dataset_description import DatasetDescription
-from trainer.predictions import Predictions, PredictionsError
+from trainer.dataset_description import DatasetDescription, DatasetError
+from trainer.predictions import Predictions, PredictionsError, Values
 
 SCHEMA_VERSION = 1
 
@@ -59,7 +60,10 @@ class Tuning:
 class Contender:
     """One candidate for champion: `predictions` or the `reason` why there are none.
 
-    name: its folder below the run, e.g. training/1. training: its metrics.json, {} if none.
+    name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml" or "automl".
+    training: its metrics.json, {} if none. baseline: its baseline.json, {} if none.
+    seconds: time it took to train, all epochs together or as the service tells. cost_usd: what that
+    cost at most, from the prices in platform.yaml. None where unknown.
     """
 
     name: str
@@ -68,13 +72,19 @@ class Contender:
     trial: str | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     training: Mapping[str, object] = field(default_factory=dict)
-    predictions: Predictions | None = None
+    baseline: Mapping[str, object] = field(default_factory=dict)
+    predictions: Predictions | Values | None = None
     reason: str | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True)
 class Run:
-    """All of a run that the comparison looks at."""
+    """All of a run that the comparison looks at.
+
+    previous: the dataset that the experiment used before this one, None if there is none.
+    """
 
     uri: str
     plan: Mapping[str, object]
@@ -82,6 +92,7 @@ class Run:
     dataset: DatasetDescription
     tuning: Tuning | None
     contenders: Sequence[Contender]
+    previous: DatasetDescription | None = None
 
     @property
     def name(self) -> str:
@@ -95,7 +106,7 @@ def read_run(uri: str) -> Run:
     Raises RunError if the plan is missing or a file cannot be understood, DatasetError if the
     dataset that the plan names is not there.
     """
-    plan = _read_document(storage.join(uri, "plan.json"))
+    plan = read_document(storage.join(uri, "plan.json"))
     if plan is None:
         raise RunError(
             f"there is no {storage.join(uri, 'plan.json')}: is --run the folder of a run "
@@ -105,7 +116,7 @@ def read_run(uri: str) -> Run:
         dataset_uri = plan["dataset"]["uri"]
     except (KeyError, TypeError) as error:
         raise RunError(f"{storage.join(uri, 'plan.json')} names no dataset.uri") from error
-    document = _read_document(storage.join(uri, "trials.json"))
+    document = read_document(storage.join(uri, "trials.json"))
     tuning = None if document is None else _tuning(uri, document)
     return Run(
         uri=uri,
@@ -113,8 +124,17 @@ def read_run(uri: str) -> Run:
         dataset_uri=dataset_uri,
         dataset=dataset_description.load(dataset_uri),
         tuning=tuning,
-        contenders=_trainings(uri, tuning),
+        contenders=_trainings(uri, tuning, (plan.get("rates") or {}).get("training")),
+        previous=_previous(plan["dataset"].get("previous")),
     )
+
+
+def _previous(uri: str | None) -> DatasetDescription | None:
+    """The description of an earlier dataset; None if it has been deleted or outdated since."""
+    try:
+        return dataset_description.load(uri) if uri else None
+    except DatasetError:
+        return None
 
 
 def _tuning(run_uri: str, document: Mapping) -> Tuning:
@@ -146,8 +166,11 @@ def _tuning(run_uri: str, document: Mapping) -> Tuning:
         raise RunError(f"{where} is not as documented: {error!r}") from error
 
 
-def _trainings(run_uri: str, tuning: Tuning | None) -> list[Contender]:
-    """A contender for every trial that was chosen and every folder below training/."""
+def _trainings(run_uri: str, tuning: Tuning | None, rate: float | None) -> list[Contender]:
+    """A contender for every trial that was chosen and every folder below training/.
+
+    rate: USD per hour of one training with all its workers, None if unknown.
+    """
     chosen = {str(t.rank): t for t in tuning.trials if t.rank is not None} if tuning else {}
     folder = storage.local_path(storage.join(run_uri, "training"))
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
@@ -158,6 +181,7 @@ def _trainings(run_uri: str, tuning: Tuning | None) -> list[Contender]:
         training = _metrics(uri)
         trial = chosen.get(rank)
         predicted, reason = _predictions(uri, training)
+        seconds = _seconds(training)
         contenders.append(
             Contender(
                 name=name,
@@ -168,9 +192,18 @@ def _trainings(run_uri: str, tuning: Tuning | None) -> list[Contender]:
                 training=training,
                 predictions=predicted,
                 reason=reason,
+                seconds=seconds,
+                cost_usd=None if rate is None or seconds is None else rate * seconds / 3600,
             )
         )
     return contenders
+
+
+def _seconds(training: Mapping) -> float | None:
+    """All epochs together; None if there is no record of them."""
+    if not training.get("history"):
+        return None
+    return sum(epoch.get("seconds") or 0 for epoch in training["history"])
 
 
 def _predictions(uri: str, training: Mapping) -> tuple[Predictions | None, str | None]:
@@ -194,10 +227,10 @@ def _predictions(uri: str, training: Mapping) -> tuple[Predictions | None, str |
 
 
 def _metrics(uri: str) -> Mapping:
-    return _read_document(storage.join(uri, "metrics.json")) or {}
+    return read_document(storage.join(uri, "metrics.json")) or {}
 
 
-def _read_document(uri: str) -> Mapping | None:
+def read_document(uri: str) -> Mapping | None:
     """A JSON object of schema 1; None if there is no such file."""
     path: Path = storage.local_path(uri)
     try:

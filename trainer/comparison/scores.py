@@ -10,41 +10,14 @@ Metrics averaged over classes leave out the classes for which they are undefined
 class in the split or resample), like scikit-learn's defaults.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.auc import macro_auc, macro_auc_resampled
 from trainer.comparison.calibration import BINS, calibration_error, calibration_error_resampled
 from trainer.comparison.means import mean_over_classes, ratio, weighted_mean
+from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One column of the leaderboard.
-
-    title: as in a sentence. goal: "maximize" or "minimize".
-    point: Outcome -> value, NaN if undefined.
-    resampled: (Outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
-    interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
-    """
-
-    name: str
-    title: str
-    goal: str
-    description: str
-    point: Callable[[Outcome], float]
-    resampled: Callable[[Outcome, np.ndarray], np.ndarray]
-    interval: str = "bootstrap"
-    difference_interval: str = "paired bootstrap"
-
-    @property
-    def sign(self) -> int:
-        """1 if larger is better, -1 if smaller is."""
-        return 1 if self.goal == "maximize" else -1
 
 
 def _accuracy(outcome: Outcome) -> float:
@@ -111,7 +84,8 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "f1",
             "macro F1",
             "maximize",
-            "Harmonic mean of precision and recall, averaged over the classes.",
+            "Harmonic mean of precision and recall, averaged over the classes; of two classes as "
+            "well, for none of them is named the positive one.",
             _macro_f1,
             _macro_f1_resampled,
         ),

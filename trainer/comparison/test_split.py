@@ -18,10 +18,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import storage
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
 from trainer.dataset_description import DatasetDescription
-from trainer.predictions import Predictions
+from trainer.predictions import Predictions, Values
 
-_NAMED = 3  # keys that an error message lists
+_NAMED = 10  # keys that an error message lists
 
 
 class TestSplitError(ValueError):
@@ -34,7 +35,8 @@ class TestSplitError(ValueError):
 class TestSplit:
     """Keys and labels of the test split, ordered by key.
 
-    keys: (n,) object array of str. labels: (n,) class indices. classes: class names.
+    keys: (n,) object array of str. labels: (n,) int64 class indices or, of a regression, float64
+    values. classes: class names; empty for a regression.
     records: where each example lies, (file, offset of its payload, length in bytes).
     """
 
@@ -44,6 +46,11 @@ class TestSplit:
     labels: np.ndarray
     classes: tuple[str, ...]
     records: tuple[tuple[Path, int, int], ...]
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the labels are numbers to predict, not classes."""
+        return not self.classes
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -56,30 +63,52 @@ class TestSplit:
             payload = file.read(length)
         return _parse(payload).features.feature[name].bytes_list.value[0]
 
-    def outcome(self, predictions: Predictions) -> Outcome:
+    def outcome(self, predictions: Predictions | Values) -> Outcome | ValueOutcome:
         """A contender's predictions in this split's order.
 
         Raises TestSplitError unless they are for exactly these keys, with these labels and classes.
         """
-        if predictions.classes != self.classes:
+        if isinstance(predictions, Values) != self.is_regression:
+            found, expected = ("values", "classes") if self.classes else ("classes", "values")
+            raise TestSplitError(f"predicts {found}; the dataset's label has {expected}")
+        if not self.is_regression and predictions.classes != self.classes:
             raise TestSplitError(
-                f"predicts the classes {_listed(predictions.classes)}; the dataset has "
-                f"{_listed(self.classes)}"
+                f"predicts the classes {listed(predictions.classes)}; the dataset has "
+                f"{listed(self.classes)}"
             )
-        order = np.argsort(predictions.keys)
-        keys = predictions.keys[order]
-        if not np.array_equal(keys, self.keys):
+        order = self.order(predictions.keys)
+        self._check_labels(predictions.labels[order])
+        if self.is_regression:
+            return ValueOutcome(self.labels, predictions.values[order])
+        return Outcome(self.labels, predictions.probabilities[order])
+
+    def order(self, keys: np.ndarray) -> np.ndarray:
+        """(n,) indices that put an array with these keys into this split's order.
+
+        keys: (n,) object array of str, unique. Raises TestSplitError, listing the keys, unless they
+        are exactly this split's.
+        """
+        order = np.argsort(keys)
+        if not np.array_equal(keys[order], self.keys):
             raise TestSplitError(_key_difference(keys, self.keys))
-        wrong = np.flatnonzero(predictions.labels[order] != self.labels)
+        return order
+
+    def _check_labels(self, labels: np.ndarray) -> None:
+        """labels: a contender's, in this split's order."""
+        # Records hold float32: a contender may have read the label with more digits elsewhere.
+        kind = np.float32 if self.is_regression else np.int64
+        wrong = np.flatnonzero(labels.astype(kind) != self.labels.astype(kind))
         if len(wrong):
             first = wrong[0]
             raise TestSplitError(
                 f"has other labels than the test split for {len(wrong):,} of {len(self):,} keys: "
-                f"{_listed(self.keys[wrong])}; {self.keys[first]!r} is "
-                f"{self.classes[self.labels[first]]!r} in the dataset and "
-                f"{self.classes[predictions.labels[order][first]]!r} in the predictions"
+                f"{listed(self.keys[wrong])}; {self.keys[first]!r} is "
+                f"{self._named(self.labels[first])} in the dataset and "
+                f"{self._named(labels[first])} in the predictions"
             )
-        return Outcome(self.labels, predictions.probabilities[order])
+
+    def _named(self, label) -> str:
+        return f"{label:g}" if self.is_regression else repr(self.classes[label])
 
 
 def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
@@ -87,13 +116,14 @@ def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
     foreign = np.setdiff1d(keys, expected)
     parts = [f"scored {len(keys):,} keys; the test split has {len(expected):,}"]
     if len(missing):
-        parts.append(f"{len(missing):,} missing: {_listed(missing)}")
+        parts.append(f"{len(missing):,} missing: {listed(missing)}")
     if len(foreign):
-        parts.append(f"{len(foreign):,} not in the test split: {_listed(foreign)}")
+        parts.append(f"{len(foreign):,} not in the test split: {listed(foreign)}")
     return "; ".join(parts)
 
 
-def _listed(names) -> str:
+def listed(names) -> str:
+    """The first names of a list for a message, quoted."""
     shown = ", ".join(repr(str(name)) for name in names[:_NAMED])
     return shown + (", ..." if len(names) > _NAMED else "")
 
@@ -105,6 +135,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     is not what dataset.json says.
     """
     keys, labels, records = [], [], []
+    label_list = "float_list" if dataset.is_regression else "int64_list"
     for uri in dataset.uris(directory, "test"):
         path = storage.local_path(uri)
         try:
@@ -112,7 +143,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
                 for offset, payload in _payloads(file):
                     features = _parse(payload).features.feature
                     keys.append(features["key"].bytes_list.value[0].decode("utf-8"))
-                    labels.append(features[dataset.label.name].int64_list.value[0])
+                    labels.append(getattr(features[dataset.label.name], label_list).value[0])
                     records.append((path, offset, len(payload)))
         except FileNotFoundError as error:
             raise TestSplitError(f"{uri} is named in dataset.json but does not exist") from error
@@ -127,7 +158,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     order = np.argsort(np.array(keys, dtype=object))
     return TestSplit(
         keys=np.array(keys, dtype=object)[order],
-        labels=np.array(labels, dtype=np.int64)[order],
+        labels=np.array(labels, np.float64 if dataset.is_regression else np.int64)[order],
         classes=dataset.classes,
         records=tuple(records[i] for i in order),
     )

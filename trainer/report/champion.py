@@ -1,6 +1,6 @@
 """The champion in detail: which classes it confuses, and where it is surely wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,48 +10,12 @@ from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import Feature
 from trainer.report import pictures
-from trainer.report.scales import Tick
+from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
+from trainer.report.contenders import Look
 
-# Up to this many classes the confusion matrix has numbers in its cells; beyond, it is a picture.
-_CLASSES_WITH_NUMBERS = 20
-_CLASSES_WITH_SHARES = 12
 _CONFUSIONS = 12
 _EXAMPLES = 24
-_MATRIX_SIZE = 600
-# Room for class names above and left of the matrix, and the width of a letter in them, in pixels.
-_MARGINS = 36, 96
-_LETTER = 6.5
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One pair of classes: count, and share of the true class's examples."""
-
-    x: float
-    y: float
-    count: int
-    share: float
-    right: bool
-    title: str
-
-
-@dataclass(frozen=True)
-class ConfusionMatrix:
-    """True classes down, predicted classes across.
-
-    size, margin, cell, font_size: in pixels. slanted: class names above the columns.
-    cells: all pairs that occur, if there are few classes; else `picture`, a data URI.
-    """
-
-    size: int
-    margin: int
-    cell: float
-    ticks: Sequence[Tick]
-    slanted: bool
-    font_size: float
-    cells: Sequence[Cell]
-    with_shares: bool
-    picture: str
+_OTHERS = 9
 
 
 @dataclass(frozen=True)
@@ -94,6 +58,7 @@ class ChampionSection:
     """Everything that the template shows of the champion. errors: number of wrong predictions.
 
     examples: its most confident mistakes; if it makes none, its least confident predictions.
+    others: the other contenders' confusion matrices, left_out of them are not shown.
     """
 
     errors: int
@@ -103,62 +68,33 @@ class ChampionSection:
     classes: Sequence[ClassScore]
     examples: Sequence[Example]
     pixelated: bool
+    others: Sequence[ConfusionMatrix]
+    left_out: int
 
 
 def champion_section(
-    outcome: Outcome, split: TestSplit, features: Sequence[Feature]
+    outcomes: Mapping[str, Outcome],
+    looks: Sequence[Look],
+    split: TestSplit,
+    features: Sequence[Feature],
 ) -> ChampionSection:
-    """Lay out the champion's predictions for the test split."""
-    counts = sklearn_metrics.confusion_matrix(
-        outcome.labels, outcome.predicted, labels=np.arange(outcome.class_count)
-    )
-    totals = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
+    """Lay out the champion's predictions for the test split, and the others' matrices beside."""
+    outcome = outcomes[looks[0].name]
+    counts, shares = counts_and_shares(outcome)
     image = next((feature for feature in features if feature.kind == "image"), None)
     return ChampionSection(
         errors=int(np.count_nonzero(~outcome.correct)),
         examples_total=len(split),
-        matrix=_matrix(counts, shares, split.classes),
+        matrix=confusion_matrix(outcome, split.classes),
         confusions=_confusions(counts, shares, split.classes),
         classes=_class_scores(outcome, counts, split.classes),
         examples=_examples(outcome, split, image),
         pixelated=image is not None and max(image.shape[:2]) < 64,
-    )
-
-
-def _matrix(counts: np.ndarray, shares: np.ndarray, classes: Sequence[str]) -> ConfusionMatrix:
-    c = len(classes)
-    longest = max(map(len, classes)) * _LETTER
-    margin = int(min(max(longest + 14, _MARGINS[0]), _MARGINS[1]))
-    cell = (_MATRIX_SIZE - margin) / c
-    with_numbers = c <= _CLASSES_WITH_NUMBERS
-    every = max(1, -(-c // 24))
-    cells = []
-    if with_numbers:
-        cells = [
-            Cell(
-                x=round(margin + j * cell, 1),
-                y=round(margin + i * cell, 1),
-                count=int(counts[i, j]),
-                share=round(float(shares[i, j]), 3),
-                right=i == j,
-                title=f"true {classes[i]}, predicted {classes[j]}: {counts[i, j]} "
-                f"({shares[i, j]:.1%} of true {classes[i]})",
-            )
-            for i in range(c)
-            for j in range(c)
-            if counts[i, j]
-        ]
-    return ConfusionMatrix(
-        size=_MATRIX_SIZE,
-        margin=margin,
-        cell=round(cell, 2),
-        ticks=[Tick(round(margin + (i + 0.5) * cell, 1), classes[i]) for i in range(0, c, every)],
-        slanted=longest > cell * every,
-        font_size=round(min(max(cell / 4, 9), 24), 1),
-        cells=cells,
-        with_shares=c <= _CLASSES_WITH_SHARES,
-        picture="" if with_numbers else pictures.heatmap(shares),
+        others=[
+            confusion_matrix(outcomes[look.name], split.classes, small=True, name=look.name)
+            for look in looks[1 : _OTHERS + 1]
+        ],
+        left_out=max(0, len(looks) - 1 - _OTHERS),
     )
 
 

@@ -11,6 +11,9 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 34
 # Height of a line of text in a chart, in pixels.
 _LINE = 13.0
 
+# A value that needs more decimals than this is written with an exponent.
+_PLACES = 9
+
 Points = Sequence[tuple[float, float]]
 
 
@@ -163,8 +166,9 @@ def _path(points: Points, x: Scale, y: Scale) -> str:
     return "M" + "L".join("{:g} {:g}".format(*_pixels(point, x, y)) for point in points)
 
 
-def score(value: float, signed: bool = False) -> str:
-    """A metric's value with four decimals; a true minus sign, and a plus if asked."""
+def score(value: float, places: int = 4, signed: bool = False) -> str:
+    """A metric's value with so many decimals; a true minus sign, and a plus if asked."""
     if value is None or not math.isfinite(value):
         return "–"  # noqa: RUF001 (an en dash in a table's cell)
-    return f"{value:{'+' if signed else ''}.4f}".replace("-", MINUS)
+    shape = f",.{places}f" if places <= _PLACES else ".4g"
+    return f"{value:{'+' if signed else ''}{shape}}".replace("-", MINUS)

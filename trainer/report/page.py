@@ -1,34 +1,48 @@
 """The whole page: everything that the templates show, gathered and rendered."""
 
 import shlex
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 import yaml
 
+from trainer.comparison.leaderboard import shown_decimals
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run import Contender, Run
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
-from trainer.report import charts, intervals
+from trainer.report import charts, intervals, moments
 from trainer.report.champion import champion_section
+from trainer.report.contenders import Look, looks
+from trainer.report.discrimination import roc_section
+from trainer.report.drift import drift_section
+from trainer.report.features import feature_section, importance_section
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
-from trainer.report.scales import text
+from trainer.report.reliability import reliability_section
+from trainer.report.residuals import residual_section
+from trainer.report.scales import MINUS, text
 from trainer.report.tuning import tuning_section
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(run: Run, board: Mapping, outcome: Outcome, split: TestSplit) -> str:
+def render(
+    run: Run,
+    board: Mapping,
+    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
+    split: TestSplit,
+) -> str:
     """report.html as text.
 
-    board: the content of leaderboard.json. outcome: the champion's. The page needs nothing from
-    outside itself, and its Content-Security-Policy forbids the browser to ask for anything.
+    board: the content of leaderboard.json. outcomes: by name of the scored contenders. The page
+    needs nothing from outside itself, and its Content-Security-Policy forbids the browser to ask
+    for anything.
     """
     champion = next(c for c in run.contenders if c.name == board["champion"])
+    ranked = looks(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
     configuration = run.plan.get("configuration") or {}
     tuning = run.tuning if run.tuning and run.tuning.trials else None
     search = (configuration.get("tune") or {}).get("search") or {}
@@ -40,6 +54,7 @@ def render(run: Run, board: Mapping, outcome: Outcome, split: TestSplit) -> str:
             run=run,
             dataset=run.dataset,
             splits=SPLITS,
+            looks=ranked,
             ranking=intervals.ranking_forest(board, board["primary_metric"]),
             differences=intervals.difference_forest(board, board["primary_metric"]),
             trainings=learning_curves(run.contenders),
@@ -48,11 +63,29 @@ def render(run: Run, board: Mapping, outcome: Outcome, split: TestSplit) -> str:
             else set(),
             tuning=tuning_section(tuning) if tuning else None,
             hyperparameters=hyperparameter_section(tuning, search) if tuning else None,
-            champion=champion_section(outcome, split, run.dataset.features),
+            **_predictions(outcomes, ranked, split, run),
+            features=feature_section(run.dataset),
+            importances=importance_section(run.contenders),
+            previous=run.plan["dataset"].get("previous"),
+            drift=drift_section(run.previous, run.dataset) if run.previous else None,
             configuration=_yaml(configuration),
-            command=_command(champion, run),
+            command=_command(champion, run) if champion.training else None,
+            options=_yaml(champion.baseline.get("options") or {}),
         )
     )
+
+
+def _predictions(outcomes, ranked: Sequence[Look], split: TestSplit, run: Run) -> dict[str, object]:
+    """The sections on what the contenders predicted, None where they do not fit the task."""
+    if split.is_regression:
+        sections = {"residuals": residual_section(outcomes, ranked, split)}
+    else:
+        sections = {
+            "roc": roc_section(outcomes, ranked, split.classes),
+            "reliability": reliability_section(outcomes, ranked, split.classes),
+            "champion": champion_section(outcomes, ranked, split, run.dataset.features),
+        }
+    return dict.fromkeys(["roc", "reliability", "champion", "residuals"]) | sections
 
 
 def _environment() -> jinja2.Environment:
@@ -66,12 +99,15 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "score": charts.score,
         "interval": intervals.interval,
-        "moment": _moment,
+        "places": shown_decimals,
+        "figure": lambda number: f"{number:.4g}".replace("-", MINUS),
+        "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
+        "moment": moments.moment,
         "sentence": lambda title: title[:1].upper() + title[1:],
         "value": text,
         "percent": lambda share: f"{share:.1%}",
         "thousands": lambda number: f"{number:,}",
-        "duration": _duration,
+        "duration": moments.duration,
     }
     return environment
 
@@ -79,25 +115,6 @@ def _environment() -> jinja2.Environment:
 def _yaml(document: Mapping) -> str:
     """As a researcher writes it in an experiment file."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _moment(iso: str) -> str:
-    """2026-01-01 07:30:00 UTC for a reader; only the date if it is midnight UTC."""
-    try:
-        moment = datetime.fromisoformat(iso).astimezone(UTC)
-    except (TypeError, ValueError):
-        return str(iso)
-    if moment.time() == datetime.min.time():
-        return moment.date().isoformat()
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
 
 
 def _argument(value: object) -> str:

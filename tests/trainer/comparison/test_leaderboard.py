@@ -72,7 +72,6 @@ def test_a_contender_is_described(board):
         "strategy": "multi_worker",
         "epochs_run": 6,
         "best_epoch": 5,
-        "seconds": 9.0,
         "replicas": 2,
         "weights_sha256": "ab" * 32,
     }

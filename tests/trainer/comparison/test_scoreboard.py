@@ -32,8 +32,8 @@ def test_the_best_by_the_primary_metric_is_champion():
     assert (second.name, second.rank) == ("training/1", 2)
     assert second.metrics["accuracy"].value == 0.8
     assert second.difference.metrics["accuracy"].value == pytest.approx(-0.1)
-    assert second.difference.only_champion == 10
-    assert second.difference.only_this == 0
+    assert second.difference.won_by_champion == 10
+    assert second.difference.won_by_this == 0
     assert second.difference.distinguishable
 
 

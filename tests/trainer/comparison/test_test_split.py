@@ -63,8 +63,13 @@ def test_missing_and_foreign_keys_are_counted_and_named(run):
 
 
 def test_long_lists_of_keys_are_cut(run):
-    other = predicted(run, keys=[f"x{i}" for i in range(5)])
-    with pytest.raises(TestSplitError, match=r"5 missing: 'a.png', 'b.png', 'c/ü.png', \.\.\.;"):
+    other = predicted(
+        run,
+        keys=[*KEYS, *(f"x{i:02d}" for i in range(12))],
+        labels=[*LABELS, *[0] * 12],
+        probabilities=np.eye(3)[[*LABELS, *[0] * 12]],
+    )
+    with pytest.raises(TestSplitError, match=r"12 not in the test split: 'x00', .*'x09', \.\.\.$"):
         read(run).outcome(other)
 
 

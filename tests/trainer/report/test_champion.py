@@ -6,6 +6,7 @@ import pytest
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
 from trainer.report.champion import champion_section
+from trainer.report.contenders import Look
 
 CLASSES = ("cat", "dog", "owl")
 TRUE = [0, 0, 0, 1, 1, 1]
@@ -21,7 +22,8 @@ def section():
         probabilities[row, predicted] = confidence
     keys = np.array(list("abcdef"), dtype=object)
     split = TestSplit(keys, np.array(TRUE), CLASSES, records=())
-    return champion_section(Outcome(np.array(TRUE), probabilities), split, features=[])
+    outcomes = {"training/1": Outcome(np.array(TRUE), probabilities)}
+    return champion_section(outcomes, [Look("training/1", "s1", True)], split, features=[])
 
 
 def test_mistakes_stand_with_the_most_confident_first(section):

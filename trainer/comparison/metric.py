@@ -1,0 +1,40 @@
+"""What a metric is: one column of the leaderboard."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One column of the leaderboard.
+
+    title: as in a sentence. goal: "maximize" or "minimize".
+    point: outcome -> value, NaN if undefined.
+    resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
+    interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
+    terms: outcome -> (n,) what the value is the mean of, or the root of the mean; None if it is no
+    such mean. The interval "studentized bootstrap" needs them.
+    of_label: its values are in the unit of the label, so how many decimals of them say something
+    depends on the labels.
+
+    The outcome is an `outcome.Outcome` or a `regression.ValueOutcome`, whichever the metric is for.
+    """
+
+    name: str
+    title: str
+    goal: str
+    description: str
+    point: Callable[[Any], float]
+    resampled: Callable[[Any, np.ndarray], np.ndarray]
+    interval: str = "bootstrap"
+    difference_interval: str = "paired bootstrap"
+    terms: Callable[[Any], np.ndarray] | None = None
+    of_label: bool = False
+
+    @property
+    def sign(self) -> int:
+        """1 if larger is better, -1 if smaller is."""
+        return 1 if self.goal == "maximize" else -1

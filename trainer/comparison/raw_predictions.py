@@ -1,0 +1,188 @@
+"""What a baseline service wrote, as predictions in the trainer's form.
+
+BigQuery's EXPORT DATA leaves Parquet files with the columns
+
+    key            string                                   a key of the test split
+    probabilities  list<struct<label: string, prob: double>>  classification; a class that is not
+                                                              named has probability 0
+    prediction     double                                   regression
+
+Vertex AI's batch prediction of images leaves JSON Lines (predictions_00001.jsonl, errors_...):
+
+    {"instance": {"content": "gs://BUCKET/KEY", ...},
+     "prediction": {"displayNames": ["benign", ...], "confidences": [0.93, ...], ...}}
+
+The true labels are the test split's: no service is asked for them.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from trainer import storage
+from trainer.comparison.test_split import TestSplit, listed
+from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.storage import StorageError
+
+
+def read(folder: Path, split: TestSplit) -> Predictions | Values:
+    """The predictions in the files below `folder`, in the test split's order.
+
+    Raises PredictionsError if there are none, or they are not as documented; TestSplitError if they
+    are not for exactly the test split's keys.
+    """
+    tables = sorted(folder.rglob("*.parquet"))
+    lines = sorted(folder.rglob("*.jsonl"))
+    if tables:
+        keys, found = _from_tables(tables, split)
+    elif lines:
+        keys, found = _from_lines(lines, split)
+    else:
+        raise PredictionsError(
+            f"no predictions: there is no .parquet or .jsonl file below {folder}"
+        )
+    _refuse_repeated(keys)
+    order = split.order(keys)
+    if split.is_regression:
+        return Values(split.keys, split.labels, found[order])
+    _refuse_sums(found, keys)
+    return Predictions(split.keys, split.labels, found[order], split.classes)
+
+
+def _from_tables(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        table = pa.concat_tables([pq.read_table(path) for path in paths])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise PredictionsError(f"raw Parquet files cannot be read: {error}") from error
+    keys = _column(table, "key").cast(pa.string()).to_numpy(zero_copy_only=False)
+    if split.is_regression:
+        values = _column(table, "prediction").cast(pa.float64())
+        return keys, values.to_numpy(zero_copy_only=False)
+    rows = _plain_list(_column(table, "probabilities"))
+    pairs = rows.flatten()
+    try:
+        names, shares = pc.struct_field(pairs, "label"), pc.struct_field(pairs, "prob")
+    except (pa.ArrowInvalid, KeyError) as error:
+        raise PredictionsError(
+            f"column 'probabilities' is {rows.type}, not a list of (label, prob)"
+        ) from error
+    row = np.repeat(np.arange(len(rows)), pc.list_value_length(rows).to_numpy(zero_copy_only=False))
+    return keys, _by_class(
+        len(keys),
+        row,
+        names.cast(pa.string()).to_pylist(),
+        shares.cast(pa.float64()).to_numpy(zero_copy_only=False),
+        split.classes,
+    )
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    if name not in table.column_names:
+        raise PredictionsError(
+            f"raw predictions have no column {name!r}, only {', '.join(table.column_names)}"
+        )
+    column = table.column(name).combine_chunks()
+    if column.null_count:
+        raise PredictionsError(f"raw predictions: {column.null_count} NULL(s) in column {name!r}")
+    return column
+
+
+def _plain_list(column: pa.Array) -> pa.Array:
+    """A list column without the wrappers of Parquet files whose lists carry no annotation.
+
+    There, a list is a group `list` of groups with one field: struct<list: list<struct<item: T>>>.
+    """
+    if pa.types.is_struct(column.type) and column.type.num_fields == 1:
+        column = column.field(0)
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        raise PredictionsError(f"column 'probabilities' is {column.type}, not a list")
+    inner = column.type.value_type
+    if pa.types.is_struct(inner) and inner.num_fields == 1:
+        column = pa.ListArray.from_arrays(column.offsets.cast(pa.int32()), column.values.field(0))
+    return column
+
+
+def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
+    if split.is_regression:
+        raise PredictionsError("JSON Lines of an image model, but the dataset is a regression")
+    keys, row, names, shares = [], [], [], []
+    for where, line in _lines(paths):
+        try:
+            key = storage.split_uri(line["instance"]["content"])[1]
+            if "prediction" not in line:
+                raise PredictionsError(f"the service could not predict {key!r}: {_error(line)}")
+            predicted = line["prediction"]
+            row += [len(keys)] * len(predicted["displayNames"])
+            names += predicted["displayNames"]
+            shares += [float(share) for share in predicted["confidences"]]
+            keys.append(key)
+        except (KeyError, TypeError, ValueError, StorageError) as error:
+            if isinstance(error, PredictionsError):
+                raise
+            raise PredictionsError(f"{where} is no prediction for an image: {error!r}") from error
+    if len(names) != len(shares):
+        raise PredictionsError(f"{len(names)} displayNames but {len(shares)} confidences")
+    return np.array(keys, dtype=object), _by_class(
+        len(keys), np.array(row, dtype=int), names, np.array(shares), split.classes
+    )
+
+
+def _lines(paths: Sequence[Path]) -> Iterator[tuple[str, dict]]:
+    """Yield (file and line for a message, its JSON object)."""
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for number, text in enumerate(file, start=1):
+                if not text.strip():
+                    continue
+                where = f"{path.name}, line {number}"
+                try:
+                    yield where, json.loads(text)
+                except ValueError as error:
+                    raise PredictionsError(f"{where} is not JSON: {error}") from error
+
+
+def _error(line: dict) -> str:
+    error = line.get("error") or line.get("status") or "no reason given"
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def _by_class(
+    count: int, row: np.ndarray, names: Sequence[str], shares: np.ndarray, classes: Sequence[str]
+) -> np.ndarray:
+    """(count, c) float64 probabilities from (row, class name, probability) triples."""
+    index = {name: i for i, name in enumerate(classes)}
+    if unknown := sorted({str(name) for name in names if name not in index}):
+        raise PredictionsError(
+            f"predicts {listed(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not among "
+            f"the dataset's classes {listed(classes)}"
+        )
+    matrix = np.zeros((count, len(classes)))
+    np.add.at(matrix, (row, [index[name] for name in names]), shares)
+    return matrix
+
+
+def _refuse_repeated(keys: np.ndarray) -> None:
+    unique, counts = np.unique(keys.astype(str), return_counts=True)
+    if (counts > 1).any():
+        raise PredictionsError(
+            f"{np.count_nonzero(counts > 1):,} key(s) predicted more than once: "
+            f"{listed(unique[counts > 1])}"
+        )
+
+
+def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
+    """Say of incomplete rows what a service's probabilities are, not what a training's might be."""
+    sums = probabilities.sum(axis=1)
+    short = sums < 1 - 1e-3
+    if short.any():
+        first = np.flatnonzero(short)[0]
+        raise PredictionsError(
+            f"probabilities do not sum to 1 for {np.count_nonzero(short):,} key(s): "
+            f"{listed(keys[short])}; {keys[first]!r} has {sums[first]:.4f} in all. Did the service "
+            "name every class?"
+        )

@@ -1,0 +1,142 @@
+"""Metrics of a regression on a test split, by one code path for every contender.
+
+As in `scores`, each metric exists twice: `point` is scikit-learn's, `resampled` the same quantity
+for many resamples of the split at once. Tests hold the two equal.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn import metrics as sklearn_metrics
+
+from trainer.comparison.means import ratio, weighted_mean
+from trainer.comparison.metric import Metric
+
+
+@dataclass(frozen=True)
+class ValueOutcome:
+    """What one contender said about n test examples with a numeric label.
+
+    labels, values: (n,) float64, true and predicted, in the label's unit.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """(n,) predicted less true."""
+        return self.values - self.labels
+
+    @cached_property
+    def misses(self) -> np.ndarray:
+        """(n,) how far each prediction is off, whichever way."""
+        return np.abs(self.residuals)
+
+    @cached_property
+    def ascending(self) -> np.ndarray:
+        """(n,) indices of the examples, from the smallest miss to the largest."""
+        return np.argsort(self.misses, kind="stable")
+
+    @cached_property
+    def centred(self) -> np.ndarray:
+        """(n,) labels less their mean, which keeps their variance exact far from zero."""
+        return self.labels - self.labels.mean()
+
+    def beats(self, other: "ValueOutcome") -> np.ndarray:
+        """(n,) bool: this came closer to the truth than the other."""
+        return self.misses < other.misses
+
+
+def _rmse(outcome: ValueOutcome) -> float:
+    return sklearn_metrics.root_mean_squared_error(outcome.labels, outcome.values)
+
+
+def _rmse_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
+    return np.sqrt(weighted_mean(outcome.residuals**2, weights))
+
+
+def _mae(outcome: ValueOutcome) -> float:
+    return sklearn_metrics.mean_absolute_error(outcome.labels, outcome.values)
+
+
+def _mae_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
+    return weighted_mean(outcome.misses, weights)
+
+
+def _median(outcome: ValueOutcome) -> float:
+    return sklearn_metrics.median_absolute_error(outcome.labels, outcome.values)
+
+
+def _median_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
+    """Of an even number of draws the mean of the two in the middle, as usual."""
+    misses = outcome.misses[outcome.ascending]
+    drawn = np.cumsum(weights[outcome.ascending], axis=0)
+    total = drawn[-1]
+    lower = (drawn >= (total + 1) // 2).argmax(axis=0)
+    upper = (drawn >= total // 2 + 1).argmax(axis=0)
+    return (misses[lower] + misses[upper]) / 2
+
+
+def _r2(outcome: ValueOutcome) -> float:
+    # scikit-learn gives 0 or 1 where all labels are equal, which reads like a result.
+    if np.ptp(outcome.labels) == 0:
+        return float("nan")
+    return sklearn_metrics.r2_score(outcome.labels, outcome.values)
+
+
+def _r2_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
+    mean = weighted_mean(outcome.centred, weights)
+    variance = weighted_mean(outcome.centred**2, weights) - mean**2
+    # What rounding leaves of the variance of equal labels is no variance.
+    variance[variance < 1e-12 * np.square(outcome.centred).max()] = 0
+    return 1 - ratio(weighted_mean(outcome.residuals**2, weights), variance)
+
+
+REGRESSION_METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "rmse",
+            "RMSE",
+            "minimize",
+            "Root of the mean squared error, in the unit of the label: large errors weigh most.",
+            _rmse,
+            _rmse_resampled,
+            interval="studentized bootstrap",
+            terms=lambda outcome: outcome.residuals**2,
+            of_label=True,
+        ),
+        Metric(
+            "mae",
+            "MAE",
+            "minimize",
+            "Mean absolute error, in the unit of the label.",
+            _mae,
+            _mae_resampled,
+            interval="studentized bootstrap",
+            terms=lambda outcome: outcome.misses,
+            of_label=True,
+        ),
+        Metric(
+            "median_absolute_error",
+            "median error",
+            "minimize",
+            "Median absolute error, in the unit of the label: half of the predictions are closer. "
+            "A few wild ones do not move it.",
+            _median,
+            _median_resampled,
+            of_label=True,
+        ),
+        Metric(
+            "r2",
+            "R²",
+            "maximize",
+            "Coefficient of determination: share of the labels' variance on the test split that "
+            "is explained. 0 is no better than their mean, and it can be negative.",
+            _r2,
+            _r2_resampled,
+        ),
+    )
+}

@@ -1,0 +1,43 @@
+"""How contenders look in every chart: one colour each, and short names where room is short."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainer.comparison.run import Contender
+from trainer.report.charts import colour
+
+_COLOURS = 6
+
+
+@dataclass(frozen=True)
+class Look:
+    """A scored contender's name, CSS classes, and whether it is the champion."""
+
+    name: str
+    style: str
+    champion: bool
+
+
+def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
+    """The contenders in the order of `ranked`, the champion first.
+
+    A contender has the colour of its place in the run, as in the learning curves; beyond six the
+    colours come back dashed.
+    """
+    place = {contender.name: i for i, contender in enumerate(contenders, start=1)}
+    return [
+        Look(
+            name=name,
+            style=colour(place[name]) + (" again" if place[name] > _COLOURS else ""),
+            champion=name == ranked[0],
+        )
+        for name in ranked
+    ]
+
+
+def shortened(name: str, letters: int) -> str:
+    """The name, with its middle left out if it is longer than that many letters."""
+    if len(name) <= letters:
+        return name
+    head = (letters - 1) // 2
+    return f"{name[:head]}…{name[head + 1 - letters :]}"

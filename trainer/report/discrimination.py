@@ -1,0 +1,149 @@
+"""ROC curves: how well contenders order the examples, whatever their threshold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn import metrics as sklearn_metrics
+
+from trainer.comparison.outcome import Outcome
+from trainer.report.contenders import Look
+from trainer.report.planes import Line, Plane, axes, polyline
+
+_WIDTH, _HEIGHT = 490, 470
+# False positive rates at which the curves of many classes are averaged.
+_GRID = np.linspace(0, 1, 201)
+# Above this AUC all that can be told apart lies in the upper left corner.
+_CORNER_FROM = 0.85
+_CORNER = 0.25
+_CLASSES_APART = 12
+# Examples times classes times contenders that are sorted at most, about three seconds.
+_AFFORDED = 2**24
+
+
+@dataclass(frozen=True)
+class Roc:
+    """left: one curve per contender. right: a closer look at it, or the champion's classes.
+
+    many: of more than two classes, so curves are means over the classes. shown, left_out: looks of
+    the contenders with a curve, and the number of those without.
+    """
+
+    left: Plane
+    right: Plane | None
+    right_title: str
+    many: bool
+    positive: str
+    shown: Sequence[Look]
+    left_out: int
+
+
+def roc_section(
+    outcomes: Mapping[str, Outcome], looks: Sequence[Look], classes: Sequence[str]
+) -> Roc | None:
+    """Lay out the curves; None if the test split holds one class only."""
+    first = outcomes[looks[0].name]
+    present = np.unique(first.labels)
+    if len(present) < 2:
+        return None
+    many = len(classes) > 2
+    afforded = max(1, _AFFORDED // (len(first.labels) * len(first.ranked_classes)))
+    shown = looks[:afforded]
+    curves = {look.name: _curve(outcomes[look.name]) for look in shown}
+    areas = {name: float(np.trapezoid(ys, xs)) for name, (xs, ys) in curves.items()}
+    right, title = None, ""
+    if many and len(classes) <= _CLASSES_APART:
+        right, title = _classes(first, classes), "The champion, class by class"
+    elif max(areas.values()) > _CORNER_FROM:
+        right, title = _plane(curves, areas, shown, _CORNER), "The same, its upper left corner"
+    return Roc(
+        left=_plane(curves, areas, shown, 1.0),
+        right=right,
+        right_title=title,
+        many=many,
+        positive=classes[1] if not many else "",
+        shown=shown,
+        left_out=len(looks) - len(shown),
+    )
+
+
+def _curve(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """False and true positive rates; of many classes their mean over the classes."""
+    curves = [
+        sklearn_metrics.roc_curve(outcome.labels == c, outcome.probabilities[:, c])[:2]
+        for c in outcome.ranked_classes
+        if 0 < np.count_nonzero(outcome.labels == c) < len(outcome.labels)
+    ]
+    if len(curves) == 1:
+        return curves[0]
+    mean = np.mean([np.interp(_GRID, fpr, tpr) for fpr, tpr in curves], axis=0)
+    return np.concatenate([[0], _GRID]), np.concatenate([[0], mean])
+
+
+def _plane(
+    curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    areas: Mapping[str, float],
+    looks: Sequence[Look],
+    side: float,
+) -> Plane:
+    """The square of that side in the upper left corner."""
+    x, y = axes(_WIDTH, _HEIGHT, (0, side), (1 - side, 1))
+    lines = []
+    for look in reversed(looks):  # the champion over the others
+        xs, ys = _within(*curves[look.name], side)
+        if len(xs):
+            title = f"{look.name}: area {areas[look.name]:.4f}"
+            lines.append(Line(polyline(xs, ys, x, y), look.style, title))
+    diagonal = polyline([0, 1], [0, 1], x, y) if side == 1 else ""
+    return Plane(
+        width=_WIDTH,
+        height=_HEIGHT,
+        x_ticks=x.ticks(5),
+        y_ticks=y.ticks(5),
+        x_title="false positive rate",
+        y_title="true positive rate",
+        guide=diagonal,
+        lines=lines,
+    )
+
+
+def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+    """The part of a rising curve in the upper left square, cut where it enters and leaves."""
+    if side == 1:
+        return xs, ys
+    entry = np.searchsorted(ys, 1 - side)
+    if entry >= len(ys) or xs[entry] > side:
+        return np.array([]), np.array([])
+    inside = (ys >= 1 - side) & (xs <= side)
+    start = xs[entry]
+    if entry and ys[entry] > ys[entry - 1]:
+        share = (1 - side - ys[entry - 1]) / (ys[entry] - ys[entry - 1])
+        start = xs[entry - 1] + share * (xs[entry] - xs[entry - 1])
+    last = np.flatnonzero(inside)[-1]
+    end = ys[last]
+    if last + 1 < len(xs) and xs[last + 1] > xs[last]:
+        share = (side - xs[last]) / (xs[last + 1] - xs[last])
+        end = ys[last] + share * (ys[last + 1] - ys[last])
+    return (
+        np.concatenate([[start], xs[inside], [side]]),
+        np.concatenate([[1 - side], ys[inside], [end]]),
+    )
+
+
+def _classes(outcome: Outcome, classes: Sequence[str]) -> Plane:
+    x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
+    lines = []
+    for c in np.unique(outcome.labels):
+        fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.labels == c, outcome.probabilities[:, c])
+        title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
+        lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))
+    return Plane(
+        width=_WIDTH,
+        height=_HEIGHT,
+        x_ticks=x.ticks(5),
+        y_ticks=y.ticks(5),
+        x_title="false positive rate",
+        y_title="true positive rate",
+        guide=polyline([0, 1], [0, 1], x, y),
+        lines=lines,
+    )

@@ -1,0 +1,164 @@
+"""The features of a table: what is in them, and what matters where that is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainer.comparison.baselines import importances
+from trainer.comparison.run import Contender
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    SEQUENCE,
+    TIMESTAMP,
+    DatasetDescription,
+    Feature,
+    Statistics,
+    TermStatistics,
+)
+from trainer.report.moments import day
+
+_SHOWN = 40
+_MORE = 200
+_TERMS = 4
+_IMPORTANCES = 15
+_BOX_WIDTH = 130
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box plot in pixels: 5% to 95% as a line, 25% to 75% as a box, the median as a mark."""
+
+    low: float
+    left: float
+    middle: float
+    right: float
+    high: float
+
+
+@dataclass(frozen=True)
+class FeatureRow:
+    """One feature of the train split in words. missing: share of the rows."""
+
+    name: str
+    kind: str
+    missing: float
+    summary: str
+    detail: str
+    box: Box | None
+
+
+@dataclass(frozen=True)
+class FeatureSection:
+    """The first features, more of them behind a fold, and how many are in dataset.json alone."""
+
+    kinds: Sequence[tuple[str, int]]
+    label: FeatureRow | None
+    rows: Sequence[FeatureRow]
+    more: Sequence[FeatureRow]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What one contender says matters. rows: (feature, weight, share of the largest)."""
+
+    name: str
+    what: str
+    rows: Sequence[tuple[str, float, float]]
+    left_out: int
+
+
+def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
+    """Lay out a table's features; None for images."""
+    if dataset.kind != "table":
+        return None
+    kinds = [feature.kind for feature in dataset.features]
+    rows = [_row(feature) for feature in dataset.features[: _SHOWN + _MORE]]
+    label = dataset.label
+    return FeatureSection(
+        kinds=[(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds)],
+        label=_numbers(label.column or label.name, "label", label.statistics)
+        if label.statistics
+        else None,
+        rows=rows[:_SHOWN],
+        more=rows[_SHOWN:],
+        left_out=max(0, len(dataset.features) - _SHOWN - _MORE),
+    )
+
+
+def _row(feature: Feature) -> FeatureRow:
+    if feature.statistics is None:
+        return FeatureRow(feature.name, feature.kind, 0.0, "no statistics", "", None)
+    if feature.kind == CATEGORICAL:
+        return _terms(feature, feature.statistics)
+    return _numbers(feature.name, feature.kind, feature.statistics)
+
+
+def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
+    missing = found.missing / max(1, found.count + found.missing)
+    if not found.count:
+        return FeatureRow(name, kind, missing, "no value at all", "", None)
+    if kind == BOOLEAN:
+        return FeatureRow(name, kind, missing, f"{found.mean:.1%} true", "", None)
+    if kind == TIMESTAMP:
+        summary, detail = f"{day(found.min)} to {day(found.max)}", ""
+    else:
+        summary = f"{found.mean:.4g} ± {found.stddev:.3g}"
+        detail = f"{found.min:.4g} to {found.max:.4g}"
+    if kind == SEQUENCE:
+        lengths = f"{found.min_length:,} to {found.max_length:,} long"
+        detail += f"; {lengths}, {found.mean_length:.4g} on average"
+    return FeatureRow(name, kind, missing, summary, detail, _box(found.quantiles))
+
+
+def _terms(feature: Feature, found: TermStatistics) -> FeatureRow:
+    rows = max(1, found.count + found.missing)
+    named = [
+        f"{term} {frequency / rows:.0%}"
+        for term, frequency in zip(
+            feature.vocabulary[:_TERMS], found.frequencies[:_TERMS], strict=True
+        )
+    ]
+    more = len(feature.vocabulary) - len(named)
+    if more:
+        named.append(f"{more:,} more")
+    count = len(feature.vocabulary)
+    detail = f"another term in {found.other:,} rows" if found.other else ""
+    return FeatureRow(
+        feature.name,
+        feature.kind,
+        found.missing / rows,
+        f"{count:,} term{'s' * (count != 1)}: {', '.join(named)}" if count else "no value at all",
+        detail,
+        None,
+    )
+
+
+def _box(quantiles: Sequence[float]) -> Box | None:
+    """On an axis from 5% to 95%, so that a single far value does not flatten the rest."""
+    low, left, middle, right, high = (quantiles[i] for i in (1, 5, 10, 15, 19))
+    if not high > low:
+        return None
+    scale = (_BOX_WIDTH - 4) / (high - low)
+    return Box(*(round(2 + (value - low) * scale, 1) for value in (low, left, middle, right, high)))
+
+
+def importance_section(contenders: Sequence[Contender]) -> list[Importance]:
+    """What the contenders that know say; a TensorFlow model does not."""
+    found = []
+    for contender in contenders:
+        ranked: list[Mapping] = importances(contender.baseline)
+        if ranked:
+            largest = abs(ranked[0]["weight"]) or 1.0
+            found.append(
+                Importance(
+                    name=contender.name,
+                    what=str(ranked[0].get("what") or "weight"),
+                    rows=[
+                        (str(one["feature"]), float(one["weight"]), abs(one["weight"]) / largest)
+                        for one in ranked[:_IMPORTANCES]
+                    ],
+                    left_out=max(0, len(ranked) - _IMPORTANCES),
+                )
+            )
+    return found

@@ -1,0 +1,75 @@
+"""Calibration curves: does what a contender gives 80% come true 80% of the time?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.comparison.intervals import LEVEL
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.proportions import share_interval
+from trainer.report.contenders import Look
+from trainer.report.planes import Bar, Dot, Plane, axes, polyline
+
+_WIDTH, _HEIGHT = 320, 320
+_BINS = 10
+_SHOWN = 9
+# The tallest bar of the counts below the curve, in pixels, and the widest dot's radius.
+_BAR, _DOT = 46, 6.0
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """One chart per contender. positive: of two classes the one whose probability is meant."""
+
+    charts: Sequence[Plane]
+    positive: str
+    left_out: int
+
+
+def reliability_section(
+    outcomes: Mapping[str, Outcome], looks: Sequence[Look], classes: Sequence[str]
+) -> Reliability:
+    """Of two classes the second's probability against its share of the examples; of more the
+    predicted class's probability against the share of right predictions. In ten equal bins.
+    """
+    return Reliability(
+        charts=[_chart(outcomes[look.name], look) for look in looks[:_SHOWN]],
+        positive=classes[1] if len(classes) == 2 else "",
+        left_out=max(0, len(looks) - _SHOWN),
+    )
+
+
+def _chart(outcome: Outcome, look: Look) -> Plane:
+    if outcome.class_count == 2:
+        claimed, happened = outcome.probabilities[:, 1], outcome.labels == 1
+    else:
+        claimed, happened = outcome.confidence, outcome.correct
+    x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
+    bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
+    counts = np.bincount(bins, minlength=_BINS)
+    dots, bars = [], []
+    for i in np.flatnonzero(counts):
+        rows = bins == i
+        mean, share = float(claimed[rows].mean()), float(happened[rows].mean())
+        low, high = share_interval(happened[rows], LEVEL)
+        title = f"{counts[i]:,} examples around {mean:.2f}: {share:.2f} came true"
+        size = float(np.sqrt(counts[i] / counts.max()))
+        dots.append(Dot(x(mean), y(share), round(2 + size * (_DOT - 2), 1), y(low), y(high), title))
+        tall = round(_BAR * counts[i] / counts.max(), 1)
+        left, width = x(i / _BINS), x((i + 1) / _BINS) - x(i / _BINS)
+        bars.append(Bar(left + 1, y(0) - tall, width - 2, tall, title))
+    return Plane(
+        width=_WIDTH,
+        height=_HEIGHT,
+        x_ticks=x.ticks(5),
+        y_ticks=y.ticks(5),
+        x_title="predicted probability",
+        y_title="observed share",
+        name=look.name,
+        remark="champion" if look.champion else "",
+        style=look.style,
+        guide=polyline([0, 1], [0, 1], x, y),
+        dots=dots,
+        bars=bars,
+    )

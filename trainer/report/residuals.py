@@ -1,0 +1,150 @@
+"""A regression's predictions: against the truth, what is left over, and how often how close."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.test_split import TestSplit
+from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP
+from trainer.report.contenders import Look
+from trainer.report.planes import Line, Plane, axes, cloud, polyline
+from trainer.report.scales import Scale
+
+# More points than this hide each other; a sample shows the same.
+_POINTS = 1500
+_SEED = 5
+_SHOWN = 9
+_WORST = 15
+_LARGE, _SMALL = (490, 430), (320, 320)
+
+
+@dataclass(frozen=True)
+class Miss:
+    """One of the champion's largest errors. residual: predicted less true."""
+
+    key: str
+    true: float
+    predicted: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Everything that the template shows of a regression's predictions.
+
+    agreement, left_over: the champion's predictions over the truth, and its residuals over its
+    predictions. others: the former for the other contenders, on the same axes. within: share of
+    examples whose error is at most so large, one curve per contender. sampled: points per chart if
+    not all examples are drawn, else None.
+    """
+
+    agreement: Plane
+    left_over: Plane
+    others: Sequence[Plane]
+    left_out: int
+    within: Plane
+    looks: Sequence[Look]
+    sampled: int | None
+    worst: Sequence[Miss]
+
+
+def residual_section(
+    outcomes: Mapping[str, ValueOutcome], looks: Sequence[Look], split: TestSplit
+) -> Residuals:
+    """Lay out all contenders' predictions; the champion is the first of `looks`."""
+    n = len(split)
+    rows = np.arange(n)
+    if n > _POINTS:
+        rows = np.sort(np.random.default_rng(_SEED).choice(n, _POINTS, replace=False))
+    best = outcomes[looks[0].name]
+    others = looks[1 : _SHOWN + 1]
+    shown = np.concatenate([best.labels, *(outcomes[k.name].values for k in looks[: _SHOWN + 1])])
+    return Residuals(
+        agreement=_agreement(best, looks[0], rows, shown, _LARGE),
+        left_over=_left_over(best, looks[0], rows),
+        others=[_agreement(outcomes[k.name], k, rows, shown, _SMALL) for k in others],
+        left_out=len(looks) - 1 - len(others),
+        within=_within(outcomes, looks),
+        looks=looks,
+        sampled=_POINTS if n > _POINTS else None,
+        worst=_worst(best, split),
+    )
+
+
+def _agreement(
+    outcome: ValueOutcome, look: Look, rows: np.ndarray, shown: np.ndarray, size: tuple[int, int]
+) -> Plane:
+    width, height = size
+    around = Scale.around([shown.min(), shown.max()], 0, 1, logarithmic=False)
+    x, y = axes(width, height, (around.low, around.high), (around.low, around.high))
+    ends = [around.low, around.high]
+    return Plane(
+        width=width,
+        height=height,
+        x_ticks=x.ticks(width // 90),
+        y_ticks=y.ticks(5),
+        x_title="true",
+        y_title="predicted",
+        name=look.name,
+        style=look.style,
+        guide=polyline(ends, ends, x, y),
+        cloud=cloud(outcome.labels[rows], outcome.values[rows], x, y),
+    )
+
+
+def _left_over(outcome: ValueOutcome, look: Look, rows: np.ndarray) -> Plane:
+    width, height = _LARGE
+    x = Scale.around(outcome.values, LEFT, width - RIGHT, logarithmic=False)
+    reach = float(outcome.misses.max()) or 1.0
+    y = Scale.around([-reach, reach], height - BOTTOM, TOP, logarithmic=False)
+    return Plane(
+        width=width,
+        height=height,
+        x_ticks=x.ticks(width // 90),
+        y_ticks=y.ticks(5),
+        x_title="predicted",
+        y_title="predicted − true",  # noqa: RUF001 (a minus sign)
+        name=look.name,
+        style=look.style,
+        guide=polyline([x.low, x.high], [0, 0], x, y),
+        cloud=cloud(outcome.values[rows], outcome.residuals[rows], x, y),
+    )
+
+
+def _within(outcomes: Mapping[str, ValueOutcome], looks: Sequence[Look]) -> Plane:
+    """Regression error characteristic curves (Bi & Bennett, 2003), up to the worst 2%."""
+    width, height = 1000, 320
+    widest = max(float(np.quantile(outcomes[look.name].misses, 0.98)) for look in looks) or 1.0
+    x, y = axes(width, height, (0, widest), (0, 1))
+    lines = []
+    for look in reversed(looks):
+        misses = np.sort(outcomes[look.name].misses)
+        shares = np.arange(1, len(misses) + 1) / len(misses)
+        inside = misses <= widest
+        xs = np.concatenate([[0], misses[inside], [widest]])
+        ys = np.concatenate([[0], shares[inside], [inside.mean()]])
+        title = f"{look.name}: half within {np.median(misses):.4g}"
+        lines.append(Line(polyline(xs, ys, x, y), look.style, title))
+    return Plane(
+        width=width,
+        height=height,
+        x_ticks=x.ticks(8),
+        y_ticks=y.ticks(5),
+        x_title="error at most",
+        y_title="share of examples",
+        lines=lines,
+    )
+
+
+def _worst(outcome: ValueOutcome, split: TestSplit) -> list[Miss]:
+    return [
+        Miss(
+            key=str(split.keys[i]),
+            true=float(outcome.labels[i]),
+            predicted=float(outcome.values[i]),
+            residual=float(outcome.residuals[i]),
+        )
+        for i in np.argsort(-outcome.misses, kind="stable")[:_WORST]
+    ]
