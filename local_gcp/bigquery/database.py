@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 try:
     from .sql import register
@@ -92,6 +93,14 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     register(connection)
     return connection
+
+
+def stream(
+    cursor: duckdb.DuckDBPyConnection, query: str, rows: int
+) -> pa.RecordBatchReader:
+    """The result of `query`, `rows` at a time; nothing else runs on the cursor until it is read."""
+    cursor.complete()
+    return cursor.sql(query).to_arrow_reader(rows)
 
 
 def quoted(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import fastavro
 
-from .database import Database, literal, quoted
+from .database import Database, literal, quoted, stream
 from .errors import BigQueryError, invalid, not_played
 from .files import Files
 from .jobs import Job
@@ -286,7 +286,7 @@ def _write_avro(
         raise not_played("AVRO extracts compressed with SNAPPY")
     schema = fastavro.parse_schema(avro_schema(fields, options.logical))
     paths: list[Path] = []
-    batches = job.cursor.sql(query).to_arrow_reader(10_000)
+    batches = stream(job.cursor, query, 10_000)
     writer = file = None
     for batch in batches:
         job.check()

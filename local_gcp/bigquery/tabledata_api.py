@@ -7,7 +7,7 @@ from typing import Any
 from local_gcp.storage.call import Call
 
 from .catalog import Catalog, TableRecord, etag
-from .database import Database, quoted
+from .database import Database, quoted, stream
 from .errors import invalid
 from .pages import position_of, token_of
 from .partitions import condition
@@ -97,7 +97,7 @@ class TableDataApi:
         query = f"SELECT {columns} FROM {record.sql}{where} LIMIT {size} OFFSET {start}"
         rows: list[dict] = []
         used = 0
-        for batch in cursor.sql(query).to_arrow_reader(2048):
+        for batch in stream(cursor, query, 2048):
             batch = batch.cast(arrow_schema(fields))
             used += batch.nbytes
             rows += rest_rows(fields, batch, _timestamps(options.get("formatOptions") or {}))

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from .catalog import Catalog, now_ms
-from .database import Database, quoted
+from .database import Database, quoted, stream
 from .destination import Disposition, insert, prepare
 from .jobs import Job
 from .locks import TableLocks
-from .refs import TableRef
+from .refs import DatasetRef, TableRef
+from .resources import new_dataset
 from .schema import Field, arrow_schema
 
 _BATCH_ROWS = 10_000
@@ -30,6 +31,13 @@ class Warehouse:
         """The columns of a table or view."""
         with self._database.cursor() as cursor:
             return Catalog(cursor).get(ref).fields
+
+    def ensure_dataset(self, ref: DatasetRef) -> None:
+        """Make a dataset, unless it is there."""
+        with self._locks.hold([ref]), self._database.transaction() as cursor:
+            catalog = Catalog(cursor)
+            if catalog.find_dataset(ref) is None:
+                catalog.create_dataset(ref, {"datasetId": ref.dataset, **new_dataset({})})
 
     def read(
         self, ref: TableRef, columns: list[str] | None = None, where: str | None = None
@@ -49,7 +57,7 @@ class Warehouse:
             with self._database.cursor() as cursor:
                 cursor.execute("BEGIN")
                 query = self.views.table_query(cursor, ref, [f.name for f in chosen], where)
-                for batch in cursor.sql(query).to_arrow_reader(_BATCH_ROWS):
+                for batch in stream(cursor, query, _BATCH_ROWS):
                     yield batch.cast(schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
