@@ -15,8 +15,8 @@ A manifest is Vertex AI's image import CSV, one image a line, without a header:
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
 
-A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet beside it. The
-ending of the source's name, .csv or .json, tells which of the two it is.
+A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet beside it. A
+source whose name ends in .json is a table, any other a manifest.
 
 Examples:
   python -m trainer.export --source gs://bucket/flowers/manifest.csv \\

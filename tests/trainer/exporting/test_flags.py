@@ -87,7 +87,36 @@ def test_a_wrong_value_is_named_with_what_is_allowed(capsys, changed, message):
 def test_a_missing_flag_is_named(capsys):
     with pytest.raises(SystemExit):
         parse_flags(["--source=gs://bucket/a"], "about")
-    assert "--output, --fingerprint, --image_size" in capsys.readouterr().err
+    assert "--output, --fingerprint" in capsys.readouterr().err
+
+
+def test_images_have_a_size(capsys):
+    required = {name: value for name, value in REQUIRED.items() if name != "image_size"}
+    with pytest.raises(SystemExit):
+        parse_flags([f"--{name}={value}" for name, value in required.items()], "about")
+    assert "--image_size is required for images" in capsys.readouterr().err
+
+
+TABLE = {**REQUIRED, "source": "gs://bucket/source/columns.json"}
+del TABLE["image_size"]
+
+
+def test_a_source_that_ends_in_json_is_a_table():
+    settings, _ = parse_flags([f"--{name}={value}" for name, value in TABLE.items()], "about")
+    assert settings.is_table
+    assert (settings.image, settings.fractions, settings.max_rejected) == (None, None, None)
+    assert settings.shards == 8
+    assert not parse()[0].is_table
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["image_size=8", "channels=3", "encoding=png", "max_rejected=0", "split_fractions=1,1,98"],
+)
+def test_a_table_has_no_flags_of_images(capsys, flag):
+    with pytest.raises(SystemExit):
+        parse_flags([*(f"--{name}={value}" for name, value in TABLE.items()), f"--{flag}"], "about")
+    assert f"--{flag.partition('=')[0]}: only of images" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--shard=3", "--image-size=8", "--max_reject=1", "--chanels"])
@@ -138,7 +167,7 @@ def test_the_template_offers_every_flag_and_requires_the_same(template):
     offered = {parameter["name"]: parameter for parameter in template["metadata"]["parameters"]}
     assert set(offered) == set(re.findall(r"^  --(\w+)", flags, re.MULTILINE))
     required = {name for name, parameter in offered.items() if not parameter.get("isOptional")}
-    assert required == set(REQUIRED)
+    assert required == set(TABLE)
     for parameter in offered.values():
         assert parameter["label"]
         assert parameter["helpText"]
