@@ -266,3 +266,17 @@ def two_contenders():
 def classifier():
     """The function that makes a classifier's probabilities: labels, classes, skill, seed."""
     return a_classifier
+
+
+@pytest.fixture
+def table_run(tmp_path):
+    """A function that makes the folder of a run over a table's rows: labels, classes -> TableRun.
+
+    classes: names, or none for a regression.
+    """
+    from tests.trainer.table_run import TableRun
+
+    def make(labels, classes=(), **options):
+        return TableRun(tmp_path, labels, classes, **options)
+
+    return make

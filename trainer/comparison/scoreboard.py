@@ -90,11 +90,11 @@ def metric_named(name: str, regression: bool = False) -> Metric:
 
 
 def decimals(metric: Metric, labels: np.ndarray) -> int:
-    """Decimals that are published: six, or a millionth of the labels' spread in their unit."""
+    """Decimals that are published: six, or about a ten-millionth of the labels' spread."""
     if not metric.of_label:
         return DECIMALS
     spread = float(np.std(labels)) or float(np.abs(labels).max()) or 1.0
-    return DECIMALS - math.ceil(math.log10(spread))
+    return DECIMALS - math.floor(math.log10(spread))
 
 
 def rank(

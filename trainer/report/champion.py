@@ -14,7 +14,8 @@ from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_a
 from trainer.report.contenders import Look
 
 _CONFUSIONS = 12
-_EXAMPLES = 24
+# Examples shown, with pictures and without.
+_EXAMPLES = 24, 12
 _OTHERS = 9
 
 
@@ -155,5 +156,5 @@ def _examples(outcome: Outcome, split: TestSplit, image: Feature | None) -> list
             if image
             else "",
         )
-        for i in chosen[:_EXAMPLES]
+        for i in chosen[: _EXAMPLES[image is None]]
     ]

@@ -13,7 +13,9 @@ from trainer.report.scales import Tick
 # Up to this many classes a matrix has numbers in its cells; beyond, it is a picture.
 _CLASSES_WITH_NUMBERS = 20
 _CLASSES_WITH_SHARES = 12
-_LARGE, _SMALL = 600, 320
+_LARGE, _MIDDLE, _SMALL = 600, 420, 320
+# A matrix of so few classes needs no more than a middle size.
+_FEW = 4
 # Room for class names above and left of the matrix, and the width of a letter in them, in pixels.
 _MARGINS = 36, 96
 _LETTER = 6.5
@@ -66,9 +68,9 @@ def confusion_matrix(
 ) -> ConfusionMatrix:
     """Lay out one contender's confusion matrix, large or as one of several."""
     counts, shares = counts_and_shares(outcome)
-    size = _SMALL if small else _LARGE
-    numbers_up_to = _CLASSES_WITH_SHARES if small else _CLASSES_WITH_NUMBERS
     c = len(classes)
+    size = _SMALL if small else _MIDDLE if c <= _FEW else _LARGE
+    numbers_up_to = _CLASSES_WITH_SHARES if small else _CLASSES_WITH_NUMBERS
     longest = max(map(len, classes)) * _LETTER
     margin = int(min(max(longest + 14, _MARGINS[0]), _MARGINS[1]))
     cell = (size - margin) / c

@@ -10,7 +10,7 @@ from trainer.comparison.outcome import Outcome
 from trainer.report.contenders import Look
 from trainer.report.planes import Line, Plane, axes, polyline
 
-_WIDTH, _HEIGHT = 490, 470
+_WIDTH, _HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.
 _GRID = np.linspace(0, 1, 201)
 # Above this AUC all that can be told apart lies in the upper left corner.

@@ -1,11 +1,13 @@
 """The whole page: everything that the templates show, gathered and rendered."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 import yaml
+from markupsafe import Markup
 
 from trainer.comparison.leaderboard import shown_decimals
 from trainer.comparison.outcome import Outcome
@@ -100,6 +102,7 @@ def _environment() -> jinja2.Environment:
         "score": charts.score,
         "interval": intervals.interval,
         "places": shown_decimals,
+        "breakable": _breakable,
         "figure": lambda number: f"{number:.4g}".replace("-", MINUS),
         "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
         "moment": moments.moment,
@@ -110,6 +113,11 @@ def _environment() -> jinja2.Environment:
         "duration": moments.duration,
     }
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """A name that a browser may break after its separators."""
+    return Markup("<wbr>").join(re.findall(r"[^/_-]*[/_-]*", name))
 
 
 def _yaml(document: Mapping) -> str:
