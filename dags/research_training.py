@@ -8,12 +8,16 @@ from pathlib import Path
 # The DAG processor imports the Airflow modules that it finds named in this file once, before it
 # forks a process for each parsing. Named only where they are used, they would be imported, with
 # Google's libraries behind them, at every parsing: 10 s of CPU instead of a fraction of one.
+import airflow.providers.google.cloud.hooks.bigquery
 import airflow.providers.google.cloud.hooks.dataflow
 import airflow.providers.google.cloud.hooks.gcs
 import airflow.providers.google.cloud.hooks.vertex_ai.custom_job
+import airflow.providers.google.cloud.hooks.vertex_ai.dataset
+import airflow.providers.google.cloud.hooks.vertex_ai.model_service
 import airflow.providers.google.cloud.operators.dataflow
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
-import airflow.providers.google.cloud.triggers.dataflow  # noqa: F401
+import airflow.providers.google.cloud.triggers.dataflow
+import airflow.providers.standard.operators.empty  # noqa: F401
 from airflow.sdk import get_parsing_context
 
 from research import platform, workflow

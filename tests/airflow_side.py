@@ -20,6 +20,8 @@ Path(_home.name, "dags").mkdir()
 os.environ |= {
     "AIRFLOW_HOME": _home.name,
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    # Schedules of our own are known to Airflow as a plugin.
+    "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     # For the local_gcp that conftest.py starts: programs of the tests, beside the job image.
     "LOCAL_GCP_IMAGES": str(ROOT / "tests/plugins/images.yaml"),

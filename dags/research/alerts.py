@@ -10,6 +10,12 @@ ADVICE = {
     "says, and trigger a new run. Nothing was spent.",
     "export": "If images are at fault, rejected.jsonl beside the dataset names them. Mend the "
     "manifest and trigger a new run; clear this task if the fault was Google's.",
+    "snapshot": "BigQuery's message says what it would not read. Mend the source and trigger a new "
+    "run; clear this task if the fault was Google's.",
+    "check": "The rows cannot be learned from, as the message says. Mend the table, or leave those "
+    "rows or columns out in a query, and trigger a new run. Nothing was spent on training.",
+    "extract": "The snapshot is safe. Clear this task to write its files again.",
+    "baselines": "The baselines are safe. Clear this task; the comparison follows.",
     "tune": "The logs of the failed trials say why. A range that makes trainings diverge is the "
     "usual cause. Change `tune` and trigger a new run; clear this task if it was Google's fault.",
     "choose": "The search gave nothing to train: see the stage before.",
@@ -18,6 +24,11 @@ ADVICE = {
     "compare": "The trainings are safe. Clear this task to compare again.",
     "result": "The leaderboard is there. Clear the training that failed to complete it.",
 }
+
+_OF_BASELINES = (
+    "The run goes on: its leaderboard shows this baseline as failed. To have it, clear this task "
+    "once the cause is gone; its record and the comparison follow."
+)
 
 
 def on_failure(context: Any) -> None:
@@ -39,6 +50,6 @@ def message(context: Any) -> str:
         f"TRELLIS FAILURE: {dag.dag_id} failed in {task_id}{index}",
         f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
         f"Why: {context.get('exception') or 'its process was lost; Airflow says no more'}",
-        f"What to do: {ADVICE.get(task_id, 'See the log of this task.')}",
+        f"What to do: {ADVICE.get(task_id, _OF_BASELINES)}",
     ]
     return "\n".join(lines)

@@ -1,11 +1,12 @@
 """What must fit together in an experiment: fields with one another, and with the trainer."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from croniter import croniter
 
-from research import cost
+from research import bqml, cost
 from research.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -16,17 +17,22 @@ if TYPE_CHECKING:
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MANUAL = "manual"
 
+# As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
+_TABLE = re.compile(r"([a-z][a-z0-9.:-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
+
 
 def problems(experiment: "Experiment", schema: "TrainerSchema") -> list[Problem]:
     """Everything that a look at one field alone does not show."""
     return [
         *_schedule(experiment),
         *_counts(experiment),
+        *_source(experiment),
         *_split(experiment),
         *_trainer(experiment, schema),
         *_metric(experiment, schema),
         *_hyperparameters(experiment, schema),
         *_machines(experiment),
+        *_baselines(experiment),
     ]
 
 
@@ -37,6 +43,8 @@ def _schedule(experiment: "Experiment") -> Iterator[Problem]:
         yield Problem(
             ("schedule",), f"got {schedule!r}; expected {known}, or cron as in '0 3 * * 1'"
         )
+    if schedule == MANUAL and experiment.until is not None:
+        yield Problem(("until",), "ends a schedule, and this experiment has none")
 
 
 def _counts(experiment: "Experiment") -> Iterator[Problem]:
@@ -55,6 +63,64 @@ def _counts(experiment: "Experiment") -> Iterator[Problem]:
         )
 
 
+def _source(experiment: "Experiment") -> Iterator[Problem]:
+    from research.experiment import OF_IMAGES, OF_TABLES
+
+    source = experiment.source
+    given = [name for name in ("images", "bigquery", "query") if getattr(source, name) is not None]
+    if len(given) != 1:
+        found = f"got {' and '.join(given)}" if given else "nothing to read"
+        yield Problem(
+            ("source",),
+            f"{found}; expected one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`",
+        )
+        return
+    image = source.kind == "image"
+    written = {
+        info.alias or name
+        for name, info in type(source).model_fields.items()
+        if name in source.model_fields_set
+    }
+    for name in OF_TABLES if image else OF_IMAGES:
+        if name in written:
+            other = "tables and queries" if image else "images"
+            yield Problem(("source", name), f"belongs to {other}; this source is `{given[0]}`")
+    needed = {"size": source.size} if image else {"key": source.key_, "label": source.label}
+    for name, value in needed.items():
+        if value is None:
+            info = next(i for n, i in type(source).model_fields.items() if (i.alias or n) == name)
+            yield Problem(("source", name), f"missing beside `{given[0]}`: {info.description}")
+    if not image:
+        yield from _table(experiment)
+
+
+def _table(experiment: "Experiment") -> Iterator[Problem]:
+    source = experiment.source
+    if source.bigquery is not None and not _TABLE.fullmatch(source.bigquery):
+        yield Problem(
+            ("source", "bigquery"),
+            f"got {source.bigquery!r}; expected DATASET.TABLE or PROJECT.DATASET.TABLE",
+        )
+    roles = {"key": source.key_, "label": source.label, "partition": source.partition}
+    features = source.features or []
+    for role in ("key", "label"):
+        for other, column in roles.items():
+            if other not in ("key", role) and roles[role] and roles[role] == column:
+                yield Problem(("source", other), f"'{column}' is the {role} already")
+        if roles[role] in features:
+            message = f"'{roles[role]}' is the {role}; a model would only have to read it off"
+            yield Problem(("source", "features", features.index(roles[role])), message)
+    for name in ("features", "categorical"):
+        columns = getattr(source, name) or []
+        for n, column in enumerate(columns):
+            if column in columns[:n]:
+                yield Problem(("source", name, n), f"'{column}' stands here twice")
+    for n, column in enumerate(source.categorical):
+        if source.features is not None and column not in features:
+            message = f"'{column}' is no feature; {did_you_mean(column, features)}"
+            yield Problem(("source", "categorical", n), message)
+
+
 def _split(experiment: "Experiment") -> Iterator[Problem]:
     split = experiment.source.split
     total = split.train + split.validation + split.test
@@ -67,6 +133,11 @@ def _trainer(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Prob
         word = getattr(experiment, where)
         if word not in known:
             yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
+        elif (kind := experiment.source.kind) not in known[word]["inputs"]:
+            fitting = [name for name, entry in known.items() if kind in entry["inputs"]]
+            yield Problem(
+                (where,), f"{word} is not for a source of {kind}s; known: {', '.join(fitting)}"
+            )
 
 
 def _metric(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Problem]:
@@ -163,3 +234,37 @@ def _machines(experiment: "Experiment") -> Iterator[Problem]:
             yield Problem(where, f"{machines.gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`")
         elif machines.gpu and not machines.type.startswith("n1-"):
             yield Problem(where[:-1], f"{machines.gpu} goes with n1 machines, not {machines.type}")
+
+
+def _baselines(experiment: "Experiment") -> Iterator[Problem]:
+    baselines, kind = experiment.baselines, experiment.source.kind
+    where = ("baselines", "bqml")
+    if baselines.bqml and kind == "image":
+        yield Problem(
+            where,
+            "BigQuery ML learns from tables, and this source is images; what fits them: "
+            "`automl: {node_hours: 8}`",
+        )
+    else:
+        for n, name in enumerate(baselines.bqml):
+            yield from _bqml(experiment, name, (*where, n))
+            if name in baselines.bqml[:n]:
+                yield Problem((*where, n), f"'{name}' stands here twice")
+    if baselines.automl is not None:
+        least, most = (8, 800) if kind == "image" else (1, 72)
+        if not least <= baselines.automl.node_hours <= most:
+            yield Problem(
+                ("baselines", "automl", "node_hours"),
+                f"got {baselines.automl.node_hours:g}; AutoML on a source of {kind}s takes "
+                f"{least} to {most}",
+            )
+
+
+def _bqml(experiment: "Experiment", name: str, where: tuple) -> Iterator[Problem]:
+    if name not in bqml.TYPES:
+        yield Problem(where, f"unknown type '{name}'; {did_you_mean(name, bqml.TYPES)}")
+        return
+    fitting = bqml.fitting(experiment.task)
+    if fitting and name not in fitting:
+        message = f"{name} does not learn {experiment.task}; what does: {', '.join(fitting)}"
+        yield Problem(where, message)

@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research import bqml
+
 if TYPE_CHECKING:
     from research.experiment import Experiment, Machines
     from research.platform import Platform
@@ -22,6 +24,19 @@ ASSUMPTIONS = (
     "every job runs until its timeout, on machines at on-demand prices of {region} ({date}); "
     "without disks, storage, network, and jobs that Google's side fails and Airflow repeats"
 )
+WITH_BQML = (
+    "; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a large "
+    "machine of Vertex AI"
+)
+WITH_AUTOML = "; AutoML trains for all its node hours and predicts for one"
+
+# A snapshot is checked in one query, which reads keys and labels several times.
+_CHECK_READS = 3
+# A BigQuery ML baseline reads the snapshot to learn, to predict and to evaluate.
+_BASELINE_READS = 3
+_TIB = 2**40
+# What a query is billed for at least: https://cloud.google.com/bigquery/pricing#on_demand_pricing
+_LEAST_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,8 @@ class Prices:
     machines: Mapping[str, Mapping[str, float]]
     gpus: Mapping[str, float]
     dataflow: Mapping[str, float]
+    bigquery: Mapping[str, float]
+    automl: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -58,8 +75,12 @@ def prices(path: Path = PRICES) -> Prices:
     return Prices(**{name: raw[name] for name in Prices.__annotations__})
 
 
-def at_most(experiment: "Experiment", platform: "Platform") -> Cost:
-    """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine."""
+def at_most(experiment: "Experiment", platform: "Platform", source_bytes: int = 0) -> Cost:
+    """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine.
+
+    source_bytes: what reading the table or query takes, as its dry run says; while that is not
+    known, the limit is without it.
+    """
     tune, train = experiment.tune, experiment.train
     table = prices()
     dataflow = table.machines[platform.dataflow.machine_type]
@@ -68,6 +89,7 @@ def at_most(experiment: "Experiment", platform: "Platform") -> Cost:
         + dataflow["memory_gb"] * table.dataflow["memory_gb"]
     )
     stages = {
+        **_bigquery(experiment, source_bytes),
         "export": platform.dataflow.max_workers * worker * _hours(platform.dataflow.timeout),
         "tune": tune.trials * _machine(tune.machines) * _hours(tune.timeout),
         "train": train.top
@@ -76,8 +98,48 @@ def at_most(experiment: "Experiment", platform: "Platform") -> Cost:
         * _hours(train.timeout),
         "compare": table.machines[platform.compare.machine_type]["price"]
         * _hours(platform.compare.timeout),
+        **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
     }
-    return Cost(stages, ASSUMPTIONS.format(region=table.region, date=table.date))
+    assumptions = ASSUMPTIONS.format(region=table.region, date=table.date)
+    assumptions += WITH_BQML if experiment.baselines.bqml else ""
+    assumptions += WITH_AUTOML if experiment.baselines.automl else ""
+    return Cost(stages, assumptions)
+
+
+def baseline_names(experiment: "Experiment") -> list[str]:
+    """The baselines of a run, as plan.json and the leaderboard call them."""
+    names = [f"bqml-{name}" for name in experiment.baselines.bqml]
+    return names + (["automl"] if experiment.baselines.automl else [])
+
+
+def baseline(experiment: "Experiment", name: str, source_bytes: int) -> float:
+    """The most that one baseline may cost, in US dollars."""
+    prices_ = prices()
+    if name == "automl":
+        automl = prices_.automl[experiment.source.kind]
+        return experiment.baselines.automl.node_hours * automl["training"] + automl["prediction"]
+    type_ = bqml.TYPES[name.removeprefix("bqml-")]
+    scanned = max(source_bytes, _LEAST_BYTES) / _TIB
+    usd = _BASELINE_READS * scanned * prices_.bigquery["query_tib"]
+    if type_.external:
+        return usd + prices_.bigquery["external_training"]
+    return usd + scanned * prices_.bigquery["create_model_tib"]
+
+
+def rates(experiment: "Experiment") -> dict[str, float]:
+    """US dollars per hour of one trial, and of one full training with all its workers."""
+    machines = experiment.train.machines
+    return {
+        "trial": round(_machine(experiment.tune.machines), 6),
+        "training": round(machines.workers * _machine(machines), 6),
+    }
+
+
+def _bigquery(experiment: "Experiment", source_bytes: int) -> dict[str, float]:
+    if experiment.source.kind == "image":
+        return {}
+    scanned = max(source_bytes, _LEAST_BYTES) / _TIB
+    return {"snapshot": (1 + _CHECK_READS) * scanned * prices().bigquery["query_tib"]}
 
 
 def _machine(machines: "Machines") -> float:

@@ -17,7 +17,7 @@ from pydantic import Field
 from research import checks
 from research.problems import Field as Where
 from research.problems import FileError, Problem
-from research.quantities import USD, Duration, Number, Pixels, Scalar
+from research.quantities import USD, Date, Duration, Number, Pixels, Scalar
 from research.sections import Section, check, key
 from research.trainer_schema import TrainerSchema
 from research.trainer_schema import load as load_schema
@@ -26,14 +26,7 @@ from research.yaml_file import parse
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 """An experiment's name: it becomes a DAG id, a folder, a label and a part of job names."""
 
-LATER: Mapping[Where, str] = {
-    ("baselines",): "BigQuery ML and AutoML baselines come with a later version",
-    ("deploy",): "deployment comes with a later version",
-    ("source", "bigquery"): "BigQuery sources come with a later version; `images` is known",
-    ("source", "partition"): "it comes with BigQuery sources, in a later version",
-    ("source", "key"): "it comes with BigQuery sources, in a later version",
-    ("source", "label"): "it comes with BigQuery sources, in a later version",
-}
+LATER: Mapping[Where, str] = {("deploy",): "deployment comes with a later version"}
 
 
 class Split(Section):
@@ -45,24 +38,73 @@ class Split(Section):
 
 
 class Source(Section):
-    """Where the examples come from and how they are stored for training."""
+    """Where the examples come from and how they are stored for training: images, or a table.
 
-    images: str = key(
+    Which keys belong to which of the two, `research.checks` says.
+    """
+
+    images: str | None = key(
         "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label: "
         "a path in the group's bucket, or a gs:// address",
+        None,
         min_length=1,
     )
-    size: Pixels = key("size that images are scaled to: one side, or [height, width]")
-    channels: Literal[1, 3] = key("1 for grey, 3 for colour", 3)
+    bigquery: str | None = key(
+        "table or view, DATASET.TABLE or PROJECT.DATASET.TABLE", None, min_length=1
+    )
+    query: str | None = key("one SELECT in GoogleSQL, in place of a table", None, min_length=1)
+    key_: str | None = key(
+        "column that names an example, unique; its split follows from it alone",
+        None,
+        alias="key",
+        min_length=1,
+    )
+    label: str | None = key("column to predict", None, min_length=1)
+    features: list[str] | None = key(
+        "columns to predict it from; all others than key, label and partition if left out",
+        None,
+        min_length=1,
+    )
+    categorical: list[str] = key("whole-number columns that name categories, as text does", [])
+    partition: str | None = key(
+        "DATE, DATETIME or TIMESTAMP column: a run takes the rows of its data interval (UTC)",
+        None,
+        min_length=1,
+    )
+    vocabulary: int = key(
+        "terms of a categorical column that are told apart, the most frequent ones",
+        1000,
+        ge=1,
+        le=1_000_000,
+    )
+    size: Pixels | None = key("size that images are scaled to: one side, or [height, width]", None)
+    channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
     encoding: Literal["png", "jpeg"] = key("png keeps every pixel, jpeg is smaller", "jpeg")
-    split: Split = key("shares, where the manifest has no ML_USE column", Split())
     max_rejected: float = key(
         "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
         0.05,
         ge=0,
         le=1,
     )
+    split: Split = key("shares, where an image manifest has no ML_USE column", Split())
     shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
+
+    @property
+    def kind(self) -> str:
+        """image or table: the words of the trainer's models for what they take."""
+        return "image" if self.images is not None else "table"
+
+    @property
+    def address(self) -> str:
+        """The manifest, the table, or the query."""
+        return self.images or self.bigquery or self.query or ""
+
+
+OF_IMAGES = ("size", "channels", "encoding", "max_rejected")
+"""Keys of a source that only images have."""
+
+OF_TABLES = ("key", "label", "features", "categorical", "partition", "vocabulary")
+"""Keys of a source that only tables and queries have."""
 
 
 class Machines(Section):
@@ -124,6 +166,21 @@ class Train(Section):
     timeout: Duration = key("when a training is stopped", timedelta(hours=2))
 
 
+class AutoML(Section):
+    """A model that Vertex AI AutoML searches for."""
+
+    node_hours: float = key(
+        "training at most so long; tables from 1, images from 8", unit="node hours", ge=1, le=800
+    )
+
+
+class Baselines(Section):
+    """What the trainings have to beat, trained and scored on the same examples."""
+
+    bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
+    automl: AutoML | None = key("one AutoML model", None)
+
+
 class Experiment(Section):
     """One experiment file. `name` and `about` come from the file's name and its first lines."""
 
@@ -131,6 +188,7 @@ class Experiment(Section):
     about: str = Field(exclude=True)
     owner: str = key("who answers for it", min_length=1)
     schedule: str = key("manual, @daily, @weekly, ... or a cron expression (UTC)", "manual")
+    until: Date | None = key("no run by schedule, or backfill, from this day on (UTC)", None)
     budget: USD = key("a run that may cost more than this is refused, as in '6 USD'")
     generation: int = key(
         "raise it, and clear a run, to do that run again where it would find its work done", 1, ge=1
@@ -145,13 +203,17 @@ class Experiment(Section):
     )
     tune: Tune = key("the search for hyperparameters")
     train: Train = key("the full trainings of the best trials")
+    baselines: Baselines = key("what the trainings have to beat", Baselines())
 
     def configuration(self) -> dict[str, Any]:
         """As an experiment file would say it, defaults filled in: fit for JSON and for YAML."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        values = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for name in OF_TABLES if self.source.kind == "image" else OF_IMAGES:
+            values["source"].pop(name, None)
+        return values
 
     def changed(self, changes: Mapping[Where, Any]) -> "Experiment":
-        """This experiment with other values for some fields, checked anew.
+        """This experiment with other values for some fields (None: its default), checked anew.
 
         Raises FileError; its problems have no lines, as the values are in no file.
         """
@@ -160,7 +222,10 @@ class Experiment(Section):
             section = values
             for part in where[:-1]:
                 section = section[part]
-            section[where[-1]] = value
+            if value is None:
+                section.pop(where[-1], None)
+            else:
+                section[where[-1]] = value
         experiment, problems = validate(self.name, self.about, values, load_schema())
         if experiment is None:
             raise FileError(f"The parameters of this run of {self.name}", problems)

@@ -39,6 +39,26 @@ def encryption(platform: Platform) -> dict[str, Any]:
     return {"encryption_spec": {"kms_key_name": platform.encryption_key}}
 
 
+def query(plan: Plan, platform: Platform, statement: str, **fields: Any) -> dict[str, Any]:
+    """Configuration of a BigQuery job that runs a statement or a script."""
+    configuration = {"query": statement, "useLegacySql": False, **fields}
+    if platform.encryption_key and "destinationTable" in fields:
+        key = {"kmsKeyName": platform.encryption_key}
+        configuration["destinationEncryptionConfiguration"] = key
+    return {"query": configuration, "labels": labels(plan, platform)}
+
+
+def table_reference(name: str) -> dict[str, str]:
+    """PROJECT.DATASET.TABLE as BigQuery's REST API has it."""
+    project, dataset, table = name.split(".")
+    return {"projectId": project, "datasetId": dataset, "tableId": table}
+
+
+def snapshot(plan: Plan, platform: Platform) -> str:
+    """PROJECT.DATASET.TABLE of the frozen rows of a plan's dataset."""
+    return platform.own_table(f"snapshot_{plan.fingerprint}")
+
+
 def pool(
     platform: Platform, command: str, arguments: list[str], machines: Machines, replicas: int = 1
 ) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 gs://BUCKET/EXPERIMENT/
     datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json
+        source/                   of a table: rows-*.parquet, columns.json
     runs/RUN/
         plan.json                 what this run is to do, and at most costs
         tuning/TRIAL/             what the tuning job's trials write
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
+        baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
         leaderboard/              leaderboard.json, report.html
 
 Datasets lie beside the runs, as runs share them. Addresses of folders end with a slash.
@@ -61,6 +63,11 @@ class Run:
         """Base of the training of the trial ranked `rank`, from 1."""
         return f"{self.uri}training/{rank}/"
 
+    def baseline(self, name: str) -> str:
+        """What a baseline leaves: raw/ (its predictions), service/ (what its service says of it)
+        and baseline.json; the comparison adds predictions.parquet."""
+        return f"{self.uri}baselines/{name}/"
+
     @property
     def leaderboard(self) -> str:
         return f"{self.uri}leaderboard/leaderboard.json"
@@ -78,3 +85,18 @@ def dataset(bucket: str, experiment: str, fingerprint: str) -> str:
 def dataset_mark(dataset_uri: str) -> str:
     """The object that is written last: with it, the dataset is whole."""
     return f"{dataset_uri}dataset.json"
+
+
+def dataset_rows(dataset_uri: str) -> str:
+    """The files that BigQuery writes a table dataset's snapshot to; * is a number."""
+    return f"{dataset_uri}source/rows-*.parquet"
+
+
+def dataset_columns(dataset_uri: str) -> str:
+    """What those rows mean: columns.json. With it, the snapshot has passed its checks."""
+    return f"{dataset_uri}source/columns.json"
+
+
+def dataset_marks(experiment: str) -> str:
+    """A pattern of the names, in the bucket, of all marks of an experiment's datasets."""
+    return f"{experiment}/datasets/*/dataset.json"

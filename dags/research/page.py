@@ -13,11 +13,11 @@ _PAGE = """\
 | stage | what it does |
 |---|---|
 | plan | checks source, parameters and cost; refuses before anything is spent |
-| export | {source} as TFRecords (Dataflow); skipped when this dataset is there already |
+{rows}| export | {source} as TFRecords (Dataflow); skipped when this dataset is there already |
 | tune | {trials} trials of {tune_epochs} epochs, {parallel} at a time: {goal} {metric} |
 | choose | the best {top} of the trials that succeeded |
 | train | each of them for up to {train_epochs} epochs on {workers} worker(s) (Vertex AI) |
-| compare | all of them on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
+{baselines}| compare | all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 | result | says who won; fails if a training is missing from the leaderboard |
 
 Every run's files are below `gs://{bucket}/{name}/runs/`. A triggered run may change the numbers
@@ -38,6 +38,11 @@ the morning.
 Parameters, bounds and defaults of the file: `python -m research reference`.
 """
 
+_ROWS = """\
+| snapshot, check | the run's rows frozen in BigQuery; refused if nothing can be learned of them |
+| extract | the snapshot as Parquet files, by BigQuery |
+"""
+
 
 def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
     """The DAG's doc_md."""
@@ -49,7 +54,9 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         schedule=f"`{experiment.schedule}`",
         budget=usd_text(experiment.budget),
         cost=limit,
-        source=f"`{platform.uri(experiment.source.images)}`",
+        source=_source(experiment, platform),
+        rows="" if experiment.source.kind == "image" else _ROWS,
+        baselines=_baselines(experiment),
         trials=tune.trials,
         tune_epochs=tune.epochs,
         parallel=tune.parallel,
@@ -60,3 +67,20 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         workers=train.machines.workers,
         bucket=platform.bucket,
     )
+
+
+def _source(experiment: Experiment, platform: Platform) -> str:
+    source = experiment.source
+    if source.images is not None:
+        return f"`{platform.uri(source.images)}`"
+    return f"`{platform.table(source.bigquery)}`" if source.bigquery else "the rows of its query"
+
+
+def _baselines(experiment: Experiment) -> str:
+    names = [f"BigQuery ML {name}" for name in experiment.baselines.bqml]
+    if experiment.baselines.automl:
+        names.append(f"AutoML, at most {experiment.baselines.automl.node_hours:g} node hours")
+    if not names:
+        return ""
+    what = ", ".join(names)
+    return f"| baselines | {what}; one that fails is shown as failed, and the run goes on |\n"

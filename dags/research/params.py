@@ -24,8 +24,13 @@ class _RunParam:
     section: str
 
 
+_SOURCES = {
+    "images": _RunParam("source", ("source", "images"), "Manifest of images", "Data"),
+    "bigquery": _RunParam("source", ("source", "bigquery"), "Table", "Data"),
+    "query": _RunParam("source", ("source", "query"), "Query", "Data"),
+}
+
 _PARAMS = (
-    _RunParam("source", ("source", "images"), "Manifest of images", "Data"),
     _RunParam("trials", ("tune", "trials"), "Trials", "Tuning"),
     _RunParam("parallel", ("tune", "parallel"), "Trials at the same time", "Tuning"),
     _RunParam("tune_epochs", ("tune", "epochs"), "Epochs of a trial", "Tuning"),
@@ -35,15 +40,61 @@ _PARAMS = (
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
+# What a run may do without, and the field's value then.
+_SWITCHES = (
+    (_RunParam("bqml", ("baselines", "bqml"), "BigQuery ML baselines", "Baselines"), []),
+    (_RunParam("automl", ("baselines", "automl"), "AutoML baseline", "Baselines"), None),
+)
+
+DAYS = ("from", "to")
+"""Parameters that select rows in place of the run's data interval."""
+
 
 def run_params(experiment: Experiment) -> dict[str, Param]:
     """The DAG's parameters; the experiment's values are the defaults."""
-    return {param.name: _airflow_param(param, experiment) for param in _PARAMS}
+    params = {p.name: _airflow_param(p, experiment) for p in _of(experiment)}
+    if experiment.source.partition is not None:
+        for name in DAYS:
+            params[name] = _day(name, experiment.source.partition)
+    for switch, _ in _switches(experiment):
+        params[switch.name] = Param(
+            True,
+            type="boolean",
+            title=switch.title,
+            description=f"off: this run does without ({'.'.join(map(str, switch.field))})",
+            section=switch.section,
+        )
+    return params
 
 
 def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     """The experiment as this run wants it. Raises FileError if the values do not fit together."""
-    return experiment.changed({param.field: values[param.name] for param in _PARAMS})
+    changes = {param.field: values[param.name] for param in _of(experiment)}
+    changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
+    return experiment.changed(changes)
+
+
+def _of(experiment: Experiment) -> list[_RunParam]:
+    source = experiment.source
+    (given,) = [param for name, param in _SOURCES.items() if getattr(source, name) is not None]
+    return [given, *_PARAMS]
+
+
+def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:
+    """Those for which the experiment has something to switch off."""
+    return [(s, off) for s, off in _SWITCHES if getattr(experiment.baselines, s.name)]
+
+
+def _day(name: str, partition: str) -> Param:
+    end = {"from": "first day of the rows", "to": "first day that no longer belongs to them"}[name]
+    return Param(
+        None,
+        type=["null", "string"],
+        format="date",
+        title=f"Rows {name}",
+        description=f"{end}, by '{partition}' (UTC), in place of the run's data interval",
+        section="Data",
+    )
 
 
 def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
@@ -60,6 +111,8 @@ def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
         schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? USD$"}
     else:
         schema = {"type": "string", "minLength": 1}
+        if param.field == ("source", "query"):
+            schema["format"] = "multiline"
     return Param(
         value,
         title=param.title,

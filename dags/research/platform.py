@@ -31,6 +31,12 @@ class Platform(Section):
     project: str = key("Google Cloud project", pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")
     region: str = key("region of all jobs", pattern=r"^[a-z]+-[a-z]+[0-9]+$")
     bucket: str = key("bucket of all files, without gs://", pattern=r"^[a-z0-9][a-z0-9._-]+$")
+    dataset: str = key(
+        "BigQuery dataset of snapshots and models, made if it is not there",
+        "trellis",
+        pattern=r"^[A-Za-z0-9_]+$",
+    )
+    location: str = key("where that dataset, and all tables that experiments read, are", "US")
     registry: str = key("where the job images lie, without their names and tags")
     connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
     service_account: str | None = key("whom jobs run as", None)
@@ -41,6 +47,14 @@ class Platform(Section):
     retry_seconds: int = key("before a failed task's first retry", unit="seconds", ge=1, le=3600)
     dataflow: Dataflow = key("what the export runs on")
     compare: Compare = key("what the comparison runs on")
+
+    def table(self, name: str) -> str:
+        """PROJECT.DATASET.TABLE of a name that may lack its project."""
+        return name.replace(":", ".") if name.count(".") >= 2 else f"{self.project}.{name}"
+
+    def own_table(self, name: str) -> str:
+        """PROJECT.DATASET.NAME of a table, view or model that a run makes."""
+        return f"{self.project}.{self.dataset}.{name}"
 
     def image(self, name: str, tag: str) -> str:
         """Address of a job image: `trainer`, `export`."""

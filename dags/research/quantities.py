@@ -3,7 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
@@ -58,6 +58,14 @@ def _pixels_text(size: tuple[int, int]) -> int | list[int]:
     return size[0] if size[0] == size[1] else list(size)
 
 
+def _date(value: Any) -> date:
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise ValueError("no date")
+    return value
+
+
 def _number(value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("no number")
@@ -89,6 +97,14 @@ Duration = Annotated[
     Form("a whole number and a unit, as in '30 minutes' or '2 hours'"),
 ]
 """A positive length of time; written `30 minutes`."""
+
+Date = Annotated[
+    date,
+    PlainValidator(_date),
+    PlainSerializer(date.isoformat),
+    Form("a day, as in 2024-01-31"),
+]
+"""A day; written `2024-01-31`, with or without quotes."""
 
 Pixels = Annotated[
     tuple[int, int],

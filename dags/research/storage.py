@@ -27,6 +27,24 @@ def read_json(platform: Platform, uri: str) -> Any:
     return json.loads(blob(platform, uri).download_as_text())
 
 
+def blobs(platform: Platform, prefix: str) -> list[Blob]:
+    """The objects whose gs:// addresses start with the prefix, in order."""
+    bucket, _, name = prefix.removeprefix("gs://").partition("/")
+    return list(_client(platform.connection).list_blobs(bucket, prefix=name))
+
+
+def newest_before(platform: Platform, uri: str, pattern: str) -> tuple[bool, str | None]:
+    """Whether the object is there, and the newest other one of the pattern that was there before.
+
+    uri: gs://... of the object. pattern: names in the group's bucket, with a * for a folder.
+    """
+    found = _client(platform.connection).list_blobs(platform.bucket, match_glob=pattern)
+    created = {f"gs://{platform.bucket}/{blob.name}": blob.time_created for blob in found}
+    own = created.pop(uri, None)
+    before = [other for other in created if own is None or created[other] < own]
+    return own is not None, max(before, key=created.__getitem__, default=None)
+
+
 @functools.cache
 def _client(connection: str) -> Client:
     """One for all files of a task: each client reads the key and asks for a token anew."""

@@ -1,7 +1,9 @@
 """The whole chain on one page: one experiment becomes one DAG."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from research import cost
@@ -11,19 +13,39 @@ from research.experiment import Experiment
 from research.page import page
 from research.params import run_params
 from research.platform import Platform
-from research.stages import choose, compare, export, plan, result, train, tune
+from research.stages import (
+    automl,
+    baselines,
+    bqml,
+    check,
+    choose,
+    compare,
+    export,
+    plan,
+    result,
+    snapshot,
+    train,
+    tune,
+)
+from schedules import CronUntilTimetable
 
 # A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
-    """plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> result."""
+    """The stages and their order, by what the experiment asks for.
+
+    plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> result
+
+    A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
+    snapshot while the trials run; their record is what the comparison waits for.
+    """
     with DAG(
         dag_id=experiment.name,
         description=experiment.about.partition("\n")[0],
         doc_md=page(experiment, platform, cost.at_most(experiment, platform)),
-        schedule=_schedule(experiment.schedule),
+        schedule=_schedule(experiment),
         start_date=_FIRST_DAY,
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
@@ -38,17 +60,42 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         exported = export.task(experiment, platform)
         tuned = tune.task(experiment, platform)
         chosen = choose.task(experiment, platform, tuned.output)
-        trained = train.task(experiment, platform, chosen)
+        # At least one training has succeeded, and all have ended.
+        trained = EmptyOperator(task_id="trained", trigger_rule="all_done_min_one_success")
         compared = compare.task(experiment, platform)
 
-        planned >> exported >> tuned >> chosen >> trained >> compared
-        compared >> result.task(experiment, platform)
+        exported >> tuned >> chosen >> train.task(experiment, platform, chosen) >> trained
+        trained >> compared >> result.task(experiment, platform)
+
+        if experiment.source.kind == "image":
+            ready = planned
+            planned >> exported
+        else:
+            ready = check.task(experiment, platform)
+            planned >> snapshot.task(experiment, platform) >> ready
+            ready >> snapshot.extract_task(experiment, platform) >> exported
+        _baselines(experiment, platform, ready, compared)
     return dag
 
 
-def _schedule(schedule: str) -> CronDataIntervalTimetable | None:
+def _baselines(experiment: Experiment, platform: Platform, ready: Any, compared: Any) -> None:
+    """The baselines between the rows that are `ready` and the comparison."""
+    made = []
+    if experiment.baselines.bqml:
+        made.append(bqml.tasks(experiment, platform))
+    if experiment.baselines.automl:
+        made.append(automl.tasks(experiment, platform))
+    if made:
+        ready >> made >> baselines.task(experiment, platform) >> compared
+
+
+def _schedule(experiment: Experiment) -> CronDataIntervalTimetable | CronUntilTimetable | None:
     """Runs that cover an interval: the run of a week starts when that week is over."""
-    return None if schedule == MANUAL else CronDataIntervalTimetable(schedule, timezone="UTC")
+    if experiment.schedule == MANUAL:
+        return None
+    if experiment.until is not None:
+        return CronUntilTimetable(experiment.schedule, experiment.until.isoformat())
+    return CronDataIntervalTimetable(experiment.schedule, timezone="UTC")
 
 
 def _retries(platform: Platform) -> dict:

@@ -1,14 +1,21 @@
-"""The calls of Vertex AI's JobService, the same for custom jobs and for tuning jobs.
+"""The calls of Vertex AI's JobService and PipelineService, the same for every kind of job.
 
-The two kinds have the same life (states, labels, errors, cancellation) behind differently named
-methods; everything above this module sees one kind of job.
+Custom jobs, tuning jobs, training pipelines and batch predictions have the same life (states,
+labels, errors, cancellation) behind differently named methods; everything above this module sees
+one kind of job.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob
+from google.cloud.aiplatform_v1.types import (
+    BatchPredictionJob,
+    CustomJob,
+    HyperparameterTuningJob,
+    JobState,
+    TrainingPipeline,
+)
 from google.protobuf import json_format
 
 # Generous: a create answers in about a second; the client's own default of 5 s turns a slow answer
@@ -18,23 +25,47 @@ CALL_TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class JobKind:
-    """One of the two kinds of job.
+    """One of the kinds of job.
 
     title: for people. message: the protobuf class. collection: the part of the resource name.
-    field: the name of the message in a create request, and of its methods.
+    field: the name of the message in a create request, and of its methods. service: job or
+    pipeline, whose methods these are. page: the console's page of one, with {id}.
     """
 
     title: str
     message: type
     collection: str
     field: str
+    service: str
+    page: str
 
 
-CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job")
+CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job", "training/{id}/cpu")
 TUNING = JobKind(
-    "tuning job", HyperparameterTuningJob, "hyperparameterTuningJobs", "hyperparameter_tuning_job"
+    "tuning job",
+    HyperparameterTuningJob,
+    "hyperparameterTuningJobs",
+    "hyperparameter_tuning_job",
+    "job",
+    "training/{id}/cpu",
 )
-KINDS = {kind.field: kind for kind in (CUSTOM, TUNING)}
+PIPELINE = JobKind(
+    "training pipeline",
+    TrainingPipeline,
+    "trainingPipelines",
+    "training_pipeline",
+    "pipeline",
+    "training/{id}",
+)
+BATCH = JobKind(
+    "batch prediction",
+    BatchPredictionJob,
+    "batchPredictionJobs",
+    "batch_prediction_job",
+    "job",
+    "batch-predictions/{id}",
+)
+KINDS = {kind.field: kind for kind in (CUSTOM, TUNING, PIPELINE, BATCH)}
 
 
 class Jobs:
@@ -87,15 +118,21 @@ def message_of(kind: JobKind, job: Any, labels: Mapping[str, str]) -> Any:
     return message
 
 
+def state_of(job: Any) -> JobState:
+    """The job's state; a pipeline's have the numbers of a job's, under names of their own."""
+    return JobState(int(job.state))
+
+
 def job_id(name: str) -> str:
     """`projects/P/locations/R/customJobs/123` -> `123`."""
     return name.rsplit("/", 1)[-1]
 
 
 def console_url(name: str) -> str:
-    """Google Cloud console's page of a job (custom or tuning), by its resource name."""
-    _, project, _, region, _, identifier = name.split("/")
+    """Google Cloud console's page of a job of any kind, by its resource name."""
+    _, project, _, region, collection, identifier = name.split("/")
+    page = next(kind.page for kind in KINDS.values() if kind.collection == collection)
     return (
-        f"https://console.cloud.google.com/vertex-ai/locations/{region}/training/{identifier}/cpu"
-        f"?project={project}"
+        f"https://console.cloud.google.com/vertex-ai/locations/{region}/"
+        f"{page.format(id=identifier)}?project={project}"
     )

@@ -1,9 +1,9 @@
 """Run a Vertex AI job from a DAG: exactly one per task, without holding a worker while it runs.
 
 The provider's operators create a new job at every attempt, a killed deferred task leaves its job
-running, a failed poll counts as the job's failure, and the one for tuning cannot ask for spot
-machines or a stopping rule, nor template what it runs. The two here take the whole job as Vertex's
-API has it, in protobuf's JSON form, every field of it templated.
+running, a failed poll counts as the job's failure, those for AutoML hold their worker, and the one
+for tuning cannot ask for spot machines or a stopping rule, nor template what it runs. Those here
+take the whole job as Vertex's API has it, in protobuf's JSON form, every field of it templated.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,27 @@ from typing import Any, ClassVar
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.links.vertex_ai import (
+    VertexAIBatchPredictionJobLink,
     VertexAICustomJobLink,
     VertexAITrainingLink,
 )
 from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
+from airflow.sdk.exceptions import AirflowSkipException
 
 from vertex.identity import KEY_LABEL, ROUND_LABEL, job_labels
-from vertex.jobs import CUSTOM, TUNING, JobKind, Jobs, console_url, job_id, message_of
+from vertex.jobs import (
+    BATCH,
+    CUSTOM,
+    PIPELINE,
+    TUNING,
+    JobKind,
+    Jobs,
+    console_url,
+    job_id,
+    message_of,
+    state_of,
+)
 from vertex.outcome import FINISHED, VertexJobFailedForGood, raise_unless_succeeded
 from vertex.submission import find, find_or_create
 from vertex.trials import trial_summaries
@@ -27,7 +40,7 @@ from vertex.triggers import VertexJobTrigger
 
 
 class _OneJobPerTask:
-    """Find or create, defer, judge: what both operators do with their job."""
+    """Find or create, defer, judge: what all operators do with their job."""
 
     kind: ClassVar[JobKind]
 
@@ -45,7 +58,7 @@ class _OneJobPerTask:
         job = find_or_create(self._jobs, message, self.log)
         self.log.info("Console: %s", console_url(job.name))
         self._link(context, job_id(job.name))
-        if job.state in FINISHED:
+        if state_of(job) in FINISHED:
             return self._result(job)
         self.defer(
             trigger=VertexJobTrigger(
@@ -74,7 +87,7 @@ class _OneJobPerTask:
         if self._labels is None:
             return
         job = find(self._jobs, self._labels[KEY_LABEL], self._labels[ROUND_LABEL])
-        if job is not None and job.state not in FINISHED:
+        if job is not None and state_of(job) not in FINISHED:
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
 
@@ -87,7 +100,12 @@ class _OneJobPerTask:
         hook = CustomJobHook(
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
-        client = hook.get_job_service_client(self.region)
+        pipeline = self.kind.service == "pipeline"
+        client = (
+            hook.get_pipeline_service_client(self.region)
+            if pipeline
+            else hook.get_job_service_client(self.region)
+        )
         return Jobs(client, self.kind, self.project_id, self.region)
 
     def _job(self) -> Any:
@@ -126,7 +144,32 @@ class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
         VertexAICustomJobLink.persist(context=context, custom_job_id=identifier)
 
 
-class HyperparameterTuningJobOperator(_OneJobPerTask, GoogleCloudBaseOperator):
+class _WholeJobOperator(_OneJobPerTask, GoogleCloudBaseOperator):
+    """What operators without a counterpart in the provider have in common."""
+
+    template_fields: Sequence[str] = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
+
+    def __init__(
+        self,
+        *,
+        project_id: str,
+        region: str,
+        generation: int = 1,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+        poll_interval: float = 10,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.project_id = project_id
+        self.region = region
+        self.generation = generation
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.poll_interval = poll_interval
+
+
+class HyperparameterTuningJobOperator(_WholeJobOperator):
     """Run one HyperparameterTuningJob and wait for it, deferred.
 
     Returns {"name", "console", "trials"}, the trials as `vertex.trials.trial_summaries` gives them.
@@ -141,34 +184,14 @@ class HyperparameterTuningJobOperator(_OneJobPerTask, GoogleCloudBaseOperator):
 
     kind = TUNING
     template_fields: Sequence[str] = (
-        "region",
-        "project_id",
+        *_WholeJobOperator.template_fields,
         "hyperparameter_tuning_job",
-        "impersonation_chain",
-        "gcp_conn_id",
     )
     operator_extra_links = (VertexAITrainingLink(),)
 
-    def __init__(
-        self,
-        *,
-        project_id: str,
-        region: str,
-        hyperparameter_tuning_job: Any,
-        generation: int = 1,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-        poll_interval: float = 10,
-        **kwargs: Any,
-    ):
+    def __init__(self, *, hyperparameter_tuning_job: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        self.project_id = project_id
-        self.region = region
         self.hyperparameter_tuning_job = hyperparameter_tuning_job
-        self.generation = generation
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.poll_interval = poll_interval
 
     def _job(self) -> Any:
         return self.hyperparameter_tuning_job
@@ -178,3 +201,75 @@ class HyperparameterTuningJobOperator(_OneJobPerTask, GoogleCloudBaseOperator):
 
     def _result(self, job: Any) -> dict[str, Any]:
         return {**super()._result(job), "trials": trial_summaries(job)}
+
+
+class TrainingPipelineOperator(_WholeJobOperator):
+    """Run one TrainingPipeline, AutoML's for one, and wait for it, deferred.
+
+    Returns {"name", "console", "model"}, the model's resource name ("" if it made none).
+
+    :param training_pipeline: the TrainingPipeline (templated): a message, or a dict in protobuf's
+        JSON form; None skips the task.
+    :param generation: raise it to run a new pipeline where the task would adopt the one it has.
+    :param poll_interval: seconds between two looks at the pipeline.
+
+    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    """
+
+    kind = PIPELINE
+    template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "training_pipeline")
+    operator_extra_links = (VertexAITrainingLink(),)
+
+    def __init__(self, *, training_pipeline: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.training_pipeline = training_pipeline
+
+    def _job(self) -> Any:
+        return _or_skip(self.training_pipeline)
+
+    def _link(self, context: Any, identifier: str) -> None:
+        VertexAITrainingLink.persist(context=context, training_id=identifier)
+
+    def _result(self, job: Any) -> dict[str, Any]:
+        return {**super()._result(job), "model": job.model_to_upload.name}
+
+
+class BatchPredictionJobOperator(_WholeJobOperator):
+    """Run one BatchPredictionJob and wait for it, deferred.
+
+    Returns {"name", "console", "output"}: gs://... of a folder, or PROJECT.DATASET.TABLE.
+
+    :param batch_prediction_job: the BatchPredictionJob (templated): a message, or a dict in
+        protobuf's JSON form; None skips the task.
+    :param generation: raise it to run a new job where the task would adopt the one it has.
+    :param poll_interval: seconds between two looks at the job.
+
+    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`. A job
+    that predicted only some of its instances has failed.
+    """
+
+    kind = BATCH
+    template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "batch_prediction_job")
+    operator_extra_links = (VertexAIBatchPredictionJobLink(),)
+
+    def __init__(self, *, batch_prediction_job: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.batch_prediction_job = batch_prediction_job
+
+    def _job(self) -> Any:
+        return _or_skip(self.batch_prediction_job)
+
+    def _link(self, context: Any, identifier: str) -> None:
+        VertexAIBatchPredictionJobLink.persist(context=context, batch_prediction_job_id=identifier)
+
+    def _result(self, job: Any) -> dict[str, Any]:
+        info = job.output_info
+        dataset = info.bigquery_output_dataset.removeprefix("bq://")
+        output = f"{dataset}.{info.bigquery_output_table}" if dataset else info.gcs_output_directory
+        return {**super()._result(job), "output": output}
+
+
+def _or_skip(job: Any) -> Any:
+    if job is None:
+        raise AirflowSkipException("This run does without it.")
+    return job

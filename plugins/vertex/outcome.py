@@ -25,7 +25,7 @@ from google.cloud.aiplatform_v1.types import JobState
 from google.rpc import code_pb2
 
 from vertex.identity import ROUND_LABEL
-from vertex.jobs import JobKind, console_url
+from vertex.jobs import JobKind, console_url, state_of
 
 FINISHED = {
     JobState.JOB_STATE_SUCCEEDED,
@@ -65,14 +65,15 @@ class Verdict(enum.Enum):
 
 def verdict(job: Any, round_: str) -> Verdict:
     """What the job's state means for an attempt of the given round (`identity.job_labels`)."""
-    if job.state == JobState.JOB_STATE_SUCCEEDED:
+    state = state_of(job)
+    if state == JobState.JOB_STATE_SUCCEEDED:
         return Verdict.SUCCESS
-    if job.state not in FINISHED:
+    if state not in FINISHED:
         return Verdict.WAIT
-    if job.state == JobState.JOB_STATE_CANCELLED:
+    if state == JobState.JOB_STATE_CANCELLED:
         same_round = job.labels.get(ROUND_LABEL, round_) == round_
         return Verdict.GIVE_UP if same_round else Verdict.RETRY
-    if job.state == JobState.JOB_STATE_EXPIRED:
+    if state == JobState.JOB_STATE_EXPIRED:
         return Verdict.RETRY
     own_fault = any(words in job.error.message for words in _OWN_FAULT)
     return Verdict.RETRY if job.error.code in _PASSING and not own_fault else Verdict.GIVE_UP
@@ -92,7 +93,7 @@ def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
 
 def describe(job: Any, kind: JobKind) -> str:
     """State, Vertex's own error (it ends with the program's last lines) and where to look."""
-    state = JobState(job.state).name.removeprefix("JOB_STATE_").lower()
+    state = state_of(job).name.removeprefix("JOB_STATE_").lower()
     lines = [f"Vertex AI {kind.title} '{job.display_name}' {state}."]
     if job.error.message:
         code = code_pb2.Code.Name(job.error.code) if job.error.code else "no code"

@@ -16,7 +16,7 @@ from google.api_core import exceptions, retry
 from google.cloud.aiplatform_v1.types import JobState
 
 from vertex.identity import KEY_LABEL, ROUND_LABEL
-from vertex.jobs import Jobs, job_id
+from vertex.jobs import Jobs, job_id, state_of
 from vertex.outcome import (
     FINISHED,
     Verdict,
@@ -87,10 +87,10 @@ def find(jobs: Jobs, key: str, round_: str) -> Any | None:
         if ruling is Verdict.SUCCESS:
             return job
     for job, ruling in rulings:
-        if ruling is Verdict.WAIT and job.state != JobState.JOB_STATE_CANCELLING:
+        if ruling is Verdict.WAIT and state_of(job) != JobState.JOB_STATE_CANCELLING:
             return job
     for job, ruling in rulings:
-        own_fault = job.state == JobState.JOB_STATE_FAILED and ruling is Verdict.GIVE_UP
+        own_fault = state_of(job) == JobState.JOB_STATE_FAILED and ruling is Verdict.GIVE_UP
         if own_fault and job.labels.get(ROUND_LABEL) == round_:
             return job
     return None
@@ -116,7 +116,7 @@ def _find_or_create_once(jobs: Jobs, message: Any, log: Any) -> Any:
         created = jobs.create(message)
         log.info("Created %s %s", jobs.kind.title, created.name)
         return created
-    if found.state in FINISHED:
+    if state_of(found) in FINISHED:
         raise_unless_succeeded(found, jobs.kind, round_)
     log.info(
         "This task already has %s %s, created %s: adopting it",

@@ -7,12 +7,71 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobAsyncHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from google.api_core import exceptions
-from google.cloud.aiplatform_v1.types import JobState
 
-from vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS
+from vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS, state_of
 from vertex.outcome import FINISHED
 
 LONGEST_PAUSE_SECONDS = 60.0
+
+
+class OperationTrigger(BaseTrigger):
+    """Fires once, when a long-running operation has ended: `{"name": ..., "code", "message"}`.
+
+    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded. A poll
+    that fails is logged and repeated. An operation whose task is killed is left to end: those of
+    datasets are short and cost nothing.
+
+    name: the operation's resource name, of any of Vertex AI's services.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        region: str,
+        poll_interval: float,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+    ):
+        super().__init__()
+        self.name = name
+        self.region = region
+        self.poll_interval = poll_interval
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("name", "region", "poll_interval", "gcp_conn_id", "impersonation_chain")
+        return "vertex.triggers.OperationTrigger", {name: getattr(self, name) for name in names}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        client = None
+        failures = 0
+        while True:
+            try:
+                client = client or await self._client()
+                operation = await client.get_operation(
+                    {"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+                )
+            except Exception as error:
+                failures += 1
+                self.log.warning("Could not look at %s, trying again: %s", self.name, error)
+                await asyncio.sleep(min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS))
+                continue
+            failures = 0
+            if operation.done:
+                error = operation.error
+                yield TriggerEvent(
+                    {"name": self.name, "code": error.code, "message": error.message}
+                )
+                return
+            await asyncio.sleep(self.poll_interval)
+
+    async def _client(self) -> Any:
+        hook = CustomJobAsyncHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return await hook.get_job_service_client(region=self.region)
 
 
 class VertexJobTrigger(BaseTrigger):
@@ -24,7 +83,7 @@ class VertexJobTrigger(BaseTrigger):
     When a person marks, clears or deletes the waiting task, the job is cancelled. A triggerer that
     restarts, or hands its work over, leaves the job alone.
 
-    kind: "custom_job" or "hyperparameter_tuning_job". name: the job's resource name.
+    kind: the `field` of a `vertex.jobs.JobKind`. name: the job's resource name.
     poll_interval: seconds between two looks.
     """
 
@@ -79,12 +138,13 @@ class VertexJobTrigger(BaseTrigger):
                 await asyncio.sleep(max(pause, self.poll_interval))
                 continue
             failures = 0
-            if job.state in FINISHED:
-                yield TriggerEvent({"name": self.name, "state": JobState(job.state).name})
+            state = state_of(job)
+            if state in FINISHED:
+                yield TriggerEvent({"name": self.name, "state": state.name})
                 return
-            if job.state != last_state:
-                last_state = job.state
-                self.log.info("%s is %s", self.name, JobState(job.state).name)
+            if state != last_state:
+                last_state = state
+                self.log.info("%s is %s", self.name, state.name)
             await asyncio.sleep(self.poll_interval)
 
     async def on_kill(self) -> None:
@@ -99,4 +159,6 @@ class VertexJobTrigger(BaseTrigger):
         hook = CustomJobAsyncHook(
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
+        if KINDS[self.kind].service == "pipeline":
+            return await hook.get_pipeline_service_client(region=self.region)
         return await hook.get_job_service_client(region=self.region)

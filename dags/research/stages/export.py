@@ -1,4 +1,4 @@
-"""export: the manifest's images as a TFRecord dataset, by a Dataflow job.
+"""export: a manifest's images, or a table's rows, as a TFRecord dataset, by a Dataflow job.
 
 Skipped when the dataset is there already. A new dataset is announced as an event of the
 experiment's dataset Asset, with its fingerprint, so that other DAGs can be scheduled on it.
@@ -9,6 +9,7 @@ from typing import Any
 from airflow.sdk import Asset
 
 from dataflow.operators import FlexTemplateOperator
+from research import layout
 from research.experiment import Experiment
 from research.jobs import labels
 from research.plan import Plan
@@ -29,6 +30,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         outlet_extra="{{ ti.xcom_pull(task_ids='plan')['dataset'] }}",
         generation=experiment.generation,
         poll_sleep=platform.poll_seconds,
+        # A table's extract that is there already was skipped.
+        trigger_rule="none_failed",
     )
 
 
@@ -47,11 +50,8 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
     The template is given in the request itself, so that there is no file in a bucket to keep in
     step with the image.
     """
-    source = plan.experiment.source
     schema = load_schema()
     image = platform.image("export", schema.image_tag)
-    height, width = source.size
-    split = source.split
     limit = int(platform.dataflow.timeout.total_seconds())
     environment = {
         "tempLocation": f"gs://{platform.bucket}/dataflow/",
@@ -71,16 +71,30 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
             "jobName": f"{plan.experiment.name}-export",
             "containerSpec": {"image": image, "sdkInfo": {"language": "PYTHON"}},
             "parameters": {
-                "source": platform.uri(source.images),
                 "output": plan.dataset,
                 "fingerprint": plan.fingerprint,
-                "image_size": f"{height}x{width}",
-                "channels": str(source.channels),
-                "encoding": source.encoding,
-                "shards": str(source.shards),
-                "max_rejected": str(source.max_rejected),
-                "split_fractions": f"{split.train},{split.validation},{split.test}",
+                "shards": str(plan.experiment.source.shards),
+                **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
             },
             "environment": {name: value for name, value in environment.items() if value},
         }
     }
+
+
+def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
+    source = plan.experiment.source
+    height, width = source.size
+    split = source.split
+    return {
+        "source": platform.uri(source.images),
+        "image_size": f"{height}x{width}",
+        "channels": str(source.channels),
+        "encoding": source.encoding,
+        "max_rejected": str(source.max_rejected),
+        "split_fractions": f"{split.train},{split.validation},{split.test}",
+    }
+
+
+def _table_flags(plan: Plan) -> dict[str, str]:
+    # All else stands in the description of the columns.
+    return {"source": layout.dataset_columns(plan.dataset)}

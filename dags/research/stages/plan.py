@@ -4,18 +4,20 @@ Looks at the source, finds out whether its dataset is there already, bounds the 
 plan.json and makes the messages of the jobs whose content is known by now.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
-from research import cost, layout, params, source
+from research import cost, jobs, layout, params, source
 from research.experiment import Experiment
 from research.plan import SCHEMA, Plan
 from research.platform import Platform
 from research.problems import FileError
 from research.quantities import usd_text
-from research.stages import compare, export, tune
+from research.stages import automl, bqml, check, compare, export, snapshot, tune
+from research.table import Table
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -36,6 +38,24 @@ class BudgetError(ValueError):
     """The run may cost more than its budget."""
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a look at the source told.
+
+    source: the manifest, table or query. examples, classes: None where only reading would tell.
+    What follows is only of tables: statement, the SQL that freezes the rows; bytes, what it reads.
+    """
+
+    source: str
+    fingerprint: str
+    examples: int | None
+    classes: dict[str, int] | None
+    table: Table | None = None
+    partition: dict[str, str] | None = None
+    statement: str = ""
+    bytes: int = 0
+
+
 def make(
     experiment: Experiment,
     platform: Platform,
@@ -49,26 +69,27 @@ def make(
     Doing it again gives the same plan, unless source or dataset changed in between.
     Raises FileError, SourceError or BudgetError for what a person has to change.
     """
+    from research import storage
+
     experiment = params.apply(experiment, values)
-    limit = cost.at_most(experiment, platform)
-    if limit.usd > experiment.budget:
-        raise BudgetError(
-            f"A run of {experiment.name} may cost {limit}, its budget is "
-            f"{usd_text(experiment.budget)}: fewer trials, trainings or workers, smaller machines, "
-            "shorter timeouts, or a larger `budget`."
-        )
-    manifest, version, contents = inspect(experiment, platform)
+    _within_budget(experiment, cost.at_most(experiment, platform))
+    if experiment.source.kind == "image":
+        found = _images(experiment, platform)
+    else:
+        found = _rows(experiment, platform, interval, tuple(values.get(d) for d in params.DAYS))
+    limit = cost.at_most(experiment, platform, found.bytes)
+    _within_budget(experiment, limit)
     folder = layout.run_folder(run_id, experiment.generation)
-    fingerprint = source.fingerprint(manifest, version, experiment)
     plan = Plan(
         experiment,
         layout.Run(platform.bucket, experiment.name, folder),
-        layout.dataset(platform.bucket, experiment.name, fingerprint),
-        fingerprint,
+        layout.dataset(platform.bucket, experiment.name, found.fingerprint),
+        found.fingerprint,
+        found.table,
+        found.partition,
     )
-    from research import storage
-
-    exists = storage.blob(platform, layout.dataset_mark(plan.dataset)).exists()
+    mark = layout.dataset_mark(plan.dataset)
+    exists, previous = storage.newest_before(platform, mark, layout.dataset_marks(experiment.name))
     content = {
         "schema": SCHEMA,
         "experiment": experiment.name,
@@ -82,13 +103,18 @@ def make(
         "configuration": experiment.configuration(),
         "dataset": {
             "uri": plan.dataset,
-            "fingerprint": fingerprint,
+            "fingerprint": plan.fingerprint,
             "exists": exists,
-            "source": manifest,
-            "examples": contents.examples,
-            "classes": dict(sorted(contents.classes.items())),
+            "source": found.source,
+            "partition": found.partition,
+            "examples": found.examples,
+            "classes": found.classes,
+            "previous": previous.removesuffix("dataset.json") if previous else None,
         },
+        "table": found.table.to_json() if found.table else None,
+        "baselines": cost.baseline_names(experiment),
         "jobs": {"dataflow": 0 if exists else 1, "tuning": 1, "custom": experiment.train.top + 1},
+        "rates": cost.rates(experiment),
         "cost": {
             "at_most_usd": round(limit.usd, 2),
             "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
@@ -96,21 +122,79 @@ def make(
         },
     }
     storage.write_json(platform, plan.run.plan, content)
-    print(
-        f"{plan.run.plan}: {contents.examples} images in {len(contents.classes)} classes; {limit}"
-    )
-    print(f"Dataset {plan.dataset} {'is there already' if exists else 'will be exported'}")
+    print(f"{plan.run.plan}: {describe(found)}; {limit}")
+    print(f"Dataset {plan.dataset} {'is there already' if exists else 'will be made'}")
     return {
-        "dataset": {"uri": plan.dataset, "fingerprint": fingerprint},
+        "dataset": {"uri": plan.dataset, "fingerprint": plan.fingerprint},
+        "commit_mark": mark,
         "export": export.body(plan, platform),
-        "commit_mark": layout.dataset_mark(plan.dataset),
         "tuning_job": tune.job(plan, platform),
         "compare_job": compare.job(plan, platform),
+        **(_table_jobs(plan, platform, found.statement) if found.table else {}),
+        **({"automl": automl.jobs_of(plan, platform)} if experiment.baselines.automl else {}),
     }
 
 
-def inspect(experiment: Experiment, platform: Platform) -> tuple[str, dict[str, Any], Any]:
-    """The manifest's address, what identifies its content, and what it holds, or SourceError."""
+def describe(found: Found) -> str:
+    """The source in a few words."""
+    if found.table is None:
+        return f"{found.examples} images in {len(found.classes or {})} classes"
+    rows = "rows" if found.examples is None else f"{found.examples:,} rows"
+    part = found.partition
+    which = f" with {part['column']} from {part['from']} to {part['to']}" if part else ""
+    return f"{rows}{which}, {len(found.table.features)} features, {found.bytes:,} bytes to read"
+
+
+def _within_budget(experiment: Experiment, limit: cost.Cost) -> None:
+    if limit.usd > experiment.budget:
+        raise BudgetError(
+            f"A run of {experiment.name} may cost {limit}, its budget is "
+            f"{usd_text(experiment.budget)}: fewer trials, trainings or workers, smaller machines, "
+            "shorter timeouts, no AutoML, or a larger `budget`."
+        )
+
+
+def _table_jobs(plan: Plan, platform: Platform, statement: str) -> dict[str, Any]:
+    """The messages that only a table's run has."""
+    types = plan.experiment.baselines.bqml
+    return {
+        "snapshot": snapshot.job(plan, platform, statement),
+        "snapshot_table": jobs.snapshot(plan, platform),
+        "check": check.job(plan, platform),
+        "extract": snapshot.extract_job(plan, platform),
+        "extracted": snapshot.extracted(plan),
+        "bqml": {name: bqml.job(plan, platform, name) for name in types},
+    }
+
+
+def _rows(
+    experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
+) -> Found:
+    """What BigQuery says of the table or query."""
+    from research import warehouse
+
+    found = warehouse.inspect(experiment, platform, interval, days)
+    if cost.baseline_names(experiment) and not found.table.of_baselines():
+        raise source.SourceError(
+            "BigQuery ML and AutoML read no sequences, and this experiment has no other features; "
+            "leave `baselines` out"
+        )
+    warehouse.create_dataset(platform)
+    partition = found.partition.to_json() if found.partition else None
+    return Found(
+        experiment.source.address,
+        found.fingerprint,
+        found.examples,
+        None,
+        found.table,
+        partition,
+        found.snapshot_sql,
+        found.bytes,
+    )
+
+
+def _images(experiment: Experiment, platform: Platform) -> Found:
+    """What the manifest holds. Raises SourceError."""
     from google.cloud.exceptions import NotFound
 
     from research import storage
@@ -127,4 +211,7 @@ def inspect(experiment: Experiment, platform: Platform) -> tuple[str, dict[str, 
             f"There is no {what} (source.images: {address}), or this project may not see it."
         ) from None
     source.check_contents(address, contents, experiment)
-    return address, {"generation": manifest.generation, "crc32c": manifest.crc32c}, contents
+    version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
+    fingerprint = source.fingerprint(address, version, experiment)
+    classes = dict(sorted(contents.classes.items()))
+    return Found(address, fingerprint, contents.examples, classes)

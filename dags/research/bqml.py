@@ -1,0 +1,44 @@
+"""BigQuery ML's model types, as far as they can be baselines.
+
+Options are those that make a type train on exactly our split; all others are BigQuery's defaults,
+which is what a baseline is for.
+https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CLASSIFICATION = ("binary_classification", "multiclass_classification")
+REGRESSION = ("regression",)
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """One type of model.
+
+    importance: the function of BigQuery ML that says what matters to such a model, or None.
+    external: trained by Vertex AI on BigQuery's behalf, and billed as such.
+    """
+
+    tasks: tuple[str, ...]
+    importance: str | None
+    external: bool
+
+    @property
+    def regression(self) -> bool:
+        return self.tasks == REGRESSION
+
+
+TYPES: Mapping[str, ModelType] = {
+    "logistic_reg": ModelType(CLASSIFICATION, "ML.WEIGHTS", external=False),
+    "linear_reg": ModelType(REGRESSION, "ML.WEIGHTS", external=False),
+    "boosted_tree_classifier": ModelType(CLASSIFICATION, "ML.FEATURE_IMPORTANCE", external=True),
+    "boosted_tree_regressor": ModelType(REGRESSION, "ML.FEATURE_IMPORTANCE", external=True),
+    "dnn_classifier": ModelType(CLASSIFICATION, None, external=True),
+    "dnn_regressor": ModelType(REGRESSION, None, external=True),
+}
+
+
+def fitting(task: str) -> list[str]:
+    """The types that learn a task."""
+    return [name for name, kind in TYPES.items() if task in kind.tasks]

@@ -1,0 +1,111 @@
+"""Which rows a run takes: its data interval, in terms of the partition column.
+
+Half-open, [start, end), in UTC. A DATE stands for its midnight, so an interval of a day is that
+day, one of a week seven days, and one of an hour the day that begins in it, if one does.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from research.source import SourceError
+from research.table import Column
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows whose `column` is in [start, end)."""
+
+    column: str
+    type: str
+    start: datetime
+    end: datetime
+
+    @property
+    def start_literal(self) -> str:
+        """SQL of the first moment that belongs to the interval."""
+        return self._literal(self.start)
+
+    @property
+    def end_literal(self) -> str:
+        """SQL of the first moment that does not."""
+        return self._literal(self.end)
+
+    def to_json(self) -> dict[str, str]:
+        """The interval as people read it: `to` does not belong to it."""
+        first, last = self._text(self.start), self._text(self.end)
+        return {"column": self.column, "from": first, "to": last}
+
+    def __str__(self) -> str:
+        content = self.to_json()
+        return f"{self.column} from {content['from']} to {content['to']} (exclusive)"
+
+    def covers(self, partition_id: str) -> bool:
+        """Whether rows of a table's partition of this id may be in the interval.
+
+        Ids are 2024, 202401, 20240131 or 2024013123, by the partitions' granularity.
+        """
+        if not partition_id.isdigit():
+            return True
+        first, last = self.start, self.end - timedelta(microseconds=1)
+        digits = [re.sub(r"\D", "", moment.isoformat()) for moment in (first, last)]
+        return digits[0][: len(partition_id)] <= partition_id <= digits[1][: len(partition_id)]
+
+    def _literal(self, moment: datetime) -> str:
+        return f"{self.type} '{self._text(moment)}'"
+
+    def _text(self, moment: datetime) -> str:
+        if self.type == "DATE":
+            return moment.date().isoformat()
+        text = moment.replace(tzinfo=None).isoformat(sep=" ")
+        return f"{text}+00:00" if self.type == "TIMESTAMP" else text
+
+
+def of_run(
+    column: Column | None, interval: tuple[Any, Any], days: tuple[Any, Any]
+) -> Partition | None:
+    """The rows of a run; None for all.
+
+    interval: the run's data interval, (None, None) for a run without. days: dates that the person
+    who started the run gave instead, ISO 8601, the last one exclusive; each may be None.
+    """
+    first, last = (_midnight(day) for day in days)
+    if column is None:
+        if first or last:
+            raise SourceError(
+                "`from` and `to` select rows by a partition column, and the experiment names none "
+                "(source.partition)"
+            )
+        return None
+    start, end = interval
+    if first or last:
+        start = first or datetime(1, 1, 1, tzinfo=UTC)
+        end = last or datetime(9999, 12, 31, tzinfo=UTC)
+    if start is None or end is None:
+        return None
+    if column.type == "DATE":
+        start, end = _next_midnight(start), _next_midnight(end)
+    if start >= end:
+        raise SourceError(
+            f"The run's interval, {interval[0] if not first else days[0]} to "
+            f"{interval[1] if not last else days[1]}, selects nothing of the {column.type} column "
+            f"'{column.name}'; a run should cover at least "
+            f"{'a day' if column.type == 'DATE' else 'a moment'}"
+        )
+    return Partition(column.name, column.type, start.astimezone(UTC), end.astimezone(UTC))
+
+
+def _midnight(day: str | None) -> datetime | None:
+    if not day:
+        return None
+    parsed = date.fromisoformat(str(day))
+    return datetime(parsed.year, parsed.month, parsed.day, tzinfo=UTC)
+
+
+def _next_midnight(moment: datetime) -> datetime:
+    utc = moment.astimezone(UTC)
+    midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == utc else midnight + _DAY

@@ -1,0 +1,76 @@
+-- One baseline: a model that learns from the train split, is told when to stop by the validation
+-- split, and predicts exactly the test split. Infinity is refused before, NaN counts as NULL.
+CREATE OR REPLACE MODEL {{ model | identifier }}
+OPTIONS (
+  model_type = '{{ type | upper }}',
+  input_label_cols = ['label'],
+  data_split_method = 'CUSTOM',
+  data_split_col = 'is_validation'
+) AS
+SELECT
+{% for feature in features %}
+  {{ feature.clean }} AS {{ feature.column | identifier }},
+{% endfor %}
+  label,
+  split = 'validation' AS is_validation
+FROM {{ snapshot | identifier }}
+WHERE split IN ('train', 'validation');
+
+EXPORT DATA OPTIONS (
+  uri = {{ (folder ~ "raw/predictions-*.parquet") | literal }},
+  format = 'PARQUET',
+  overwrite = true
+) AS
+SELECT
+  key,
+{% if regression %}
+  predicted_label AS prediction
+{% else %}
+  predicted_label_probs AS probabilities
+{% endif %}
+FROM ML.PREDICT(
+  MODEL {{ model | identifier }},
+  (
+    SELECT
+      key,
+{% for feature in features %}
+      {{ feature.clean }} AS {{ feature.column | identifier }}{{ "," if not loop.last }}
+{% endfor %}
+    FROM {{ snapshot | identifier }}
+    WHERE split = 'test'
+  )
+);
+
+EXPORT DATA OPTIONS (
+  uri = {{ (folder ~ "service/evaluation-*.json") | literal }},
+  format = 'JSON',
+  overwrite = true
+) AS
+SELECT *
+FROM ML.EVALUATE(
+  MODEL {{ model | identifier }},
+  (
+    SELECT
+{% for feature in features %}
+      {{ feature.clean }} AS {{ feature.column | identifier }},
+{% endfor %}
+      label
+    FROM {{ snapshot | identifier }}
+    WHERE split = 'test'
+  )
+);
+{% if importance %}
+
+EXPORT DATA OPTIONS (
+  uri = {{ (folder ~ "service/importance-*.json") | literal }},
+  format = 'JSON',
+  overwrite = true
+) AS
+SELECT *
+{% if importance == "ML.WEIGHTS" %}
+-- Of standardized features, or their weights could not be compared.
+FROM ML.WEIGHTS(MODEL {{ model | identifier }}, STRUCT(TRUE AS standardize));
+{% else %}
+FROM {{ importance }}(MODEL {{ model | identifier }});
+{% endif %}
+{% endif %}

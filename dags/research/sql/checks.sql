@@ -1,0 +1,44 @@
+-- What would make a training pointless or wrong, found on the snapshot in one row.
+SELECT
+  COUNT(*) AS examples,
+  COUNTIF(key IS NULL) AS keys_missing,
+  ARRAY(
+    SELECT AS STRUCT key AS value, COUNT(*) AS examples
+    FROM {{ snapshot | identifier }}
+    WHERE key IS NOT NULL
+    GROUP BY key
+    HAVING COUNT(*) > 1
+    ORDER BY COUNT(*) DESC, key
+    LIMIT 5
+  ) AS keys_repeated,
+  COUNTIF({{ bad_label }}) AS labels_bad,
+  ARRAY(
+    SELECT key
+    FROM {{ snapshot | identifier }}
+    WHERE key IS NOT NULL AND {{ bad_label }}
+    ORDER BY key
+    LIMIT 5
+  ) AS labels_bad_keys,
+  ARRAY(
+    SELECT AS STRUCT split, {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(*) AS examples
+    FROM {{ snapshot | identifier }}
+    WHERE label IS NOT NULL
+    GROUP BY split, {{ "2" if regression else "label" }}
+    ORDER BY split, 2
+    LIMIT {{ most_classes * 3 }}
+  ) AS classes,
+{% if regression %}
+  MIN(label) = MAX(label) AS label_constant,
+{% endif %}
+  [
+{% for feature in features %}
+    STRUCT(
+      {{ feature.name | literal }} AS name,
+      COUNTIF({{ feature.missing }}) AS missing,
+      COUNTIF(split = 'train' AND NOT ({{ feature.missing }})) AS train,
+      COUNTIF({{ feature.not_a_number }}) AS not_a_number,
+      COUNTIF({{ feature.infinite }}) AS infinite
+    ){{ "," if not loop.last }}
+{% endfor %}
+  ] AS features
+FROM {{ snapshot | identifier }}

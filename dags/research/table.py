@@ -1,0 +1,291 @@
+"""The columns of a table or query: which of them are features, of which kind, under which names.
+
+Pure: what BigQuery says of the source comes in, what the dataset is made of comes out. A source
+that cannot be used is refused with everything that is wrong with it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from research.experiment import Experiment
+from research.problems import did_you_mean
+from research.source import SourceError
+from research.sql import identifier
+
+MOST_FEATURES = 1000
+"""As many columns as AutoML takes, and more than a person chose:
+https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
+
+RESERVED = ("key", "split", "label", "ml_use", "is_validation")
+"""Columns of the dataset beside the features."""
+
+KINDS = {
+    "INT64": "numeric",
+    "FLOAT64": "numeric",
+    "NUMERIC": "numeric",
+    "BIGNUMERIC": "numeric",
+    "BOOL": "boolean",
+    "STRING": "categorical",
+    "DATE": "timestamp",
+    "DATETIME": "timestamp",
+    "TIMESTAMP": "timestamp",
+    "ARRAY<INT64>": "sequence",
+    "ARRAY<FLOAT64>": "sequence",
+}
+_KEY_TYPES = ("STRING", "INT64")
+_CLASS_TYPES = ("STRING", "INT64", "BOOL")
+_NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
+PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
+
+# The REST API's names for what GoogleSQL calls otherwise.
+_SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source, its type as GoogleSQL writes it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: `name` in the source, `column` and `type` in the dataset."""
+
+    name: str
+    column: str
+    type: str
+    kind: str
+
+    def expression(self, source: str) -> str:
+        """SQL of the dataset's column, `source` being the quoted column that it comes from."""
+        if self.kind == "sequence":
+            return source
+        if self.kind == "timestamp":
+            return f"TIMESTAMP({source})"
+        return f"CAST({source} AS {self.type})"
+
+    @property
+    def missing(self) -> str:
+        """SQL: the value is not there. BigQuery stores a NULL array as an empty one."""
+        column = identifier(self.column)
+        if self.kind == "sequence":
+            return f"IFNULL(ARRAY_LENGTH({column}), 0) = 0"
+        return f"{column} IS NULL OR IS_NAN({column})" if self.floats else f"{column} IS NULL"
+
+    @property
+    def not_a_number(self) -> str:
+        """SQL: the value is NaN, or a NaN is among its elements."""
+        return self._any("IS_NAN")
+
+    @property
+    def infinite(self) -> str:
+        """SQL: the value is infinite, or one of its elements is."""
+        return self._any("IS_INF")
+
+    @property
+    def clean(self) -> str:
+        """SQL: the value as a baseline gets it, NULL in place of NaN."""
+        column = identifier(self.column)
+        return f"IF(IS_NAN({column}), NULL, {column})" if self.floats else column
+
+    @property
+    def floats(self) -> bool:
+        return self.type == "FLOAT64"
+
+    def _any(self, function: str) -> str:
+        column = identifier(self.column)
+        if self.type == "ARRAY<FLOAT64>":
+            return f"EXISTS(SELECT 1 FROM UNNEST({column}) AS element WHERE {function}(element))"
+        return f"{function}({column})" if self.floats else "FALSE"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table dataset is made of."""
+
+    key: Column
+    label: Column
+    partition: Column | None
+    features: Sequence[Feature]
+    regression: bool
+
+    @property
+    def label_type(self) -> str:
+        return "FLOAT64" if self.regression else "STRING"
+
+    @property
+    def bad_label(self) -> str:
+        """SQL: the label cannot be learned from."""
+        if self.regression:
+            return "label IS NULL OR IS_NAN(label) OR IS_INF(label)"
+        return "label IS NULL"
+
+    def of_baselines(self) -> list[Feature]:
+        """Features that BigQuery ML and AutoML take: all but sequences, which they do not read."""
+        return [feature for feature in self.features if feature.kind != "sequence"]
+
+    def left_out(self) -> list[str]:
+        """Names of the features that baselines do without."""
+        return [feature.name for feature in self.features if feature.kind == "sequence"]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `from_json` reads it; part of plan.json."""
+        return {
+            "key": asdict(self.key),
+            "label": asdict(self.label),
+            "partition": asdict(self.partition) if self.partition else None,
+            "features": [asdict(feature) for feature in self.features],
+            "regression": self.regression,
+        }
+
+
+def from_json(content: dict[str, Any]) -> Table:
+    """The table in a plan.json."""
+    partition = content["partition"]
+    return Table(
+        Column(**content["key"]),
+        Column(**content["label"]),
+        Column(**partition) if partition else None,
+        [Feature(**feature) for feature in content["features"]],
+        content["regression"],
+    )
+
+
+def columns(fields: Iterable[Any]) -> list[Column]:
+    """The columns of a BigQuery schema: google.cloud.bigquery.SchemaFields."""
+    found = []
+    for field in fields:
+        plain = field.field_type.upper()
+        plain = _SQL_TYPES.get(plain, plain)
+        found.append(Column(field.name, f"ARRAY<{plain}>" if field.mode == "REPEATED" else plain))
+    return found
+
+
+def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Table:
+    """The table that an experiment makes of a source's columns.
+
+    `source`: what to call it. Raises SourceError with everything that does not fit.
+    """
+    wanted = experiment.source
+    by_name = {column.name.lower(): column for column in known}
+    problems: list[str] = []
+
+    def find(role: str, name: str | None, types: Sequence[str], why: str) -> Column:
+        column = by_name.get((name or "").lower())
+        if column is None:
+            hint = did_you_mean(name or "", _names(known))
+            problems.append(f"source.{role}: there is no column '{name}'; {hint}")
+            return Column(name or "", types[0])
+        if column.type not in types:
+            expected = ", ".join(types)
+            problems.append(f"source.{role}: '{name}' is {column.type}, {why} ({expected})")
+        return column
+
+    regression = experiment.task == "regression"
+    key = find("key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
+    label = (
+        find("label", wanted.label, _NUMBER_TYPES, "what a regression learns is a number")
+        if regression
+        else find("label", wanted.label, _CLASS_TYPES, "a class is text, a whole number or a BOOL")
+    )
+    partition = None
+    if wanted.partition is not None:
+        why = "a run's interval selects days or moments"
+        partition = find("partition", wanted.partition, PARTITION_TYPES, why)
+    features = _features(experiment, known, by_name, (key, label, partition), problems)
+    if problems:
+        raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
+    return Table(key, label, partition, features, regression)
+
+
+def _features(
+    experiment: Experiment,
+    known: Sequence[Column],
+    by_name: dict[str, Column],
+    others: Sequence[Column | None],
+    problems: list[str],
+) -> list[Feature]:
+    wanted = experiment.source
+    if wanted.features is None:
+        taken = {column.name.lower() for column in others if column is not None}
+        chosen = [column for column in known if column.name.lower() not in taken]
+    else:
+        chosen = []
+        for name in wanted.features:
+            if name.lower() in by_name:
+                chosen.append(by_name[name.lower()])
+            else:
+                hint = did_you_mean(name, _names(known))
+                problems.append(f"source.features: there is no column '{name}'; {hint}")
+    if not chosen and not problems:
+        problems.append("there is no column left to be a feature")
+    if len(chosen) > MOST_FEATURES:
+        problems.append(
+            f"source.features: {len(chosen):,} columns would be features, at most "
+            f"{MOST_FEATURES:,} can be; name those that matter"
+        )
+        return []
+    categorical = {name.lower() for name in wanted.categorical}
+    for name in wanted.categorical:
+        column = by_name.get(name.lower())
+        if column is None:
+            hint = did_you_mean(name, _names(known))
+            problems.append(f"source.categorical: there is no column '{name}'; {hint}")
+        elif column.type not in ("INT64", "STRING"):
+            problems.append(
+                f"source.categorical: '{name}' is {column.type}; a category is INT64 or STRING"
+            )
+    unknown = [column for column in chosen if column.type not in KINDS]
+    for column in unknown:
+        way_out = (
+            "leave it out of source.features"
+            if wanted.features
+            else "name the others in source.features"
+        )
+        problems.append(
+            f"source.features: '{column.name}' is {column.type}, which is none of "
+            f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
+        )
+    aliases = _aliases([column.name for column in chosen])
+    return [
+        _feature(column, alias, column.name.lower() in categorical)
+        for column, alias in zip(chosen, aliases, strict=True)
+        if column.type in KINDS
+    ]
+
+
+def _feature(column: Column, alias: str, categorical: bool) -> Feature:
+    kind = "categorical" if categorical else KINDS[column.type]
+    stored = {"categorical": "STRING", "timestamp": "TIMESTAMP"}.get(kind, column.type)
+    if stored in ("NUMERIC", "BIGNUMERIC"):
+        stored = "FLOAT64"  # what every contender computes with
+    return Feature(column.name, alias, stored, kind)
+
+
+def _aliases(names: Sequence[str]) -> list[str]:
+    """A plain identifier for each name, the name itself where it is one; no two alike."""
+    plain = [name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else None for name in names]
+    taken = {*RESERVED, *(name.lower() for name in plain if name)}
+    found = []
+    for name, same in zip(names, plain, strict=True):
+        if same is not None and same.lower() not in RESERVED:
+            found.append(same)
+            continue
+        ascii_ = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", ascii_).strip("_") or "column"
+        base = f"c_{base}" if base[0].isdigit() else base
+        alias, number = base, 2
+        while alias.lower() in taken:
+            alias, number = f"{base}_{number}", number + 1
+        taken.add(alias.lower())
+        found.append(alias)
+    return found
+
+
+def _names(known: Sequence[Column]) -> list[str]:
+    return [column.name for column in known]

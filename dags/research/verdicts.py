@@ -1,0 +1,193 @@
+"""What became of a run's baselines, as BigQuery and Vertex AI say. For tasks: never at parse time.
+
+The services are asked for the jobs of the baselines' tasks, which carry the tasks' keys: so the
+answer is right whatever died in between, and for tasks that were cleared.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
+from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+
+from bigquery.submission import Work
+from research import cost, storage
+from research.plan import Plan
+from research.platform import Platform
+from research.stages import automl as automl_stage
+from research.stages import bqml as bqml_stage
+from vertex.identity import KEY_LABEL, task_key
+from vertex.jobs import BATCH, PIPELINE, JobKind, Jobs
+from vertex.outcome import Verdict, describe, verdict
+
+
+class BaselineFailedError(Exception):
+    """A baseline that came to nothing; the message says at which step, and why."""
+
+
+def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
+    """Of a BigQuery ML baseline: fields of baseline.json. Raises BaselineFailedError."""
+    job = _succeeded(plan, platform, ti, bqml_stage.task_id(name))
+    folder = plan.run.baseline(f"bqml-{name}")
+    model = bqml_stage.model(plan, platform, name)
+    runs = (
+        _bigquery(platform).get_client(project_id=platform.project).get_model(model).training_runs
+    )
+    evaluation = _exported(platform, f"{folder}service/evaluation-")
+    return {
+        "status": "succeeded",
+        "model": model,
+        "options": dict(runs[-1].get("trainingOptions", {})) if runs else {},
+        "seconds": (job.ended - job.started).total_seconds(),
+        "cost_usd": round(
+            cost.baseline(plan.experiment, f"bqml-{name}", job.total_bytes_billed or 0), 4
+        ),
+        "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
+        "evaluation": evaluation[0] if evaluation else {},
+    }
+
+
+def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
+    """Of the AutoML baseline: fields of baseline.json. Raises BaselineFailedError."""
+    if plan.table is not None:
+        _succeeded(plan, platform, ti, f"{automl_stage.NAME}.views")
+    pipeline = _vertex_job(plan, platform, ti, PIPELINE, f"{automl_stage.NAME}.train")
+    _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
+    if plan.table is not None:
+        _succeeded(plan, platform, ti, f"{automl_stage.NAME}.export")
+    budget = automl_stage.milli_node_hours(plan.experiment)
+    spent = _trained(pipeline) or budget
+    at_most = cost.baseline(plan.experiment, automl_stage.NAME, 0)
+    rate = cost.prices().automl[plan.experiment.source.kind]["training"]
+    evaluation, attributions = _evaluation(platform, pipeline.model_to_upload.name)
+    return {
+        "status": "succeeded",
+        "model": pipeline.model_to_upload.name,
+        "options": {"budget_milli_node_hours": budget, "trained_milli_node_hours": spent},
+        "seconds": (pipeline.end_time - pipeline.start_time).total_seconds(),
+        "cost_usd": round(at_most - (budget - spent) / 1000 * rate, 4),
+        "feature_importance": attributed(attributions, plan),
+        "evaluation": evaluation,
+    }
+
+
+def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
+    """What matters to a BigQuery ML model, most first, by the features' names in the source.
+
+    rows: of ML.WEIGHTS (of standardized features) or ML.FEATURE_IMPORTANCE.
+    """
+    names = _names(plan)
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        column = row.get("processed_input", row.get("feature"))
+        if column not in names:
+            continue  # the intercept
+        if "importance_gain" in row:
+            weight, what = float(row["importance_gain"] or 0), "gain, mean of the splits by it"
+        else:
+            categories = row.get("category_weights") or []
+            weights = [row.get("weight"), *(category.get("weight") for category in categories)]
+            weight = max((abs(float(w)) for w in weights if w is not None), default=0.0)
+            what = "largest absolute weight, of the standardized feature"
+        entry = {"feature": names[column], "weight": weight, "what": what}
+        if column not in found or found[column]["weight"] < weight:
+            found[column] = entry
+    return _ranked(found.values())
+
+
+def attributed(attributions: dict[str, Any], plan: Plan) -> list[dict[str, Any]]:
+    """What matters to an AutoML model, from its evaluation's mean attributions by column."""
+    names = _names(plan)
+    return _ranked(
+        {"feature": names[column], "weight": float(weight), "what": "mean absolute attribution"}
+        for column, weight in attributions.items()
+        if column in names and isinstance(weight, int | float)
+    )
+
+
+def _ranked(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: -entry["weight"])
+
+
+def _names(plan: Plan) -> dict[str, str]:
+    """The features' names in the source by their columns in the dataset."""
+    return {f.column: f.name for f in plan.table.features} if plan.table else {}
+
+
+def _key(plan: Plan, ti: Any, task_id: str) -> str:
+    return task_key(ti.dag_id, ti.run_id, task_id, -1, plan.experiment.generation)
+
+
+def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
+    """The BigQuery job of a task that is done without an error."""
+    work = Work(
+        _bigquery(platform),
+        platform.project,
+        platform.location,
+        prefix=f"{ti.dag_id}_{task_id}",
+        key=_key(plan, ti, task_id),
+    )
+    made = work.jobs()
+    if not made:
+        raise BaselineFailedError(
+            f"{task_id} has made no job; its log, or that of a task before it, says why"
+        )
+    job = made[-1]
+    if job.state != "DONE":
+        raise BaselineFailedError(f"{task_id} has not ended: job {job.job_id} is {job.state}")
+    if job.error_result:
+        raise BaselineFailedError(f"{task_id}: {job.error_result.get('message')}")
+    return job
+
+
+def _vertex_job(plan: Plan, platform: Platform, ti: Any, kind: JobKind, task_id: str) -> Any:
+    """The Vertex AI job of a task that succeeded."""
+    hook = CustomJobHook(gcp_conn_id=platform.connection)
+    client = getattr(hook, f"get_{kind.service}_service_client")(platform.region)
+    made = Jobs(client, kind, platform.project, platform.region).with_label(
+        KEY_LABEL, _key(plan, ti, task_id)
+    )
+    if not made:
+        raise BaselineFailedError(
+            f"{task_id} has made no {kind.title}; its log, or one before it, says why"
+        )
+    for job in made:
+        if verdict(job, "") is Verdict.SUCCESS:
+            return job
+    raise BaselineFailedError(f"{task_id}: {describe(made[0], kind)}")
+
+
+def _exported(platform: Platform, prefix: str) -> list[dict[str, Any]]:
+    """The rows that BigQuery exported as JSON to files of this prefix."""
+    texts = [blob.download_as_text() for blob in storage.blobs(platform, prefix)]
+    return [json.loads(line) for text in texts for line in text.splitlines() if line]
+
+
+def _trained(pipeline: Any) -> int:
+    """Milli node hours that AutoML has billed; 0 if it does not say."""
+    metadata = pipeline.training_task_metadata
+    return (
+        int(metadata["trainCostMilliNodeHours"])
+        if "trainCostMilliNodeHours" in (metadata or {})
+        else 0
+    )
+
+
+def _evaluation(platform: Platform, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """AutoML's own metrics of a model, the single numbers, and its mean feature attributions."""
+    hook = ModelServiceHook(gcp_conn_id=platform.connection)
+    client = hook.get_model_service_client(platform.region)
+    found = next(iter(client.list_model_evaluations(parent=model)), None)
+    if found is None:
+        return {}, {}
+    numbers = {k: v for k, v in dict(found.metrics or {}).items() if isinstance(v, int | float)}
+    means = found.model_explanation.mean_attributions
+    return numbers, dict(means[0].feature_attributions or {}) if means else {}
+
+
+def _bigquery(platform: Platform) -> BigQueryHook:
+    return BigQueryHook(
+        gcp_conn_id=platform.connection, use_legacy_sql=False, location=platform.location
+    )

@@ -1,0 +1,257 @@
+"""BigQuery, asked about a table or query before anything is spent. For tasks: never at parse time.
+
+A dry run finds syntax errors, unknown names and missing permissions, and says what a query returns,
+what it reads and how many bytes, all for nothing. Metadata says when what it reads last changed.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
+from google.api_core import exceptions
+
+from research import interval, sql, table
+from research.experiment import Experiment
+from research.interval import Partition
+from research.platform import Platform
+from research.source import SourceError
+
+# Raise when the same source and settings would make another dataset: another split rule, another
+# snapshot statement. Datasets of before are then not reused.
+DATASET_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is known of a source without having read it.
+
+    name: what to call it. snapshot_sql: the statement that freezes it. bytes: what that reads.
+    examples: rows of this run, None where only reading them would tell.
+    """
+
+    name: str
+    table: table.Table
+    partition: Partition | None
+    fingerprint: str
+    snapshot_sql: str
+    bytes: int
+    examples: int | None
+
+
+def inspect(
+    experiment: Experiment, platform: Platform, run: tuple[Any, Any], days: tuple[Any, Any]
+) -> Inspection:
+    """Look at a table or query. Raises SourceError for what a person has to change.
+
+    run, days: see `interval.of_run`.
+    """
+    client = _client(platform)
+    wanted = experiment.source
+    if wanted.bigquery is not None:
+        name = platform.table(wanted.bigquery)
+        known, fields = _table(client, name, "source.bigquery")
+        source = sql.identifier(name)
+    else:
+        name, known = "The query (source.query)", None
+        query = wanted.query.strip().rstrip(";")
+        fields = _dry_run(client, query, query).schema
+        source = f"(\n{query}\n)"
+    described = table.resolve(experiment, name, table.columns(fields))
+    partition = interval.of_run(described.partition, run, days)
+    statement = snapshot_sql(experiment, described, source, partition)
+    job = _dry_run(client, statement, wanted.query)
+    parts = _partitions(client, known, partition)
+    examples = _count(client, name, known, source, partition, parts)
+    if examples == 0 and partition is None:
+        raise SourceError(f"{name} has no rows.")
+    versions = parts or _versions(client, job, known)
+    return Inspection(
+        name,
+        described,
+        partition,
+        fingerprint(experiment, source, described, partition, versions),
+        statement,
+        int(job.total_bytes_processed or 0),
+        examples,
+    )
+
+
+def snapshot_sql(
+    experiment: Experiment, described: table.Table, source: str, partition: Partition | None
+) -> str:
+    """The statement that freezes the rows of a run."""
+    return sql.render(
+        "snapshot",
+        source=source,
+        partition=partition,
+        key=described.key.name,
+        label=described.label.name,
+        label_type=described.label_type,
+        features=described.features,
+        split=experiment.source.split,
+    )
+
+
+def fingerprint(
+    experiment: Experiment,
+    source: str,
+    described: table.Table,
+    partition: Partition | None,
+    versions: Any,
+) -> str:
+    """Name of the dataset: 16 hexadecimal digits of SHA-256. Equal fingerprints, equal datasets.
+
+    `versions` says which state of the data is read. A query that is not a function of the tables
+    that it reads (CURRENT_DATE(), RAND()) is frozen as it is first run.
+    """
+    wanted = experiment.source
+    content = {
+        "dataset_version": DATASET_VERSION,
+        "source": source,
+        "versions": versions,
+        "partition": partition.to_json() if partition else None,
+        "task": experiment.task,
+        "table": described.to_json(),
+        "split": [wanted.split.train, wanted.split.validation, wanted.split.test],
+        "vocabulary": wanted.vocabulary,
+        "shards": wanted.shards,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def create_dataset(platform: Platform) -> None:
+    """The group's dataset of snapshots and models, made if it is not there. It costs nothing."""
+    from google.cloud.bigquery import Dataset
+
+    dataset = Dataset(f"{platform.project}.{platform.dataset}")
+    dataset.location = platform.location
+    _client(platform).create_dataset(dataset, exists_ok=True)
+
+
+def rows_of(platform: Platform, name: str) -> int:
+    """Rows of a table."""
+    return int(_client(platform).get_table(name).num_rows)
+
+
+def _client(platform: Platform) -> Any:
+    hook = BigQueryHook(gcp_conn_id=platform.connection, use_legacy_sql=False)
+    return hook.get_client(project_id=platform.project, location=platform.location)
+
+
+def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
+    try:
+        known = client.get_table(name)
+    except exceptions.NotFound as error:
+        raise SourceError(f"There is no table {name} ({where}): {_said(error)}") from None
+    except exceptions.Forbidden as error:
+        raise SourceError(f"This project may not see {name} ({where}): {_said(error)}") from None
+    except (exceptions.BadRequest, ValueError) as error:
+        raise SourceError(f"{name} is no table ({where}): {_said(error)}") from None
+    return known, known.schema
+
+
+def _dry_run(client: Any, statement: str, written: str | None) -> Any:
+    """The job of a dry run. `written`: the researcher's part of the statement, for messages."""
+    from google.cloud.bigquery import QueryJobConfig
+
+    try:
+        job = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
+    except exceptions.GoogleAPICallError as error:
+        if not isinstance(error, exceptions.ClientError):
+            raise
+        own = statement if statement == written else None
+        raise SourceError(_refusal(_said(error), own)) from None
+    if job.statement_type not in (None, "SELECT"):
+        raise SourceError(
+            f"source.query is a {job.statement_type}; a source is one SELECT, and changes nothing"
+        )
+    return job
+
+
+def _refusal(message: str, query: str | None) -> str:
+    """BigQuery's message, and the place in the researcher's own query that it points to."""
+    text = f"BigQuery refuses the source: {message}"
+    place = re.search(r"\[(\d+):(\d+)\]", message)
+    lines = query.splitlines() if query else []
+    if place and 1 <= int(place[1]) <= len(lines):
+        line, column = int(place[1]), int(place[2])
+        text += f"\n  {line:>4} | {lines[line - 1]}\n       | {' ' * (column - 1)}^"
+    return text
+
+
+def _said(error: Any) -> str:
+    """BigQuery's own words, without the address that was called."""
+    errors = getattr(error, "errors", None) or []
+    return next((e["message"] for e in errors if e.get("message")), None) or str(error)
+
+
+def _partitions(client: Any, known: Any, partition: Partition | None) -> list[dict] | None:
+    """The table's partitions that the run reads: {"id", "rows", "changed"}; None if it has none."""
+    if known is None or partition is None or known.time_partitioning is None:
+        return None
+    if (known.time_partitioning.field or "").lower() != partition.column.lower():
+        return None
+    dataset = f"{known.project}.{known.dataset_id}"
+    statement = sql.render("partitions", dataset=dataset, table=known.table_id)
+    found = [
+        {
+            "id": row["partition_id"],
+            "rows": int(row["total_rows"] or 0),
+            "changed": row["last_modified_time"].isoformat(),
+        }
+        for row in client.query(statement).result()
+    ]
+    inside = [part for part in found if partition.covers(part["id"])]
+    if not sum(part["rows"] for part in inside):
+        ids = [part["id"] for part in found if part["rows"]]
+        there = f"it has partitions {ids[0]} to {ids[-1]}" if ids else "it has no rows at all"
+        raise SourceError(_nothing(known.full_table_id.replace(":", "."), partition, there))
+    return inside
+
+
+def _nothing(name: str, partition: Partition, there: str) -> str:
+    return (
+        f"{name} has no rows with {partition}: {there}. A run takes the rows of its data interval; "
+        "choose others with `from` and `to`, or leave the logical date empty to take all."
+    )
+
+
+def _count(
+    client: Any,
+    name: str,
+    known: Any,
+    source: str,
+    partition: Partition | None,
+    parts: list[dict] | None,
+) -> int | None:
+    """How many rows the run reads, if that can be known for less than reading them."""
+    if known is None:
+        return None
+    if partition is None:
+        return known.num_rows if known.table_type == "TABLE" else None
+    if parts is not None and partition.type == "DATE" and all(len(p["id"]) == 8 for p in parts):
+        return sum(part["rows"] for part in parts)
+    statement = sql.render("count", source=source, partition=partition)
+    (row,) = client.query(statement).result()
+    if not row["examples"]:
+        there = f"there are {row['first_moment']} to {row['last_moment']}"
+        raise SourceError(
+            _nothing(name, partition, there if row["first_moment"] else "it is empty")
+        )
+    return row["examples"]
+
+
+def _versions(client: Any, job: Any, known: Any) -> list[dict[str, Any]]:
+    """When each table that the snapshot reads was last changed."""
+    found = []
+    names = {f"{t.project}.{t.dataset_id}.{t.table_id}" for t in job.referenced_tables}
+    if known is not None:
+        names.add(f"{known.project}.{known.dataset_id}.{known.table_id}")
+    for name in sorted(names):
+        read = client.get_table(name)
+        changed = read.modified.isoformat() if read.modified else None
+        found.append({"table": name, "changed": changed, "rows": read.num_rows})
+    return found

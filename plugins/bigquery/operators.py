@@ -1,0 +1,197 @@
+"""Run a BigQuery job from a DAG: exactly one per piece of work, deferred while it runs.
+
+The provider's BigQueryInsertJobOperator makes a job id of DAG, task and date, and then either runs
+every attempt anew (`force_rerun`) or fails where the job it finds is DONE: a worker that dies after
+the job succeeded, and a task that is cleared, cannot go on. Here they adopt it.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
+from airflow.providers.google.cloud.hooks.gcs import GCSHook
+from airflow.providers.google.cloud.links.bigquery import BigQueryJobDetailLink
+from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+from google.api_core import exceptions
+
+from bigquery.outcome import (
+    BigQueryJobFailed,
+    BigQueryJobFailedForGood,
+    console_url,
+    raise_unless_succeeded,
+)
+from bigquery.submission import Work, find_or_insert
+from bigquery.triggers import BigQueryJobTrigger
+from vertex.identity import KEY_LABEL, job_labels
+
+_PASSING = (
+    exceptions.TooManyRequests,
+    exceptions.ServiceUnavailable,
+    exceptions.InternalServerError,
+    exceptions.BadGateway,
+    exceptions.GatewayTimeout,
+)
+
+
+class BigQueryJobOperator(GoogleCloudBaseOperator):
+    """Run one BigQuery job and wait for it, deferred. Returns {"job", "console"}.
+
+    :param configuration: the job's configuration as in BigQuery's REST API (templated), a query,
+        load, copy or extract; None skips the task.
+    :param key: identifies the work, letters, digits, - and _ (templated). Tasks of the same key
+        share one job: what two runs would make the same way is made once. Default: the task's own.
+    :param product: what a job leaves: `project.dataset.table` or gs://bucket/object (templated).
+        A job that succeeded is done again if that is gone. Default: a job's success is enough.
+    :param unless: the task is skipped if this is there, though no job did it: a table or an object,
+        as `product` (templated).
+    :param generation: raise it to run a new job where the task would adopt the one it has.
+    :param poll_interval: longest time between two looks at the job, in seconds.
+
+    Raises BigQueryJobFailed (retried) or BigQueryJobFailedForGood (not): see `bigquery.outcome`.
+    """
+
+    template_fields: Sequence[str] = (
+        "configuration",
+        "project_id",
+        "location",
+        "key",
+        "product",
+        "unless",
+        "gcp_conn_id",
+        "impersonation_chain",
+    )
+    template_fields_renderers = {"configuration": "json"}  # noqa: RUF012
+    operator_extra_links = (BigQueryJobDetailLink(),)
+
+    def __init__(
+        self,
+        *,
+        configuration: Any,
+        project_id: str,
+        location: str,
+        key: str | None = None,
+        product: str | None = None,
+        unless: str | None = None,
+        generation: int = 1,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+        poll_interval: float = 10,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.configuration = configuration
+        self.project_id = project_id
+        self.location = location
+        self.key = key
+        self.product = product
+        self.unless = unless
+        self.generation = generation
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.poll_interval = poll_interval
+        self._job_id: str | None = None
+
+    def execute(self, context: Any) -> Any:
+        configuration = self._configuration(context)
+        if configuration is None:
+            raise AirflowSkipException("This run does without it.")
+        labels = job_labels(context["ti"], self.generation)
+        configuration = {
+            **configuration,
+            "labels": {**configuration.get("labels", {}), **labels},
+        }
+        work = Work(
+            self._hook,
+            self.project_id,
+            self.location,
+            prefix=f"{self.dag_id}_{self.task_id}",
+            key=self.key or labels[KEY_LABEL],
+        )
+        try:
+            job = find_or_insert(
+                work,
+                configuration,
+                lambda: self.product is None or self._exists(self.product),
+                lambda: self.unless is not None and self._exists(self.unless),
+                self.log,
+            )
+        except _PASSING as error:
+            raise BigQueryJobFailed(f"BigQuery took no job: {error}") from error
+        except exceptions.ClientError as error:
+            raise BigQueryJobFailedForGood(f"BigQuery refuses this job: {error}") from error
+        if job is None:
+            raise AirflowSkipException(f"{self.unless} is there already: nothing to do.")
+        self._job_id = job.job_id
+        self.log.info("Console: %s", console_url(job))
+        BigQueryJobDetailLink.persist(
+            context=context,
+            project_id=self.project_id,
+            location=self.location,
+            job_id=job.job_id,
+        )
+        if job.state == "DONE":
+            return self._finish(context, job)
+        self.defer(
+            trigger=BigQueryJobTrigger(
+                project_id=self.project_id,
+                location=self.location,
+                job_id=job.job_id,
+                poll_interval=self.poll_interval,
+                gcp_conn_id=self.gcp_conn_id,
+                impersonation_chain=self.impersonation_chain,
+            ),
+            method_name="execute_complete",
+        )
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
+        if not event["found"]:
+            raise BigQueryJobFailedForGood(
+                f"The BigQuery job {event['job_id']} is gone: someone deleted it while this task "
+                "waited for it. Clear this task to run a new one."
+            )
+        job = self._hook.get_job(
+            job_id=event["job_id"], project_id=self.project_id, location=self.location
+        )
+        return self._finish(context, job)
+
+    def on_kill(self) -> None:
+        """Cancel the job that this process inserted or adopted."""
+        if self._job_id is not None:
+            self.log.info("The task was killed: cancelling its BigQuery job %s", self._job_id)
+            self._hook.cancel_job(
+                job_id=self._job_id, project_id=self.project_id, location=self.location
+            )
+
+    def _configuration(self, context: Any) -> dict[str, Any] | None:
+        """The job's configuration, templates rendered."""
+        return self.configuration
+
+    def _result(self, context: Any, job: Any) -> Any:
+        """What the task returns for a job that succeeded."""
+        return {"job": job.job_id, "console": console_url(job)}
+
+    def _finish(self, context: Any, job: Any) -> Any:
+        raise_unless_succeeded(job, job_labels(context["ti"], self.generation))
+        return self._result(context, job)
+
+    def _exists(self, address: str) -> bool:
+        """Whether the table or the object is there."""
+        if address.startswith("gs://"):
+            bucket, _, name = address.removeprefix("gs://").partition("/")
+            hook = GCSHook(
+                gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+            )
+            return hook.exists(bucket_name=bucket, object_name=name)
+        project, dataset, table = address.split(".")
+        return self._hook.table_exists(project_id=project, dataset_id=dataset, table_id=table)
+
+    @cached_property
+    def _hook(self) -> BigQueryHook:
+        return BigQueryHook(
+            gcp_conn_id=self.gcp_conn_id,
+            impersonation_chain=self.impersonation_chain,
+            use_legacy_sql=False,
+            location=self.location,
+        )

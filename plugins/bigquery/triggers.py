@@ -1,0 +1,82 @@
+"""Wait for a BigQuery job in the triggerer, where thousands of waits share one process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.bigquery import BigQueryAsyncHook
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from google.api_core import exceptions
+
+LONGEST_PAUSE_SECONDS = 60.0
+
+
+class BigQueryJobTrigger(BaseTrigger):
+    """Fires once, when the job is done: `{"job_id": ..., "found": whether it is still there}`.
+
+    A poll that fails says nothing about the job (the provider's trigger takes it for the job's
+    failure): it is logged and repeated, with longer and longer pauses.
+
+    When a person marks, clears or deletes the waiting task, the job is cancelled. A triggerer that
+    restarts, or hands its work over, leaves the job alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        project_id: str,
+        location: str,
+        job_id: str,
+        poll_interval: float,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+    ):
+        super().__init__()
+        self.project_id = project_id
+        self.location = location
+        self.job_id = job_id
+        self.poll_interval = poll_interval
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("project_id", "location", "job_id", "poll_interval", "gcp_conn_id")
+        arguments = {name: getattr(self, name) for name in (*names, "impersonation_chain")}
+        return "bigquery.triggers.BigQueryJobTrigger", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        hook = self._hook()
+        failures = 0
+        # A short query ends soon; a long one is not to be asked for every second.
+        pause = min(0.2, self.poll_interval)
+        while True:
+            try:
+                status = await hook.get_job_status(
+                    job_id=self.job_id, project_id=self.project_id, location=self.location
+                )
+            except exceptions.NotFound:
+                yield TriggerEvent({"job_id": self.job_id, "found": False})
+                return
+            except Exception as error:
+                failures += 1
+                self.log.warning("Could not look at %s, trying again: %s", self.job_id, error)
+                wait = min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS)
+                await asyncio.sleep(wait)
+                continue
+            failures = 0
+            if status["status"] in ("success", "error"):
+                yield TriggerEvent({"job_id": self.job_id, "found": True})
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self.poll_interval)
+
+    async def on_kill(self) -> None:
+        self.log.info("The task was killed: cancelling its BigQuery job %s", self.job_id)
+        await self._hook().cancel_job(
+            job_id=self.job_id, project_id=self.project_id, location=self.location
+        )
+
+    def _hook(self) -> BigQueryAsyncHook:
+        return BigQueryAsyncHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )

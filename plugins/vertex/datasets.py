@@ -1,0 +1,166 @@
+"""Managed datasets of Vertex AI from Airflow: one per task, created and filled once."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.dataset import DatasetHook
+from airflow.providers.google.cloud.links.vertex_ai import VertexAIDatasetLink
+from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
+from google.protobuf import json_format
+from google.rpc import code_pb2
+
+from vertex.identity import KEY_LABEL, job_labels
+from vertex.jobs import CALL_TIMEOUT_SECONDS
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.submission import reason
+from vertex.triggers import OperationTrigger
+
+# google.rpc.Code of an operation's error that the next attempt may not meet.
+_PASSING = {code_pb2.RESOURCE_EXHAUSTED, code_pb2.INTERNAL, code_pb2.UNAVAILABLE}
+
+
+class DatasetOperator(GoogleCloudBaseOperator):
+    """Create one Dataset, import its data, and wait for both, deferred. Returns {"name"}.
+
+    A later attempt finds the dataset by its label. Data is imported while it has none; an import
+    that runs already is joined by another of the same items, which Vertex AI keeps once.
+
+    :param dataset: the Dataset (templated), in protobuf's JSON form; None skips the task.
+    :param import_configs: ImportDataConfigs (templated); none for a table, which stays where it is.
+    :param generation: raise it to make a new dataset where the task would adopt the one it has.
+    :param poll_interval: seconds between two looks at an operation.
+    """
+
+    template_fields: Sequence[str] = (
+        "region",
+        "project_id",
+        "dataset",
+        "import_configs",
+        "gcp_conn_id",
+        "impersonation_chain",
+    )
+    operator_extra_links = (VertexAIDatasetLink(),)
+
+    def __init__(
+        self,
+        *,
+        project_id: str,
+        region: str,
+        dataset: Any,
+        import_configs: Any = None,
+        generation: int = 1,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+        poll_interval: float = 10,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.project_id = project_id
+        self.region = region
+        self.dataset = dataset
+        self.import_configs = import_configs
+        self.generation = generation
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.poll_interval = poll_interval
+
+    def execute(self, context: Any) -> Any:
+        if self.dataset is None:
+            raise AirflowSkipException("This run does without it.")
+        labels = job_labels(context["ti"], self.generation)
+        if self._find(labels[KEY_LABEL]) is not None:
+            return self._fill(context)
+        message = Dataset()
+        json_format.ParseDict(self.dataset, Dataset.pb(message))
+        message.labels.update(labels)
+        request = {"parent": self._parent, "dataset": message}
+        self._wait(self._call("create_dataset", request), "created")
+
+    def created(self, context: Any, event: dict[str, Any]) -> Any:
+        """The dataset is there, or could not be made."""
+        _raise_if_failed(event, "create the dataset")
+        return self._fill(context)
+
+    def imported(self, context: Any, event: dict[str, Any]) -> Any:
+        """The data is there, or could not be imported."""
+        _raise_if_failed(event, "import the data")
+        return self._result(context, self._own(context))
+
+    @property
+    def extra_links_params(self) -> dict[str, Any]:
+        return {"region": self.region, "project_id": self.project_id}
+
+    def _fill(self, context: Any) -> Any:
+        dataset = self._own(context)
+        if not self.import_configs or dataset.data_item_count:
+            return self._result(context, dataset)
+        configs = []
+        for config in self.import_configs:
+            configs.append(ImportDataConfig())
+            json_format.ParseDict(config, ImportDataConfig.pb(configs[-1]))
+        request = {"name": dataset.name, "import_configs": configs}
+        self._wait(self._call("import_data", request), "imported")
+
+    def _result(self, context: Any, dataset: Any) -> dict[str, Any]:
+        identifier = dataset.name.rsplit("/", 1)[-1]
+        VertexAIDatasetLink.persist(context=context, dataset_id=identifier)
+        return {"name": dataset.name}
+
+    def _call(self, method: str, request: dict[str, Any]) -> Any:
+        """Start an operation."""
+        try:
+            return getattr(self._client, method)(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        except (exceptions.InvalidArgument, exceptions.PermissionDenied) as error:
+            raise VertexJobFailedForGood(
+                f"Vertex AI refuses to {method.replace('_', ' ')}: {reason(error)}"
+            ) from error
+
+    def _wait(self, operation: Any, method_name: str) -> None:
+        self.defer(
+            trigger=OperationTrigger(
+                name=operation.operation.name,
+                region=self.region,
+                poll_interval=self.poll_interval,
+                gcp_conn_id=self.gcp_conn_id,
+                impersonation_chain=self.impersonation_chain,
+            ),
+            method_name=method_name,
+        )
+
+    def _own(self, context: Any) -> Any:
+        dataset = self._find(job_labels(context["ti"], self.generation)[KEY_LABEL])
+        if dataset is None:
+            raise VertexJobFailed("The dataset of this task is gone: it is made again.")
+        return dataset
+
+    def _find(self, key: str) -> Any | None:
+        """The newest dataset that carries the task's label."""
+        request = {"parent": self._parent, "filter": f"labels.{KEY_LABEL}={key}"}
+        found = self._client.list_datasets(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        newest = max(found, key=lambda dataset: dataset.create_time, default=None)
+        # What a list says of a dataset is not all of it.
+        return self._client.get_dataset(name=newest.name) if newest else None
+
+    @property
+    def _parent(self) -> str:
+        return f"projects/{self.project_id}/locations/{self.region}"
+
+    @cached_property
+    def _client(self) -> Any:
+        hook = DatasetHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return hook.get_dataset_service_client(self.region)
+
+
+def _raise_if_failed(event: dict[str, Any], what: str) -> None:
+    if not event["code"]:
+        return
+    text = f"Vertex AI could not {what}: {event['message']} (operation {event['name']})"
+    if event["code"] in _PASSING:
+        raise VertexJobFailed(f"{text}\nThis may pass: the task is tried again.")
+    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")
