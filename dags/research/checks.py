@@ -18,7 +18,7 @@ PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MANUAL = "manual"
 
 # As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
-_TABLE = re.compile(r"([a-z][a-z0-9.:-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
+_TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
 
 
 def problems(experiment: "Experiment", schema: "TrainerSchema") -> list[Problem]:

@@ -50,7 +50,7 @@ class Platform(Section):
 
     def table(self, name: str) -> str:
         """PROJECT.DATASET.TABLE of a name that may lack its project."""
-        return name.replace(":", ".") if name.count(".") >= 2 else f"{self.project}.{name}"
+        return name if name.count(".") == 2 else f"{self.project}.{name}"
 
     def own_table(self, name: str) -> str:
         """PROJECT.DATASET.NAME of a table, view or model that a run makes."""

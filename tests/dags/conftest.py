@@ -14,6 +14,12 @@ def digits():
 
 
 @pytest.fixture(scope="session")
+def breast_cancer():
+    """The demo's experiment on a table, as committed."""
+    return load(ROOT / "dags/experiments/breast-cancer.yaml")
+
+
+@pytest.fixture(scope="session")
 def group():
     """The group's platform, as committed."""
     return platform.load()

@@ -1,7 +1,5 @@
 from dataclasses import dataclass, field
 
-import pytest
-
 from research import workflow
 from research.alerts import ADVICE, message, on_failure
 from research.experiment import load
@@ -49,8 +47,9 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(caplog):
     assert "TRELLIS FAILURE" in record.getMessage()
 
 
-@pytest.mark.parametrize("stage", sorted(ADVICE))
-def test_there_is_advice_for_every_stage(stage):
-    dag = workflow.build(load(ROOT / "dags/experiments/digits.yaml"), load_platform())
-    assert set(ADVICE) == set(dag.task_ids)
-    assert stage in dag.task_ids
+def test_there_is_advice_for_every_stage():
+    table = load(ROOT / "dags/experiments/breast-cancer.yaml")
+    stages = set(workflow.build(table, load_platform()).task_ids)
+    of_baselines = {stage for stage in stages if stage.startswith(("bqml.", "automl."))}
+    # `trained` only waits.
+    assert set(ADVICE) == stages - of_baselines - {"trained"}

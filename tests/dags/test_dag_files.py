@@ -33,14 +33,14 @@ def test_every_experiment_is_a_dag(parse, folder):
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/again.yaml").write_text(text)
     dags, errors = parse("research_training.py")
-    assert set(dags) == {"again", "digits"}
+    assert set(dags) == {"again", "breast-cancer", "digits"}
     assert errors == {}
 
 
 def test_a_wrong_experiment_harms_no_other(parse, folder):
     (folder / "experiments/wrong.yaml").write_text("owner: 1\n")
     dags, errors = parse("research_training.py")
-    assert set(dags) == {"digits"}
+    assert set(dags) == {"breast-cancer", "digits"}
     assert errors == {}
 
 

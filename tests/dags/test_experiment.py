@@ -81,7 +81,11 @@ MISTAKES = [
     ("size: 8", "size: 8\n  max_rejected: 5", 8, "source.max_rejected", "from 0 to 1"),
     ("size: 8", "size: 8\n  shards: 0", 8, "source.shards", "from 1 to 10000"),
     ("size: 8", "size: 8\n  split: {train: 90}", 8, "source.split", "add up to 110"),
-    ("images: manifest.csv", "bigquery: d.t", 6, "source.bigquery", "not yet known"),
+    ("images: manifest.csv", "", 5, "source", "nothing to read; expected one of `images:"),
+    ("images: manifest.csv", "bigquery: d.t", 7, "source.size", "belongs to images"),
+    ("size: 8", "size: 8\n  bigquery: d.t", 5, "source", "got images and bigquery; expected"),
+    ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries; this source"),
+    ("size: 8", "", 5, "source.size", "missing beside `images`: size that images are scaled to"),
     ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
     ("task: multiclass", "task: multi", 9, "task", "did you mean 'multiclass_classification'?"),
     ("maximize: acc", "minimize: acc", 11, "tune.minimize", "write `maximize: accuracy`"),
@@ -128,7 +132,15 @@ MISTAKES = [
     ("epochs: 10", "epochs: 10\n  machines: {gpus: 2}", 21, "train.machines.gpus", "which type?"),
     ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_TESLA_T4, type: e2-standard-4}", 21,
      "train.machines", "goes with n1 machines"),
-    ("train:", "baselines: {bqml: []}\ntrain:", 18, "baselines", "not yet known: BigQuery ML"),
+    ("train:", "baselines: {bqml: [logistic_reg]}\ntrain:", 18, "baselines.bqml",
+     "BigQuery ML learns from tables, and this source is images; what fits them: `automl:"),
+    ("train:", "baselines: {automl: {node_hours: 1}}\ntrain:", 18, "baselines.automl.node_hours",
+     "got 1; AutoML on a source of images takes 8 to 800"),
+    ("train:", "baselines: {automl: {hours: 9}}\ntrain:", 18, "baselines.automl.hours",
+     "unknown key; did you mean 'node_hours'?"),
+    ("model: dense", "model: recurrent", 8, "model", "not for a source of images; known: dense,"),
+    ("task: multiclass_classification", "task: regression", 9, "task", "not for a source"),
+    ("owner: lab", "owner: lab\nuntil: 2024-01-04", 4, "until", "this experiment has none"),
     ("train:", "deploy:\n  gate: {}\ntrain:", 18, "deploy", "not yet known"),
     ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
     ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
@@ -136,13 +148,102 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+TABLE = """\
+# A good experiment on a table.
+owner: lab
+schedule: "@daily"
+until: 2024-01-04
+budget: 60 USD
+source:
+  bigquery: research.cells
+  key: sample_id
+  label: malignant
+  features: [radius, "mean texture", stage]
+  categorical: [stage]
+  partition: measured_on
+model: dense
+task: binary_classification
+tune:
+  maximize: auc
+  trials: 4
+  epochs: 2
+  search:
+    learning_rate: {from: 1e-4, to: 1e-1, scale: log}
+train:
+  epochs: 10
+baselines:
+  bqml: [logistic_reg, boosted_tree_classifier]
+  automl: {node_hours: 1.5}
+"""
+
+MISTAKES_WITH_TABLES = [
+    ("bigquery: research.cells", "bigquery: cells", 7, "source.bigquery", "got 'cells'; exp"),
+    ("bigquery: research.cells", "bigquery: a.b.c.d", 7, "source.bigquery", "expected DATASET.TAB"),
+    ("  key: sample_id\n", "", 6, "source.key", "missing beside `bigquery`: column that names"),
+    ("  label: malignant\n", "", 6, "source.label", "missing beside `bigquery`"),
+    ("label: malignant", "label: sample_id", 9, "source.label", "'sample_id' is the key already"),
+    ("[radius,", "[radius, malignant,", 10, "source.features.1", "'malignant' is the label"),
+    ("[radius,", "[radius, radius,", 10, "source.features.1", "'radius' stands here twice"),
+    ("features: [radius, \"mean texture\", stage]", "features: []", 10, "source.features",
+     "not empty"),
+    ("categorical: [stage]", "categorical: [stages]", 11, "source.categorical.0",
+     "'stages' is no feature; did you mean 'stage'?"),
+    ("partition: measured_on", "vocabulary: 0", 12, "source.vocabulary", "from 1 to 1000000"),
+    ("partition: measured_on", "encoding: png", 12, "source.encoding", "belongs to images"),
+    ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "belongs to images"),
+    ("model: dense", "model: convolutional", 13, "model", "not for a source of tables; known:"),
+    ("until: 2024-01-04", "until: tomorrow", 4, "until", "a day, as in 2024-01-31"),
+    ("until: 2024-01-04", "until: 2024-01-04 12:00:00", 4, "until", "a day, as in 2024-01-31"),
+    ("[logistic_reg,", "[linear_reg,", 24, "baselines.bqml.0",
+     "linear_reg does not learn binary_classification; what does: logistic_reg, boosted_tree_"),
+    ("[logistic_reg,", "[logistic_regression,", 24, "baselines.bqml.0",
+     "unknown type 'logistic_regression'; did you mean 'logistic_reg'?"),
+    ("boosted_tree_classifier]", "logistic_reg]", 24, "baselines.bqml.1", "stands here twice"),
+    ("node_hours: 1.5", "node_hours: 0.5", 25, "baselines.automl.node_hours", "from 1 to"),
+    ("node_hours: 1.5", "node_hours: 100", 25, "baselines.automl.node_hours", "tables takes 1 t"),
+    ("maximize: auc", "maximize: rmse", 16, "tune.maximize", "unknown metric 'rmse'"),
+    ("task: binary_classification", "task: regression", 24, "baselines.bqml.0",
+     "what does: linear_reg, boosted_tree_regressor, dnn_regressor"),
+]  # fmt: skip
+
+
+def test_an_experiment_on_a_table_is_good(write):
+    source = load(write(TABLE)).source
+    assert (source.kind, source.key_, source.vocabulary) == ("table", "sample_id", 1000)
+
+
+def test_a_query_takes_the_place_of_a_table(write):
+    query = "query: |\n    SELECT *\n    FROM research.cells"
+    assert load(write(TABLE.replace("bigquery: research.cells", query))).source.kind == "table"
+
+
+def test_the_configuration_has_the_keys_of_its_own_kind_only(write):
+    tables = load(write(TABLE)).configuration()["source"]
+    images = load(write(GOOD)).configuration()["source"]
+    assert "encoding" not in tables
+    assert "vocabulary" not in images
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "message"), MISTAKES, ids=[f"{m[3]}-{m[1]}" for m in MISTAKES]
 )
 def test_a_mistake_is_named_with_line_and_field(write, old, new, line, field, message):
-    assert old in GOOD
+    _assert_named(write, GOOD, old, new, line, field, message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    MISTAKES_WITH_TABLES,
+    ids=[f"{m[3]}-{m[1]}" for m in MISTAKES_WITH_TABLES],
+)
+def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, message):
+    _assert_named(write, TABLE, old, new, line, field, message)
+
+
+def _assert_named(write, good, old, new, line, field, message):
+    assert old in good
     with pytest.raises(FileError) as raised:
-        load(write(GOOD.replace(old, new, 1)))
+        load(write(good.replace(old, new, 1)))
     found = [p for p in raised.value.problems if message in p.message]
     assert found, str(raised.value)
     assert ".".join(map(str, found[0].field)) == field
@@ -173,10 +274,12 @@ def test_a_file_that_is_no_text_is_a_problem_like_others(tmp_path):
 
 def test_a_configuration_is_an_experiment_file(write):
     """plan.json's configuration, saved as a file, is the same experiment."""
-    experiment = load(write(GOOD))
-    text = "# A good experiment.\n# For tests.\n" + yaml.safe_dump(experiment.configuration())
-    assert load(write(text)) == experiment
-    json.dumps(experiment.configuration())
+    for good in (GOOD, TABLE):
+        experiment = load(write(good))
+        about = "".join(f"# {line}\n" for line in experiment.about.splitlines())
+        text = about + yaml.safe_dump(experiment.configuration())
+        assert load(write(text)) == experiment
+        json.dumps(experiment.configuration())
 
 
 def test_changes_are_checked_like_a_file(write):

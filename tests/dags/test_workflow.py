@@ -11,10 +11,32 @@ def dag(digits, group):
     return workflow.build(digits, group)
 
 
-def test_the_chain_of_stages(dag):
-    chain = ["plan", "export", "tune", "choose", "train", "compare", "result"]
+def test_the_chain_of_stages_from_images(dag):
+    chain = ["plan", "export", "tune", "choose", "train", "trained", "compare", "result"]
     edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
+
+
+def test_the_chain_of_stages_from_a_table(breast_cancer, group):
+    """Nothing is trained on rows that were not checked; baselines do not wait for trainings."""
+    dag = workflow.build(breast_cancer, group)
+    rows = ["plan", "snapshot", "check", "extract", "export", "tune"]
+    for before, after in itertools.pairwise(rows):
+        assert after in dag.get_task(before).downstream_task_ids
+    for name in ("bqml.logistic_reg", "bqml.boosted_tree_classifier", "automl.views"):
+        assert dag.get_task(name).upstream_task_ids == {"check"}
+    assert dag.get_task("baselines").upstream_task_ids == {
+        "bqml.logistic_reg",
+        "bqml.boosted_tree_classifier",
+        "automl.export",
+    }
+    assert dag.get_task("compare").upstream_task_ids == {"trained", "baselines"}
+
+
+def test_a_failed_baseline_stops_neither_its_record_nor_the_comparison(breast_cancer, group):
+    dag = workflow.build(breast_cancer, group)
+    assert dag.get_task("baselines").trigger_rule == "all_done"
+    assert dag.get_task("compare").trigger_rule == "none_failed"
 
 
 def test_a_skipped_export_does_not_skip_what_follows(dag):
@@ -22,7 +44,7 @@ def test_a_skipped_export_does_not_skip_what_follows(dag):
 
 
 def test_the_comparison_needs_one_training_that_succeeded(dag):
-    assert dag.get_task("compare").trigger_rule == "all_done_min_one_success"
+    assert dag.get_task("trained").trigger_rule == "all_done_min_one_success"
 
 
 def test_trainings_are_mapped(dag):
