@@ -315,8 +315,6 @@ def _coerced(array: pa.ChunkedArray, wanted: Field, given: Field, function: str)
     widened = given.type in _COERCED.get(wanted.type, set()) and not given.fields
     if given.repeated == wanted.repeated and widened:
         return array.cast(wanted.arrow)
-    if pa.types.is_null(array.type) or (array.null_count == len(array) and not given.repeated):
-        return array.cast(wanted.arrow) if not wanted.repeated else array  # an untyped NULL
     raise invalid_query(
         f"Invalid table-valued function ML.{function}\nColumn {wanted.name} has type "
         f"{given.data_type} in the input data to the {function} function, which cannot be coerced "

@@ -1,0 +1,207 @@
+"""Models on disk: trained by a process of their own, whole or not there, whatever is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from google.cloud.bigquery import Model
+
+from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.ml import ModelRecord, Models
+from local_gcp.bigquery.ml.models import ROOT
+from local_gcp.bigquery.refs import ModelRef
+from local_gcp.bigquery.sql.translated import CreateModel
+
+from .conftest import table
+
+REF = ModelRef("p", "d", "m")
+
+
+def statement(**options):
+    return CreateModel(REF, options, "SELECT ...")
+
+
+@pytest.fixture
+def models(tmp_path):
+    return Models(tmp_path / "models")
+
+
+@pytest.fixture
+def slow():
+    """Rows that take minutes to learn from."""
+    rng = np.random.default_rng(0)
+    return table(rng.normal(size=(50_000, 20)), label=rng.random(50_000) < 0.5)
+
+
+SLOW = {"model_type": "LOGISTIC_REG", "early_stop": False, "max_iterations": 1_000_000}
+
+
+def trainings(folder: Path) -> list[psutil.Process]:
+    """The training processes of a folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(folder) in word for word in process.info["cmdline"] or []):
+            found.append(process)
+    return [p for p in found if "local_gcp.bigquery.ml.train" in p.info["cmdline"]]
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.05)
+
+
+def test_a_model_is_trained_stored_used_and_removed(models, tmp_path, cancer):
+    seen = []
+    options = {
+        "model_type": "logistic_reg",
+        "data_split_method": "CUSTOM",
+        "data_split_col": "held",
+    }
+    record = models.create(statement(**options), cancer, seen.append)
+    assert [i["index"] for i in seen] == list(range(len(seen)))
+    assert seen[-1]["eval_loss"] < seen[0]["eval_loss"]
+
+    again = ModelRecord.from_json(record.json)
+    fresh = Models(tmp_path / "models")  # as after a restart
+    fresh.keep([again.artifact])
+    found = fresh.call("ML.PREDICT", again, cancer, {"threshold": 0.4})
+    assert found.equals(models.call("ML.PREDICT", record, cancer, {"threshold": 0.4}))
+    fields = fresh.fields("ML.EVALUATE", again, None, {})
+    assert [f.name for f in fields] == fresh.call("ML.EVALUATE", again, None, {}).column_names
+
+    assert os.listdir(tmp_path / "models") == [record.artifact]
+    models.delete(record)
+    models.delete(record)
+    assert os.listdir(tmp_path / "models") == []
+
+
+def test_rows_may_come_as_a_stream(models, iris):
+    stream = pa.RecordBatchReader.from_batches(iris.schema, iris.to_batches(max_chunksize=10))
+    record = models.create(statement(model_type="LOGISTIC_REG"), stream)
+    assert models.call("ML.EVALUATE", record, None, {})["accuracy"][0].as_py() > 0.8
+
+
+def test_the_official_client_reads_the_resource(models, cancer):
+    options = {"model_type": "BOOSTED_TREE_CLASSIFIER", "max_iterations": 3, "max_tree_depth": 2}
+    record = models.create(statement(**options), cancer)
+    model = Model.from_api_repr(record.rest(REF))
+    assert model.reference.path == "/projects/p/datasets/d/models/m"
+    assert model.model_type == "BOOSTED_TREE_CLASSIFIER"
+    assert model.created is not None
+    assert model.etag
+    assert [c.name for c in model.feature_columns] == [f"x{i}" for i in range(30)] + ["held"]
+    assert model.feature_columns[0].type.type_kind == "FLOAT64"
+    assert [c.name for c in model.label_columns] == ["label"]
+    (run,) = model.training_runs
+    assert run["trainingOptions"]["maxTreeDepth"] == "2"
+    assert [r["index"] for r in run["results"]] == [0, 1, 2]
+    metrics = run["evaluationMetrics"]["binaryClassificationMetrics"]
+    assert (metrics["positiveLabel"], metrics["negativeLabel"]) == ("malignant", "benign")
+    assert 0.9 < metrics["aggregateClassificationMetrics"]["rocAuc"] <= 1
+    point = metrics["binaryConfusionMatrixList"][0]
+    assert sum(int(v) for k, v in point.items() if k.endswith("tives")) == 114
+    assert record.summary(REF)["modelReference"] == REF.api
+    assert "trainingRuns" not in record.summary(REF)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options", "metric"),
+    [
+        ("LINEAR_REG", {"optimize_strategy": "NORMAL_EQUATION"}, "regressionMetrics"),
+        ("KMEANS", {}, "clusteringMetrics"),
+        ("PCA", {"num_principal_components": 2}, "dimensionalityReductionMetrics"),
+    ],
+)
+def test_every_kind_has_its_metrics_in_the_resource(models, iris, model_type, options, metric):
+    resource = models.create(statement(model_type=model_type, **options), iris).resource
+    (run,) = resource["trainingRuns"]
+    assert list(run["evaluationMetrics"]) == [metric]
+    assert run["results"]
+
+
+def test_wrong_options_and_wrong_data_are_told_and_leave_nothing(models, tmp_path, iris):
+    with pytest.raises(BigQueryError, match="Unknown option: speed"):
+        models.create(statement(model_type="KMEANS", speed=3), iris)
+    with pytest.raises(BigQueryError, match="Unable to identify the label column") as caught:
+        models.create(statement(model_type="LINEAR_REG", input_label_cols=["y"]), iris)
+    assert caught.value.reason == "invalidQuery"
+    assert os.listdir(tmp_path / "models") == []
+
+
+def test_a_cancelled_training_is_killed_and_leaves_nothing(models, tmp_path, slow):
+    cancelled, outcome = threading.Event(), []
+
+    def create():
+        try:
+            models.create(statement(**SLOW), slow, cancelled=cancelled)
+        except BigQueryError as error:
+            outcome.append(error.reason)
+
+    thread = threading.Thread(target=create)
+    thread.start()
+    wait_for(lambda: trainings(tmp_path))
+    cancelled.set()
+    thread.join(10)
+    assert outcome == ["stopped"]
+    assert trainings(tmp_path) == []
+    assert os.listdir(tmp_path / "models") == []
+
+
+def test_a_training_process_that_dies_is_an_error_and_leaves_nothing(models, tmp_path, slow):
+    outcome = []
+
+    def create():
+        try:
+            models.create(statement(**SLOW), slow)
+        except BigQueryError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=create)
+    thread.start()
+    wait_for(lambda: trainings(tmp_path))
+    trainings(tmp_path)[0].kill()
+    thread.join(10)
+    assert outcome[0].reason == "jobInternalError"
+    assert os.listdir(tmp_path / "models") == []
+
+
+def test_a_killed_server_takes_its_training_along_and_the_next_one_tidies_up(tmp_path, slow):
+    folder = tmp_path / "models"
+    program = f"""
+import pathlib, sys
+sys.path.insert(0, {str(ROOT)!r})
+import pyarrow.parquet as pq
+from types import SimpleNamespace
+from local_gcp.bigquery.ml import Models
+rows = pq.read_table({str(tmp_path / "rows.parquet")!r})
+Models(pathlib.Path({str(folder)!r})).create(SimpleNamespace(options={SLOW!r}), rows)
+"""
+    pa.parquet.write_table(slow, tmp_path / "rows.parquet")
+    server = subprocess.Popen([sys.executable, "-c", program])
+    wait_for(lambda: trainings(folder))
+    time.sleep(0.5)  # somewhere in its start or its training
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    wait_for(lambda: not trainings(folder))
+    assert os.listdir(folder) != []
+    Models(folder)
+    assert os.listdir(folder) == []
+
+
+def test_files_that_no_record_names_go_at_the_next_start(models, tmp_path, iris):
+    options = statement(model_type="LINEAR_REG")
+    kept = models.create(options, iris)
+    models.create(options, iris)  # acknowledged by nobody
+    Models(tmp_path / "models").keep([kept.artifact])
+    assert os.listdir(tmp_path / "models") == [kept.artifact]
