@@ -10,6 +10,7 @@ from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
 from local_gcp.vertex.background import Background
+from local_gcp.vertex.batch_prediction.service import BatchPredictionJobs
 from local_gcp.vertex.datasets.service import Datasets
 from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.jobs import CustomJobs
@@ -65,8 +66,19 @@ class Vertex(Service):
         self.pipelines = Pipelines(
             self.state, self.runner, self.operations, self.background, tasks, folder / "pipelines"
         )
+        self.batch_predictions = BatchPredictionJobs(
+            self.state,
+            self.runner,
+            self.operations,
+            self.background,
+            self.models,
+            tables,
+            folder / "batch_predictions",
+            folder / "models",
+        )
+        jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
         self.grpc_handlers = (
-            Played(f"{_SERVICES}.job_service", self.custom_jobs, self.tuning_jobs),
+            Played(f"{_SERVICES}.job_service", *jobs),
             Played(f"{_SERVICES}.pipeline_service", self.pipelines),
             Played(f"{_SERVICES}.model_service", self.models, self.evaluations),
             Played(f"{_SERVICES}.dataset_service", self.datasets),
@@ -78,6 +90,7 @@ class Vertex(Service):
         self.tuning_jobs.start()
         self.pipelines.start()
         self.datasets.start()
+        self.batch_predictions.start()
 
     def stop(self) -> None:
         self.background.stop()
@@ -86,7 +99,7 @@ class Vertex(Service):
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:
-        parts = (self.custom_jobs, self.tuning_jobs, self.pipelines)
+        parts = (self.custom_jobs, self.tuning_jobs, self.pipelines, self.batch_predictions)
         jobs = [job for part in parts for job in part.status()]
         return sorted(jobs, key=lambda job: job["create_time"])
 

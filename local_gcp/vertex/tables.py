@@ -66,6 +66,17 @@ class Tables:
             fields = [field_from_arrow(column) for column in schema]
             warehouse.write(ref, batches, fields, disposition)
 
+    def exists(self, uri: str, field: str) -> bool:
+        """Whether table bq://P.D.T is there."""
+        try:
+            with self._bigquery(field) as warehouse:
+                warehouse.schema(table_ref(uri, field))
+        except RpcError as error:
+            if error.code == grpc.StatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
     @contextlib.contextmanager
     def _bigquery(self, field: str) -> Iterator[Any]:
         if self._warehouse is None:

@@ -1,0 +1,280 @@
+"""BatchPredictionJobs: create, get, list, cancel, delete (google.cloud.aiplatform.v1.JobService).
+
+A job is what the client sent, in table "batchPredictionJobs", and a run with the job's id. Around
+the run the server does what a program cannot, in the background: it reads a BigQuery table into a
+file before, and makes tables of the results after; both are done again when a kill interrupts them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pyarrow.parquet as pq
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import empty_pb2
+from google.rpc import code_pb2, status_pb2
+
+from local_gcp import filters, names
+from local_gcp.listing import masked, page
+from local_gcp.operations import Operations
+from local_gcp.state import State
+from local_gcp.vertex.background import Background
+from local_gcp.vertex.batch_prediction import request as requests
+from local_gcp.vertex.batch_prediction.files import COUNTS
+from local_gcp.vertex.batch_prediction.request import FIELD
+from local_gcp.vertex.jobs import JOB_FIELDS, deletion_metadata, job_state, timestamp
+from local_gcp.vertex.models import Models
+from local_gcp.vertex.program import own_program
+from local_gcp.vertex.run import Run
+from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.tables import Tables
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
+
+log = logging.getLogger(__name__)
+
+_FIELDS = {**JOB_FIELDS, "model": filters.Text("model")}
+
+
+class BatchPredictionJobs:
+    """Part of JobService. See the module. `work`: a folder; `trained`: of the models' files."""
+
+    def __init__(
+        self,
+        state: State,
+        runner: Runner,
+        operations: Operations,
+        background: Background,
+        models: Models,
+        tables: Tables,
+        work: Path,
+        trained: Path,
+    ):
+        self._state, self._runner, self._operations = state, runner, operations
+        self._background, self._models, self._tables = background, models, tables
+        self._work, self._trained = work, trained
+        self._table = state.table("batchPredictionJobs", api.BatchPredictionJob)
+
+    def start(self) -> None:
+        """Go on with jobs that are not over."""
+        self._runner.listen(self._on_run)
+        for name, job in self._table.list():
+            if not job.end_time:
+                if self._runner.get(names.last(name)):
+                    self._on_run(names.last(name))
+                else:
+                    self._background.submit(self._begin, self._failed, name)
+
+    def create_batch_prediction_job(self, request: Any, _context: Any) -> api.BatchPredictionJob:
+        parent, sent = names.location(request.parent), request.batch_prediction_job
+        if sent.unmanaged_container_model:
+            raise not_played(f"{FIELD}.unmanaged_container_model", "Upload the model.")
+        if "publishers/" in sent.model:
+            raise not_played(f"publisher models ({sent.model})")
+        if not sent.model:
+            raise invalid_argument(f"{FIELD}.model", "is required.")
+        model = self._models.find(sent.model)
+        requests.check(sent, model)
+        self._check_destination(sent.output_config.bigquery_destination.output_uri)
+        job = api.BatchPredictionJob(sent)
+        number, now = names.new_id(), timestamp(time.time())
+        job.name = f"{parent}/batchPredictionJobs/{number}"
+        job.model, job.model_version_id = model.name, model.version_id
+        job.create_time = job.update_time = now
+        job.state = api.JobState.JOB_STATE_PENDING
+        job.output_info = requests.output_info(sent, model, now, number)
+        self._table.put(job.name, job)
+        self._background.submit(self._begin, self._failed, job.name)
+        return self._view(job)
+
+    def get_batch_prediction_job(self, request: Any, _context: Any) -> api.BatchPredictionJob:
+        return self._view(self._get(request.name))
+
+    def list_batch_prediction_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
+        parent = names.location(request.parent)
+        matches = filters.parse_filter(request.filter, _FIELDS)
+        jobs = (self._view(job) for _, job in self._table.list(f"{parent}/batchPredictionJobs/"))
+        found, token = page(filter(matches, jobs), request.page_size, request.page_token)
+        return {
+            "batch_prediction_jobs": [masked(job, request.read_mask) for job in found],
+            "next_page_token": token,
+        }
+
+    def cancel_batch_prediction_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
+        with self._state.transaction():
+            job = self._get(request.name)
+            if job.end_time:
+                raise failed_precondition(
+                    f'The BatchPredictionJob "{job.name}" is in state {job.state.name} and cannot '
+                    "be canceled."
+                )
+            if self._runner.get(names.last(job.name)):
+                self._runner.cancel(names.last(job.name))
+            else:  # who prepares it looks here before it goes on
+                canceled = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
+                self._end(job, api.JobState.JOB_STATE_CANCELLED, canceled)
+        return empty_pb2.Empty()
+
+    def delete_batch_prediction_job(self, request: Any, _context: Any) -> Any:
+        with self._state.transaction():
+            job = self._get(request.name)
+            if not job.end_time:
+                raise failed_precondition(
+                    f'The BatchPredictionJob "{job.name}" is in state {job.state.name} and cannot '
+                    "be deleted. Cancel it and wait until it has ended."
+                )
+            self._table.delete(job.name)
+            if self._runner.get(names.last(job.name)):
+                self._runner.forget(names.last(job.name))
+            return self._operations.done(job.name, metadata=deletion_metadata())
+
+    def status(self) -> list[dict[str, Any]]:
+        """The jobs in the JSON of `python -m local_gcp status`, oldest first."""
+        return [self._status(job, self._runner.get(names.last(n))) for n, job in self._table.list()]
+
+    def _status(self, job: api.BatchPredictionJob, run: Run | None) -> dict[str, Any]:
+        shown = self._view(api.BatchPredictionJob(job))
+        return {
+            "name": job.name,
+            "display_name": job.display_name,
+            "kind": "batch",
+            "state": shown.state.name,
+            "labels": dict(job.labels),
+            "create_time": job.create_time.rfc3339(),
+            "error": shown.error.message or None,
+            "cores": run.spec.cores if run else 0,
+            "replicas": self._runner.replicas(run) if run else [],
+            "trials": [],
+        }
+
+    def _check_destination(self, uri: str) -> None:
+        """A table that is named in full must not be there yet."""
+        field = f"{FIELD}.output_config.bigquery_destination.output_uri"
+        if uri.count(".") == 2 and self._tables.exists(uri, field):
+            raise RpcError(grpc.StatusCode.ALREADY_EXISTS, f"{field}: {uri} exists.", field)
+
+    def _begin(self, name: str) -> None:
+        """Prepare the instances of a job, then submit its run."""
+        job = self._table.get(name)
+        if job is None or job.end_time:
+            return
+        work = self._folder(job)
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        if "bigquery_source" in job.input_config:
+            uri = job.input_config.bigquery_source.input_uri
+            field = f"{FIELD}.input_config.bigquery_source.input_uri"
+            self._tables.stage(uri, work / requests.INSTANCES, field)
+        model = self._models.find(f"{job.model}@{job.model_version_id}")
+        config = requests.program(job, model, self._tables.buckets, self._trained, work)
+        file = work / "config.json"
+        file.write_text(json.dumps(config))
+        with self._state.transaction():
+            if self._get(name).end_time:  # cancelled meanwhile
+                shutil.rmtree(work, ignore_errors=True)
+                return
+            spec = own_program("local_gcp.vertex.batch_prediction.predict", str(file))
+            self._runner.submit(names.last(name), spec)
+        self._on_run(names.last(name))
+
+    def _on_run(self, run_id: str) -> None:
+        """Finish the job of a run that has ended, in the background: tables may be large."""
+        run = self._runner.get(run_id)
+        if run is None or not run.final:
+            return
+        for name, job in self._table.list():
+            if names.last(name) == run_id and not job.end_time:
+                self._background.submit(self._finish, self._failed, name)
+
+    def _finish(self, name: str) -> None:
+        """Publish the results of a job whose run is over, and end it."""
+        job, run = self._table.get(name), self._runner.get(names.last(name))
+        if job is None or job.end_time:
+            return
+        counts = None
+        if run.state == "succeeded":
+            results = self._folder(job) / "results"
+            counts = json.loads((results / COUNTS).read_text())
+            if job.output_info.bigquery_output_dataset:
+                self._publish(job, results)
+        with self._state.transaction():
+            job = self._get(name)
+            if job.end_time:
+                return
+            job = _follow(job, run)
+            if counts:
+                job.completion_stats = {
+                    "successful_count": counts["successful"],
+                    "failed_count": counts["failed"],
+                }
+                job.partial_failures = [status_pb2.Status(**p) for p in counts["problems"]]
+            else:
+                job.output_info = None
+            self._end(job, job.state, job.error)
+
+    def _publish(self, job: api.BatchPredictionJob, results: Path) -> None:
+        info, field = job.output_info, f"{FIELD}.output_config.bigquery_destination"
+        dataset = info.bigquery_output_dataset
+        given = job.output_config.bigquery_destination.output_uri
+        create = given.count(".") == 0
+        predictions = results / "predictions.parquet"
+        table = f"{dataset}.{info.bigquery_output_table}"
+        self._tables.publish(table, predictions, field, create=create)
+        with pq.ParquetFile(results / "errors.parquet") as errors:
+            failed = errors.metadata.num_rows
+        if failed:
+            table = f"{dataset}.{requests.errors_table(info)}"
+            self._tables.publish(table, results / "errors.parquet", field, create=create)
+
+    def _failed(self, name: str, error: status_pb2.Status) -> None:
+        with self._state.transaction():
+            job = self._table.get(name)
+            if job and not job.end_time:
+                job.output_info = None
+                self._end(job, api.JobState.JOB_STATE_FAILED, error)
+
+    def _end(self, job: api.BatchPredictionJob, state: Any, error: status_pb2.Status) -> None:
+        job.state = state
+        if error.code:
+            job.error = error
+        job.end_time = job.update_time = timestamp(time.time())
+        self._table.put(job.name, job)
+        log.info("batch prediction %s: %s", job.name, job.state.name)
+        shutil.rmtree(self._folder(job), ignore_errors=True)
+
+    def _view(self, job: api.BatchPredictionJob) -> api.BatchPredictionJob:
+        run = None if job.end_time else self._runner.get(names.last(job.name))
+        if run is None:
+            return job
+        if run.final:
+            # Its results are being published: until then it is not over.
+            run.state, run.error = "running", None
+        return _follow(job, run)
+
+    def _folder(self, job: api.BatchPredictionJob) -> Path:
+        return self._work / names.last(job.name)
+
+    def _get(self, name: str) -> api.BatchPredictionJob:
+        name = names.resource(name, "batchPredictionJobs")
+        job = self._table.get(name)
+        if job is None:
+            raise not_found(name)
+        return job
+
+
+def _follow(job: api.BatchPredictionJob, run: Run) -> api.BatchPredictionJob:
+    """The job with the state of its run."""
+    job.state = job_state(run)
+    job.update_time = timestamp(run.updated)
+    if run.started:
+        job.start_time = timestamp(run.started)
+    if run.state == "failed" and run.error:
+        job.error = run.error
+    elif run.state == "cancelled":
+        job.error = run.error or {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+    return job
