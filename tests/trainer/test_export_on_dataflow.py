@@ -7,7 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from trainer import dataset_description
+from tests.trainer.exporting.tables.helpers import feature, write_table
+from trainer import dataset_description, export
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "export-on-dataflow"
@@ -61,12 +62,15 @@ print(job.current_state.name)
 """
 
 
-def launch(local_gcp, tmp_path, **changed):
+IMAGES = {"source": f"gs://{BUCKET}/digits/manifest.csv", "image_size": "4"}
+TABLE = {"source": f"gs://{BUCKET}/cells/columns.json"}
+
+
+def launch(local_gcp, tmp_path, source=IMAGES, **changed):
     flags = {
-        "source": f"gs://{BUCKET}/digits/manifest.csv",
+        **source,
         "output": f"gs://{BUCKET}/datasets/f/",
         "fingerprint": "f",
-        "image_size": "4",
         "shards": "2",
     }
     program = tmp_path / "launch.py"
@@ -78,6 +82,42 @@ def test_the_template_exports_a_dataset(local_gcp, bucket, tmp_path):
     assert launch(local_gcp, tmp_path).strip() == "JOB_STATE_DONE"
     description = dataset_description.load(f"gs://{BUCKET}/datasets/f/")
     assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
+
+
+def test_the_template_exports_a_table(local_gcp, bucket, tmp_path):
+    columns = {
+        "key": [f"sample {i}" for i in range(200)],
+        "label": ["a", "b"] * 100,
+        "x": np.arange(200.0),
+        "s": ["red", None] * 100,
+    }
+    features = [feature("x"), feature("s", "categorical", "STRING")]
+    write_table(bucket / "cells", columns, features, files=3)
+    output = f"gs://{BUCKET}/datasets/table/"
+    assert launch(local_gcp, tmp_path, TABLE, output=output).strip() == "JOB_STATE_DONE"
+    description = dataset_description.load(output)
+    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 200
+    assert description.features[1].vocabulary == ("red",)
+    shards = {shard.name for split in description.files.values() for shard in split}
+    written = {path.name for path in (bucket / "datasets/table").rglob("*")}
+    assert written == {*shards, "dataset.json", "rejected.jsonl"}  # no temporary file is left
+    paths = (bucket / "cells/columns.json", tmp_path / "local")
+    local = ["--source", str(paths[0]), "--output", str(paths[1]), "--fingerprint=f", "--shards=2"]
+    assert export.main(local) == 0
+    for name in shards:
+        remote = bucket / "datasets/table" / name
+        assert (paths[1] / name).read_bytes() == remote.read_bytes()
+
+
+def test_a_refused_table_is_a_failed_job_that_leaves_no_temporary_file(local_gcp, bucket, tmp_path):
+    columns = {"key": [f"sample {i}" for i in range(200)], "label": ["a", "b"] * 100}
+    columns["x"] = np.full(200, np.inf)
+    write_table(bucket / "cells", columns, [feature("x")])
+    output = f"gs://{BUCKET}/datasets/refused/"
+    assert launch(local_gcp, tmp_path, TABLE, output=output).strip() == "JOB_STATE_FAILED"
+    errors = [job["error"] for job in local_gcp.status()["jobs"] if job["kind"] == "dataflow"]
+    assert any(error and "feature 'x' is infinite" in error for error in errors)
+    assert not (bucket / "datasets/refused/partial").exists()
 
 
 def test_a_refused_export_is_a_failed_job_that_says_why(local_gcp, bucket, tmp_path):

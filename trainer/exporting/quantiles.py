@@ -40,13 +40,13 @@ class Quantiles:
         )
         return Quantiles(self.count + other.count, _thin_out(values[order], weights[order]))
 
-    def at(self, shares: np.ndarray) -> np.ndarray:
-        """The smallest value that at least these shares (0 to 1) of the numbers do not exceed.
+    def at(self, percents: np.ndarray) -> np.ndarray:
+        """For each of whole percents, the smallest value that so many numbers do not exceed.
 
-        Of numbers that were never thinned out, NumPy's quantile by `inverted_cdf`.
+        0 percent is the smallest value of the summary. (NumPy calls this `inverted_cdf`.)
         """
-        positions = np.ceil(np.asarray(shares) * len(self.values) - 1e-9).astype(int) - 1
-        return self.values[positions.clip(0, len(self.values) - 1)]
+        ranks = -(-np.asarray(percents) * len(self.values) // 100)  # rounded up
+        return self.values[np.maximum(ranks - 1, 0)]
 
 
 def _thin_out(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

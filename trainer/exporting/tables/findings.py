@@ -20,7 +20,7 @@ class Findings:
     keys: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, what: str, keys: Iterable[str | None]) -> None:
-        """Note rows, by their keys, of which `what` is true ("have no label")."""
+        """Note rows, by their keys, of which `what` is true ("the label is NULL")."""
         keys = list(keys)
         if keys:
             self._add(what, len(keys), [key for key in keys if key])
@@ -43,10 +43,11 @@ class Findings:
             return
         lines = []
         for what, count in sorted(self.counts.items()):
+            s = "s" if count > 1 else ""
             shown = ", ".join(repr(_shorten(key)) for key in self.keys[what])
             more = ", ..." if count > len(self.keys[what]) else ""
-            examples = f": keys {shown}{more}" if shown else ""
-            lines.append(f"\n  {count} row{'s' if count > 1 else ''} {what}{examples}")
+            examples = f", key{s} {shown}{more}" if shown else ""
+            lines.append(f"\n  {what}: in {count} row{s}{examples}")
         raise ExportError(f"{address} cannot become a dataset:{''.join(lines)}")
 
 

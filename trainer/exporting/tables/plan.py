@@ -187,8 +187,8 @@ def _feature_warnings(
 ) -> Iterable[str]:
     """What a researcher should know of a feature that can be used."""
     if count := surveyed.nans.get(feature.column):
-        what = "elements that are NaN" if feature.kind == SEQUENCE else "values NaN: NULL from here"
-        yield f"{feature.title} has {count} {what}"
+        what = "elements" if feature.kind == SEQUENCE else "rows, which counts as NULL"
+        yield f"{feature.title} is NaN in {count} {what}"
     statistics = described.statistics
     if isinstance(statistics, Statistics):
         if statistics.min == statistics.max:
@@ -206,9 +206,9 @@ def _feature_warnings(
     elif new := sorted(set(elsewhere.counts) - set(train.counts)):
         rows = sum(elsewhere.counts[term] for term in new)
         yield (
-            f"{feature.title}: {rows} rows of the validation and test split have one of {len(new)} "
-            f"terms that the train split does not have ({_shown(new)}); they count as out of "
-            "vocabulary"
+            f"{feature.title} has {len(new)} terms that the train split does not have "
+            f"({_shown(new)}) in {rows} rows of the validation and test split; they count as out "
+            "of vocabulary"
         )
 
 

@@ -59,7 +59,7 @@ def _find_duplicates(block: pa.RecordBatch, columns: Columns, summary: RangeSumm
     (seconds,) = np.nonzero(np.diff(of_keys) == 0)
     keys = block.column("key")
     repeated = [keys[i].as_py() for i in seconds.tolist() if keys[i] == keys[i + 1]]
-    summary.findings.add(f"repeat the key ({columns.key}) of another row", repeated)
+    summary.findings.add(f"the key ({columns.key}) is that of another row", repeated)
 
 
 def _statistics(block: pa.RecordBatch, columns: Columns) -> dict:

@@ -82,14 +82,14 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     findings, nans = Findings(), {}
     keys = batch.column("key").cast(_STRING)
     names = np.array(keys.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
-    findings.add("have no key (NULL or empty)", names[names == ""])
+    findings.add(f"the key ({columns.key}) is NULL or empty", names[names == ""])
     of_keys = fingerprints(names)
     splits = assign_fingerprints(of_keys, columns.split_ranges)
     stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
     differs = stated.fill_null(-1).to_numpy() != splits
     findings.add(
-        "have another split in column `split` than the fingerprint of their key gives "
-        f"(FARM_FINGERPRINT(key) with {dict(columns.split_ranges)})",
+        "column `split` is not the split of the key: ABS(MOD(FARM_FINGERPRINT(key), 100)) in "
+        f"{dict(columns.split_ranges)}",
         names[differs & (names != "")],
     )
     arrays = {"fingerprint": pa.array(of_keys), "key": keys}
@@ -111,17 +111,17 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
 
 
 def _label(array: pa.Array, columns: Columns, names: np.ndarray, findings: Findings) -> pa.Array:
-    title = f"label ({columns.label})"
+    title = f"the label ({columns.label})"
     if not columns.is_regression:
         array = array.cast(_STRING)
         empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
-        findings.add(f"have no {title}: NULL or empty", names[empty])
+        findings.add(f"{title} is NULL or empty", names[empty])
         return array
     missing = array.is_null().to_numpy(zero_copy_only=False)
-    findings.add(f"have no {title}: NULL", names[missing])
+    findings.add(f"{title} is NULL", names[missing])
     values = _float32(array)
-    findings.add(f"have NaN as {title}", names[np.isnan(values) & ~missing])
-    findings.add(f"have a {title} that is {_INFINITE}", names[np.isinf(values)])
+    findings.add(f"{title} is NaN", names[np.isnan(values) & ~missing])
+    findings.add(f"{title} is {_INFINITE}", names[np.isinf(values)])
     return pa.array(values)
 
 
@@ -130,7 +130,7 @@ def _numbers(
 ) -> np.ndarray:
     values = _float32(array)
     if (infinite := np.isinf(values)).any():
-        findings.add(f"have in {feature.title} a value that is {_INFINITE}", names[infinite])
+        findings.add(f"{feature.title} is {_INFINITE}", names[infinite])
     if pa.types.is_floating(array.type) and (count := np.isnan(values).sum() - array.null_count):
         nans[feature.column] = int(count)
     return values
@@ -152,7 +152,7 @@ def _lists(
     values = _float32(elements)
     if (infinite := np.isinf(values)).any():
         rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[infinite])
-        findings.add(f"have in {feature.title} an element that is {_INFINITE}", names[rows])
+        findings.add(f"{feature.title} has an element that is {_INFINITE}", names[rows])
     if count := np.isnan(values).sum():
         nans[feature.column] = int(count)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

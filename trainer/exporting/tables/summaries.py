@@ -64,7 +64,7 @@ class Numbers:
     def statistics(self, **lengths: float) -> Statistics:
         """As dataset.json has them. There must be a number that is not NaN."""
         constant = self.min == self.max  # exactly, where sums round
-        quantiles = self.quantiles.at(np.linspace(0, 1, QUANTILES)).tolist()
+        quantiles = self.quantiles.at(np.linspace(0, 100, QUANTILES, dtype=int)).tolist()
         return Statistics(
             count=self.count,
             missing=self.missing,
