@@ -1,0 +1,99 @@
+"""What the rows of a snapshot are refused for, and what is only said of them."""
+
+import pytest
+
+from research.stages.check import judge
+from research.table import Column, Feature, Table
+
+RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
+CLASSES = [
+    {"split": split, "label": label, "examples": 2}
+    for split in ("train", "validation", "test")
+    for label in ("b", "m")
+]
+GOOD = {
+    "examples": 10,
+    "keys_missing": 0,
+    "keys_repeated": [],
+    "labels_bad": 0,
+    "labels_bad_keys": [],
+    "classes": CLASSES,
+    "features": [RADIUS],
+}
+
+
+def table(regression=False):
+    key, label = Column("id", "STRING"), Column("kind", "STRING")
+    return Table(key, label, None, [Feature("radius", "radius", "FLOAT64", "numeric")], regression)
+
+
+def judged(task="binary_classification", **changes):
+    return judge(GOOD | changes, table(), task)
+
+
+def feature(**changes):
+    return {"features": [RADIUS | changes]}
+
+
+def test_good_rows_pass():
+    assert judged() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"examples": 0}, "there are none"),
+        ({"keys_missing": 1}, "key 'id' is NULL in 1 row"),
+        (
+            {"keys_repeated": [{"value": "a1", "examples": 2}, {"value": "é", "examples": 3}]},
+            "key 'id' is not unique: 'a1' (2 rows), 'é' (3 rows)",
+        ),
+        (
+            {"labels_bad": 7, "labels_bad_keys": ["a1", "a2"]},
+            "label 'kind' is NULL in 7 rows, as at the keys 'a1', 'a2'",
+        ),
+        ({"classes": [c for c in CLASSES if c["label"] == "m"]}, "constant, 'm' in every row"),
+        (
+            {"classes": [*CLASSES, {"split": "train", "label": "x", "examples": 1}]},
+            "3 classes ('b', 'm', 'x'), but the task is binary_classification",
+        ),
+        (
+            {"classes": [c for c in CLASSES if (c["split"], c["label"]) != ("train", "m")]},
+            "no example of 'm' is in the train split",
+        ),
+        ({"classes": [c for c in CLASSES if c["split"] != "test"]}, "the test split is empty"),
+        (feature(missing=10, train=0), "feature 'radius' is NULL in every row: leave it out"),
+        (feature(missing=8, train=0), "NULL in every row of the train split"),
+        (feature(infinite=3), "feature 'radius' is infinite in 3 rows"),
+    ],
+)
+def test_rows_that_cannot_be_learned_from_are_refused(changes, message):
+    problems, _ = judged(**changes)
+    assert any(message in problem for problem in problems), problems
+
+
+def test_nan_counts_as_null_and_is_said():
+    problems, warnings = judged(**feature(not_a_number=2, missing=2))
+    assert problems == []
+    assert warnings == ["feature 'radius' is NaN in 2 rows: counted as NULL"]
+
+
+def test_a_class_that_only_the_test_split_lacks_is_said():
+    classes = [c for c in CLASSES if (c["split"], c["label"]) != ("test", "m")]
+    assert judged(classes=classes) == ([], ["no example of 'm' is in the test split"])
+
+
+def test_a_number_that_never_changes_is_refused():
+    classes = [
+        {"split": split, "label": None, "examples": 3} for split in ("train", "validation", "test")
+    ]
+    row = GOOD | {"classes": classes, "label_constant": True}
+    problems, _ = judge(row, table(regression=True), "regression")
+    assert problems == ["label 'kind' is the same in every row: nothing to learn"]
+
+
+def test_a_thousand_bad_features_are_not_all_listed():
+    features = [{**RADIUS, "name": f"x{n}", "missing": 10, "train": 0} for n in range(1000)]
+    problems, _ = judged(features=features)
+    assert len(problems) == 21
+    assert problems[-1] == "... and 980 more features"

@@ -1,0 +1,155 @@
+"""Which columns become features, under which names; and what a source is refused for."""
+
+import re
+
+import pytest
+from google.cloud.bigquery import SchemaField
+from hypothesis import given
+from hypothesis import strategies as st
+
+from research.source import SourceError
+from research.table import MOST_FEATURES, RESERVED, Column, columns, from_json, resolve
+
+CELLS = [
+    Column("sample_id", "STRING"),
+    Column("measured_on", "DATE"),
+    Column("malignant", "BOOL"),
+    Column("mean radius", "FLOAT64"),
+    Column("stage", "INT64"),
+]
+
+
+@pytest.fixture
+def table(breast_cancer):
+    """Resolves columns for the demo's experiment, with some keys of its source changed."""
+
+    def table(known, task="binary_classification", **changes):
+        changed = breast_cancer.changed({("source", name): v for name, v in changes.items()})
+        return resolve(changed.model_copy(update={"task": task}), "d.cells", known)
+
+    return table
+
+
+def named(found):
+    return {feature.name: (feature.column, feature.type, feature.kind) for feature in found}
+
+
+def test_all_other_columns_are_features(table):
+    assert named(table(CELLS).features) == {
+        "mean radius": ("mean_radius", "FLOAT64", "numeric"),
+        "stage": ("stage", "INT64", "numeric"),
+    }
+
+
+def test_features_are_those_named_in_that_order(table):
+    assert list(named(table(CELLS, features=["stage", "mean radius"]).features)) == [
+        "stage",
+        "mean radius",
+    ]
+
+
+def test_a_whole_number_may_be_a_category(table):
+    assert named(table(CELLS, categorical=["stage"]).features)["stage"] == (
+        "stage",
+        "STRING",
+        "categorical",
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "stored", "kind", "sql"),
+    [
+        ("INT64", "INT64", "numeric", "CAST(x AS INT64)"),
+        ("BIGNUMERIC", "FLOAT64", "numeric", "CAST(x AS FLOAT64)"),
+        ("BOOL", "BOOL", "boolean", "CAST(x AS BOOL)"),
+        ("STRING", "STRING", "categorical", "CAST(x AS STRING)"),
+        ("DATE", "TIMESTAMP", "timestamp", "TIMESTAMP(x)"),
+        ("ARRAY<INT64>", "ARRAY<INT64>", "sequence", "x"),
+    ],
+)
+def test_a_type_decides_what_a_column_is(table, type_, stored, kind, sql):
+    (feature,) = table([*CELLS[:3], Column("x", type_)]).features
+    assert (feature.type, feature.kind, feature.expression("x")) == (stored, kind, sql)
+
+
+def test_the_api_s_names_of_types_are_known():
+    fields = [
+        SchemaField("a", "FLOAT"),
+        SchemaField("b", "INTEGER", "REPEATED"),
+        SchemaField("c", "BOOLEAN", "REQUIRED"),
+        SchemaField("d", "RECORD", fields=[SchemaField("e", "STRING")]),
+    ]
+    assert [c.type for c in columns(fields)] == ["FLOAT64", "ARRAY<INT64>", "BOOL", "STRUCT"]
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8, unique_by=str.lower))
+def test_whatever_columns_are_called_their_aliases_are_plain_and_differ(breast_cancer, names):
+    taken = ("sample_id", "malignant", "measured_on")
+    names = [name for name in names if name.lower() not in taken] or ["x"]
+    known = [*CELLS[:3], *(Column(name, "FLOAT64") for name in names)]
+    aliases = [f.column for f in resolve(breast_cancer, "t", known).features]
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", alias) for alias in aliases)
+    assert len({alias.lower() for alias in [*aliases, *RESERVED]}) == len(aliases) + len(RESERVED)
+
+
+def test_spaces_and_unicode_in_names(table):
+    names = ["mean radius", "mean_radius", "größe", "年", "年月", "2nd", "Split", "a`b"]
+    found = table([*CELLS[:3], *(Column(name, "FLOAT64") for name in names)]).features
+    assert [f.column for f in found] == [
+        "mean_radius_2",
+        "mean_radius",
+        "groe",
+        "column",
+        "column_2",
+        "c_2nd",
+        "Split_2",
+        "a_b",
+    ]
+
+
+def test_baselines_do_without_sequences(table):
+    found = table([*CELLS, Column("trace", "ARRAY<FLOAT64>")])
+    assert found.left_out() == ["trace"]
+    assert "trace" not in named(found.of_baselines())
+
+
+def test_a_table_is_the_same_after_json(table):
+    found = table([*CELLS, Column("trace", "ARRAY<FLOAT64>")])
+    assert from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("known", "changes", "message"),
+    [
+        (CELLS, {"label": "maligant"}, "source.label: there is no column 'maligant'; did you mean"),
+        (CELLS, {"key": "id"}, "source.key: there is no column 'id'"),
+        (CELLS, {"key": "mean radius"}, "'mean radius' is FLOAT64, a key is text or a whole"),
+        (CELLS, {"label": "mean radius"}, "a class is text, a whole number or a BOOL"),
+        (CELLS, {"partition": "stage"}, "'stage' is INT64, a run's interval selects days"),
+        (CELLS, {"features": ["mean radus"]}, "did you mean 'mean radius'"),
+        (CELLS, {"categorical": ["mean radius"]}, "is FLOAT64; a category is INT64 or STRING"),
+        (CELLS[:3], {}, "no column left to be a feature"),
+        ([*CELLS, Column("where", "GEOGRAPHY")], {}, "'where' is GEOGRAPHY, which is none of"),
+        (
+            [*CELLS, *(Column(f"x{n}", "FLOAT64") for n in range(2000))],
+            {},
+            rf"2,002 columns would be features, at most {MOST_FEATURES:,} can be; name those",
+        ),
+    ],
+)
+def test_a_source_that_does_not_fit_is_refused(table, known, changes, message):
+    with pytest.raises(SourceError, match=message):
+        table(known, **changes)
+
+
+def test_all_that_does_not_fit_is_said_at_once(table):
+    with pytest.raises(SourceError) as raised:
+        table(CELLS, key="id", label="benign", partition="day")
+    assert len(str(raised.value).splitlines()) == 4
+
+
+def test_a_regression_learns_a_number(table):
+    found = table(CELLS, task="regression", label="stage")
+    assert (found.label_type, found.regression) == ("FLOAT64", True)
+    with pytest.raises(SourceError, match="what a regression learns is a number"):
+        table(CELLS, task="regression")
