@@ -106,7 +106,7 @@ def _add_image_endpoints(archive, dataset: DatasetDescription, predict: Predict)
 
 def _add_table_endpoints(archive, dataset: DatasetDescription, predict: Predict) -> None:
     rows, records = RawRows(dataset), TableRecords(dataset)
-    archive.rows = rows  # the owner of the vocabularies' table
+    archive.track(rows)  # the vocabularies' table
 
     @tf.function(input_signature=[rows.signature()])
     def serve(columns):
@@ -132,7 +132,6 @@ def _add_constants(archive, name: str, values: dict) -> None:
         return {key: tf.identity(texts) for key, texts in constants.items()}
 
     archive.add_endpoint(name, tell)
-    setattr(archive, f"constants_{name}", constants)
 
 
 def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator:

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from tests.trainer.training.helpers import MODULE, Job, arguments, write_dataset
+from tests.trainer.training.tables import mixed_rows, write_table
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,15 @@ def few_digits(digits_arrays, tmp_path_factory) -> str:
     files = {"train": [120, 41], "validation": [37], "test": [44]}
     folder = tmp_path_factory.mktemp("datasets") / "few_digits"
     return write_dataset(folder, images, labels, files=files)
+
+
+@pytest.fixture(scope="session")
+def few_rows(tmp_path_factory) -> str:
+    """242 rows with features of every kind, in files of uneven sizes; two classes."""
+    columns, labels = mixed_rows(242)
+    files = {"train": [120, 41], "validation": [37], "test": [44]}
+    folder = tmp_path_factory.mktemp("datasets") / "few_rows"
+    return write_table(folder, columns, labels, files=files, vocabulary=20)
 
 
 @pytest.fixture(scope="module")

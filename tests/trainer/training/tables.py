@@ -163,3 +163,26 @@ def _floats(values) -> tf.train.Feature:
 
 def _integers(values) -> tf.train.Feature:
     return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def mixed_rows(count: int, seed: int = 0) -> tuple[dict[str, Column], list[int]]:
+    """Raw columns of every kind, with NULLs in each, and classes 0 and 1 that depend on some."""
+    random = np.random.default_rng(seed)
+
+    def some_null(values: list) -> list:
+        return [None if random.random() < 0.1 else value for value in values]
+
+    size = random.normal(1e6, 3.0, count)  # large, compared with its spread
+    site = random.choice(["links", "rechts", "", "ümlaut", "0:links"], count).tolist()
+    pulses = [random.normal(60, 9, random.integers(0, 12)).tolist() for _ in range(count)]
+    columns = {
+        "size": (NUMERIC, some_null(size.tolist())),
+        "class": (NUMERIC, random.lognormal(0, 2, count).tolist()),
+        "smoker": (BOOLEAN, some_null((random.random(count) < 0.3).tolist())),
+        "site": (CATEGORICAL, some_null(site)),
+        "_ward": (CATEGORICAL, [f"w{number}" for number in random.integers(0, 40, count)]),
+        "taken": (TIMESTAMP, some_null(random.integers(-(10**15), 2 * 10**15, count).tolist())),
+        "pulse": (SEQUENCE, some_null(pulses)),
+    }
+    labels = ((size > 1e6) ^ (np.array(site) == "links")).astype(int)
+    return columns, labels.tolist()
