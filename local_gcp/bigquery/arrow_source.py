@@ -59,9 +59,7 @@ class ParquetSource:
             value = quoted(found.name)
             if found.type == "STRUCT" and _is_group(found):
                 item = _group_item(found)
-                value = (
-                    f"{{'list': list_transform({value}, lambda x: {{{literal(item)}: x}})}}"
-                )
+                value = f"{{'list': list_transform({value}, lambda x: {{{literal(item)}: x}})}}"
             values.append(f"CAST({value} AS {field.duckdb}) AS {name}")
         return f"SELECT {', '.join(values)} FROM read_parquet([{files}], union_by_name = true)"
 

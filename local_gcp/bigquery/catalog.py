@@ -219,6 +219,12 @@ class Catalog:
         self.save(new)
         return new
 
+    def rename(self, ref: TableRef, new: TableRef) -> None:
+        """Give a table another name in its dataset."""
+        self.cursor.execute(
+            f'UPDATE catalog.tables SET "table" = ? WHERE {_TABLE}', [new.table, *ref.api.values()]
+        )
+
     def drop(self, record: TableRecord) -> None:
         """Remove a table with its rows, or a view."""
         self._forget(record.ref)
@@ -252,7 +258,10 @@ class Catalog:
         columns = [column_definition(f) for f in fields_from_api(resource.get("schema", {}))]
         partitioning = resource.get("timePartitioning")
         if partitioning and not partitioning.get("field"):
-            columns.append(f"{quoted(PARTITION_TIME)} TIMESTAMPTZ")
+            unit = partitioning["type"].lower()
+            columns.append(
+                f"{quoted(PARTITION_TIME)} TIMESTAMPTZ DEFAULT date_trunc('{unit}', now())"
+            )
         if not columns:  # DuckDB has no table without columns, BigQuery has
             columns = [f"{quoted(PLACEHOLDER)} BOOLEAN"]
         self.cursor.execute(f"CREATE TABLE data.{quoted(relation)} ({', '.join(columns)})")
@@ -268,6 +277,11 @@ class Catalog:
             [ref.project, ref.dataset],
         ).fetchall()
         return {name: json.loads(record) for name, record in rows}
+
+    def all_models(self) -> list[dict[str, Any]]:
+        """Records of all datasets' models."""
+        rows = self.cursor.execute("SELECT record FROM catalog.models").fetchall()
+        return [json.loads(row[0]) for row in rows]
 
     def find_model(self, ref: ModelRef) -> dict[str, Any] | None:
         """The model's record, or None."""

@@ -74,16 +74,16 @@ class CsvSource:
         names = [] if header is None else header
         types += ["STRING"] * (len(names) - len(types))
         names = [*names, *(f"{types[i].lower()}_field_{i}" for i in range(len(names), len(types)))]
-        return [Field(_column_name(n, i), t) for i, (n, t) in enumerate(zip(names, types, strict=True))]
+        return [
+            Field(_column_name(n, i), t) for i, (n, t) in enumerate(zip(names, types, strict=True))
+        ]
 
     def query(self, fields: list[Field], strict: bool) -> str:
         """DuckDB query for the rows. Not `strict`: values that do not fit are NULL, see `wrong`."""
         for field in fields:
             if field.repeated or field.type == "STRUCT":
                 raise invalid(f"Failed to load CSV: field {field.name} is nested or repeated.")
-        values = [
-            f"{self._value(field, strict)} AS {quoted(field.name)}" for field in fields
-        ]
+        values = [f"{self._value(field, strict)} AS {quoted(field.name)}" for field in fields]
         return f"SELECT {', '.join(values)} FROM ({self._texts(fields, strict)})"
 
     def wrong(self, fields: list[Field]) -> str:
@@ -138,19 +138,16 @@ class CsvSource:
         value = cast(_raw(field), field, strict)
         if self.newlines or field.type not in ("STRING", "BYTES", "JSON"):
             return value
-        problem = (
-            f"error({literal(f'Missing close quote in field {field.name}: newlines in quoted ')} || "
-            "'values need allowQuotedNewlines.')"
-            if strict
-            else "NULL"
-        )
+        problem = "NULL"
+        if strict:
+            words = f"Newline in quoted field {field.name}: it needs allowQuotedNewlines."
+            problem = f"error({literal(words)})"
         return f"CASE WHEN contains({_raw(field)}, chr(10)) THEN {problem} ELSE {value} END"
 
     def _sample(self) -> list[list[str]]:
         path = self.paths[0]
-        with path.open("rb") as raw:
-            stream = gzip.open(raw) if is_gzip(path) else raw
-            text = io.TextIOWrapper(stream, encoding=self.encoding, errors="replace", newline="")
+        with gzip.open(path, "rb") if is_gzip(path) else path.open("rb") as raw:
+            text = io.TextIOWrapper(raw, encoding=self.encoding, errors="replace", newline="")
             quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
             reader = csv.reader(
                 text, delimiter=self.delimiter, quotechar=self.quote or None, quoting=quoting

@@ -95,9 +95,7 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def stream(
-    cursor: duckdb.DuckDBPyConnection, query: str, rows: int
-) -> pa.RecordBatchReader:
+def stream(cursor: duckdb.DuckDBPyConnection, query: str, rows: int) -> pa.RecordBatchReader:
     """The result of `query`, `rows` at a time; nothing else runs on the cursor until it is read."""
     cursor.complete()
     return cursor.sql(query).to_arrow_reader(rows)

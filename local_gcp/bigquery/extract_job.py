@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from .errors import BigQueryError, invalid, not_played
 from .files import Files
 from .jobs import Job
 from .locks import TableLocks
+from .partitions import condition
 from .refs import TableRef
 from .schema import Field
 from .sizes import Sizes
@@ -40,14 +40,8 @@ _COMPRESSIONS = {
 class ExtractWork:
     """Does one extract job."""
 
-    def __init__(
-        self,
-        writer: Exporter,
-        locks: TableLocks,
-        sizes: Sizes,
-        rows_of: Callable[[Job, TableRef], tuple[list[Field], str]],
-    ):
-        self._writer, self._locks, self._sizes, self._rows_of = writer, locks, sizes, rows_of
+    def __init__(self, writer: Exporter, locks: TableLocks, sizes: Sizes):
+        self._writer, self._locks, self._sizes = writer, locks, sizes
 
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["extract"]
@@ -61,12 +55,12 @@ class ExtractWork:
         record = job.catalog.get(ref)
         if record.view_query is not None:
             raise invalid(f"{record.ref} is not allowed for this operation because it is a VIEW.")
-        fields, query = self._rows_of(job, ref)
         partition = ref.partition
+        where = f" WHERE {condition(record, partition)}" if partition else ""
+        columns = ", ".join(quoted(f.name) for f in record.fields)
+        query = f"SELECT {columns} FROM {record.sql}{where}"
         size = sum(
-            p.bytes
-            for p in self._sizes.partitions(job.cursor, record)
-            if partition in (None, p.id)
+            p.bytes for p in self._sizes.partitions(job.cursor, record) if partition in (None, p.id)
         )
         options = Options(
             configuration.get("destinationFormat") or "CSV",
@@ -75,10 +69,12 @@ class ExtractWork:
             configuration.get("fieldDelimiter") or ",",
             bool(configuration.get("useAvroLogicalTypes")),
         )
-        counts = self._writer.write(job, fields, query, uris, options, size)
+        if len(uris) != 1:
+            raise not_played("extracts to several addresses")
+        count, _ = self._writer.write(job, record.fields, query, uris[0], options, size)
         return {
             "extract": {
-                "destinationUriFileCounts": [str(count) for count in counts],
+                "destinationUriFileCounts": [str(count)],
                 "inputBytes": str(size),
             },
             "totalBytesProcessed": str(size),
@@ -113,45 +109,54 @@ class Exporter:
         job: Job,
         fields: list[Field],
         query: str,
-        uris: list[str],
+        uri: str,
         options: Options,
         size: int,
-    ) -> list[int]:
-        """Write the rows of `query` (columns: `fields`). Returns the number of files per address.
+    ) -> tuple[int, int]:
+        """Write the rows of `query` (columns: `fields`). Returns (files, rows).
 
         `size`: logical bytes. The files appear when all are written, so that a reader never finds
         half an export.
         """
-        if len(uris) != 1:
-            raise not_played("extracts to several addresses")
-        (uri,) = uris
         if uri.count("*") > 1:
             raise invalid(f"Invalid destination URI {uri}: at most one wildcard is allowed.")
         sharded = "*" in uri
         if not sharded and size > SINGLE_FILE_BYTES:
             raise invalid(
-                f"Table gs://... too large to be exported to a single file. Specify a uri "
-                "including a * to shard export. See 'Exporting data into one or more files' in "
-                "https://cloud.google.com/bigquery/docs/exporting-data.".replace("gs://... ", "")
+                "Table too large to be exported to a single file. Specify a uri including a * to "
+                "shard export. See 'Exporting data into one or more files' in "
+                "https://cloud.google.com/bigquery/docs/exporting-data."
             )
         self._files.path(uri.replace("*", "0" * 12))
         self._check(fields, options)
         folder = self._database.temporary / f"extract_{job.id}_{id(job)}"
         folder.mkdir()
         try:
-            written = self._written(job, fields, query, options, folder, sharded)
+            written, rows = self._written(job, fields, query, options, folder, sharded)
             for number, path in enumerate(written):
                 self._files.publish(path, uri.replace("*", f"{number:012d}"))
-            return [len(written)]
+            return len(written), rows
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def refuse_existing(self, uri: str) -> None:
+        """BigQueryError(invalidQuery) when files of that address are there already."""
+        try:
+            found = self._files.matching([uri])
+        except BigQueryError as error:
+            if "Bucket" in error.message:
+                raise
+            return
+        raise BigQueryError(
+            "invalidQuery",
+            f"Invalid destination URI {uri}: {found[0][0]} exists. Use the option overwrite=true.",
+            "query",
+        )
 
     def _check(self, fields: list[Field], options: Options) -> None:
         nested = next((f for f in fields if f.repeated or f.type == "STRUCT"), None)
         if options.format == "CSV" and nested is not None:
-            raise invalid(
-                "Operation cannot be performed on a nested schema. Field: " + nested.name
-            )
+            raise invalid("Operation cannot be performed on a nested schema. Field: " + nested.name)
 
     def _written(
         self,
@@ -161,7 +166,7 @@ class Exporter:
         options: Options,
         folder: Path,
         sharded: bool,
-    ) -> list[Path]:
+    ) -> tuple[list[Path], int]:
         if options.format == "AVRO":
             return _write_avro(job, fields, query, options, folder, sharded)
         values = ", ".join(f"{_written_as(f, options)} AS {quoted(f.name)}" for f in fields)
@@ -169,15 +174,15 @@ class Exporter:
         settings = [_copy_format(options)]
         if sharded:
             settings += [f"FILE_SIZE_BYTES {SHARD_BYTES}", "PER_THREAD_OUTPUT false"]
-        job.execute(
+        rows = job.execute(
             f"COPY (SELECT {values} FROM ({query})) TO {literal(str(target))} "
             f"({', '.join(settings)})"
-        )
+        ).fetchall()[0][0]
         paths = sorted(target.iterdir(), key=_shard_number) if sharded else [target]
         if options.compression == "GZIP" and options.format != "PARQUET":
             for path in paths:
                 _gzip(path)
-        return paths
+        return paths, rows
 
 
 def _copy_format(options: Options) -> str:
@@ -280,12 +285,13 @@ def _avro_type(field: Field, logical: bool, path: str) -> Any:
 
 def _write_avro(
     job: Job, fields: list[Field], query: str, options: Options, folder: Path, sharded: bool
-) -> list[Path]:
+) -> tuple[list[Path], int]:
     codec = {"NONE": "null", "DEFLATE": "deflate", "SNAPPY": "snappy"}[options.compression]
     if codec == "snappy":
         raise not_played("AVRO extracts compressed with SNAPPY")
     schema = fastavro.parse_schema(avro_schema(fields, options.logical))
     paths: list[Path] = []
+    rows = 0
     batches = stream(job.cursor, query, 10_000)
     writer = file = None
     for batch in batches:
@@ -297,6 +303,7 @@ def _write_avro(
             paths.append(folder / f"out_{len(paths)}")
             file = paths[-1].open("wb")
             writer = fastavro.write.Writer(file, schema, codec)
+        rows += batch.num_rows
         for row in batch.to_pylist():
             writer.write(row if options.logical else _with_texts(row, fields))
     if writer is None:
@@ -305,7 +312,7 @@ def _write_avro(
         writer = fastavro.write.Writer(file, schema, codec)
     writer.flush()
     file.close()  # type: ignore[union-attr]
-    return paths
+    return paths, rows
 
 
 def _with_texts(row: dict[str, Any], fields: list[Field]) -> dict[str, Any]:

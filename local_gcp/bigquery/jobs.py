@@ -45,6 +45,7 @@ class Job:
         self.cursor: duckdb.DuckDBPyConnection = parent.cursor if parent else None  # type: ignore
         self.why_cancelled = "User requested cancellation"
         self._locks = contextlib.ExitStack()
+        self._after: dict[bool, list[Callable[[], None]]] = {True: [], False: []}
 
     @property
     def id(self) -> str:
@@ -85,9 +86,19 @@ class Job:
         self.check()
         return self.cursor.execute(sql, values)
 
-    def end(self) -> None:
-        """Let go of the locks."""
+    def on_commit(self, action: Callable[[], None]) -> None:
+        """Do it once what the job changed is on disk: for files that nothing names any more."""
+        self._after[True].append(action)
+
+    def on_rollback(self, action: Callable[[], None]) -> None:
+        """Do it when what the job changed is taken back."""
+        self._after[False].append(action)
+
+    def end(self, committed: bool = False) -> None:
+        """Let go of the locks, do what was to be done after."""
         self._locks.close()
+        for action in self._after[committed]:
+            action()
 
 
 Work = Callable[[Job], dict[str, Any]]
@@ -102,7 +113,6 @@ class JobRunner:
         self._guard = threading.Lock()
         self._active: dict[tuple[str, str], Job] = {}
         self._stopping = False
-        self.on_done: Callable[[Job], None] = lambda job: None
 
     def start(self) -> None:
         """Find the jobs that a kill has interrupted, and start threads."""
@@ -217,6 +227,7 @@ class JobRunner:
                 job.done.set_result(None)
 
     def _perform(self, job: Job, work: Work, insert: bool) -> BigQueryError | None:
+        committed = False
         job.amend(status={"state": "RUNNING"}, statistics={"startTime": str(now_ms())})
         try:
             job.check()
@@ -224,6 +235,7 @@ class JobRunner:
             job.check()
             finished = self._save_finished(job, {}, insert)
             job.cursor.execute("COMMIT")
+            committed = True
             job.resource = finished
             log.info("Job %s is done.", job.id)
             return None
@@ -235,8 +247,7 @@ class JobRunner:
                 self._fail(job, problem, insert)
             return problem
         finally:
-            job.end()
-            self.on_done(job)
+            job.end(committed)
 
     def _fail(self, job: Job, error: BigQueryError, insert: bool) -> None:
         log.info("Job %s failed: %s: %s", job.id, error.reason, error)

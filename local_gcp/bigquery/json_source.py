@@ -37,9 +37,7 @@ class JsonSource:
 
     def query(self, fields: list[Field], strict: bool) -> str:
         """DuckDB query for the rows; an unknown member is an error unless it is to be ignored."""
-        values = [
-            f"{value(f, f'row -> {path(f)}', strict)} AS {quoted(f.name)}" for f in fields
-        ]
+        values = [f"{value(f, f'row -> {path(f)}', strict)} AS {quoted(f.name)}" for f in fields]
         where = ""
         if not self.ignore_unknown:
             known = ", ".join(literal(f.name.lower()) for f in fields) or "''"
@@ -108,7 +106,9 @@ def value(field: Field, json: str, strict: bool, depth: int = 0) -> str:
 def _detected(name: str, values: list[Any]) -> Field:
     values = [value for value in values if value is not None]
     if any(isinstance(value, list) for value in values):
-        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        items = [
+            item for value in values for item in (value if isinstance(value, list) else [value])
+        ]
         field = _detected(name, items)
         return Field(name, field.type, "REPEATED", field.fields)
     if any(isinstance(value, dict) for value in values):

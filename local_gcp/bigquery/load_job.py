@@ -66,7 +66,9 @@ class LoadWork:
             log.info("Job %s: %s", job.id, error)
             job.cursor.execute("ROLLBACK")
             job.cursor.execute("BEGIN")
-            record, rows, bad = self._load(job, configuration, target, source, strict=False, why=error)
+            record, rows, bad = self._load(
+                job, configuration, target, source, strict=False, why=error
+            )
         job.catalog.save(record.changed())
         statistics = {
             "inputFiles": str(len(paths)),
@@ -128,6 +130,7 @@ class LoadWork:
         if uris:
             return [path for _, path in self._files.matching(uris)]
         path = self._uploads / job.id
+        job.on_commit(lambda: path.unlink(missing_ok=True))
         if not path.is_file():
             raise invalid("Load configuration must specify at least one source URI")
         return [path]
@@ -142,7 +145,9 @@ class LoadWork:
     ) -> tuple[str, int]:
         """(query for the rows that can be read, number of the others); error for too many."""
         if isinstance(source, JsonSource):
-            return source.query(fields, strict=False), self._check_json(job, source, fields, most, why)
+            return source.query(fields, strict=False), self._check_json(
+                job, source, fields, most, why
+            )
         cursor = job.cursor
         for name in ("texts", "rejects", "rejects_scans"):
             cursor.execute(f"DROP TABLE IF EXISTS temp.{name}")
@@ -202,7 +207,9 @@ def _as_table(
         fits = known is not None and (
             known.type == field.type or (known.type, field.type) in _DETECTED_FITS
         )
-        result.append(known if known is not None and fits and known.repeated == field.repeated else field)
+        result.append(
+            known if known is not None and fits and known.repeated == field.repeated else field
+        )
     return result
 
 

@@ -1,4 +1,4 @@
-"""REST resources of jobs, tables and datasets: what is computed is added, what is stored is kept."""
+"""REST resources of jobs, tables and datasets, from what is stored and what is computed."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from .catalog import Catalog, TableRecord
+from .errors import not_found
+from .ml import ModelRecord, Models
 from .refs import DatasetRef, ModelRef, TableRef
 from .resources import project_id
 from .schema import Field
@@ -17,8 +19,9 @@ from .sql.translated import MlCall
 class SqlCatalog:
     """One transaction's view of what exists."""
 
-    def __init__(self, catalog: Catalog, sizes: Sizes, project: str):
+    def __init__(self, catalog: Catalog, sizes: Sizes, models: Models, project: str):
         self._catalog, self._sizes, self._project = catalog, sizes, project
+        self._models = models
 
     def table(self, ref: TableRef) -> Table:
         """BigQueryError(notFound), (accessDenied) for another project's."""
@@ -43,7 +46,12 @@ class SqlCatalog:
         return self._catalog.find_model(ref) is not None
 
     def ml_fields(self, call: MlCall) -> tuple[Field, ...]:
-        raise NotImplementedError
+        record = self._catalog.find_model(call.model)
+        if record is None:
+            raise not_found("Model", call.model)
+        return self._models.fields(
+            call.function, ModelRecord.from_json(record), call.input_fields, call.options
+        )
 
     def _own(self, ref: TableRef) -> TableRef:
         return TableRef(project_id(ref.project), ref.dataset, ref.table)

@@ -1,37 +1,223 @@
-"""What a query job does: its statement is translated, run, and its rows written."""
+"""What one translated statement does in a job: rows read, rows changed, things made.
+
+Each function returns the statement's part of REST `JobStatistics2` (`statistics.query`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .catalog import now_ms
+import pyarrow as pa
+
+from . import ddl
+from .catalog import ANONYMOUS, now_ms
+from .database import stream
 from .destination import Disposition, anonymous, write_query
-from .errors import BigQueryError, not_played
+from .errors import already_exists, invalid_query, not_found, not_played
+from .extract_job import Exporter, export_options
 from .jobs import Job
-from .locks import TableLocks
-from .refs import DatasetRef, TableRef
-from .schema import fields_to_api
-from .sizes import Sizes, billed
-from .views import Views
+from .ml import ModelRecord, Models
+from .refs import ModelRef, TableRef
+from .schema import arrow_schema, fields_to_api
+from .sql.translated import CreateModel, ExportData, Translated
 
 _DAY_MS = 24 * 3600 * 1000
+_DML = {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE_TABLE"}
+_BATCH_ROWS = 10_000
+
+Query = dict[str, Any]
 
 
-class QueryWork:
-    def __init__(self, locks: TableLocks, sizes: Sizes, views: Views):
-        self._locks, self._sizes, self._views = locks, sizes, views
+class Statements:
+    """Runs translated statements in the transaction of a job."""
 
-    def __call__(self, job: Job) -> dict[str, Any]:
-        configuration = job.configuration["query"]
+    def __init__(self, models: Models, exporter: Exporter):
+        self._models, self._exporter = models, exporter
+        self._kinds: dict[str, Callable[[Job, Translated, Query], Query]] = {
+            "SELECT": self._select,
+            "EXPORT_DATA": self._export,
+            "CREATE_MODEL": self._create_model,
+            "DROP_MODEL": self._drop_model,
+            "CREATE_TABLE": ddl.create_table,
+            "CREATE_TABLE_AS_SELECT": ddl.create_table,
+            "CREATE_VIEW": ddl.create_view,
+            "CREATE_SCHEMA": ddl.create_schema,
+            "DROP_TABLE": ddl.drop_table,
+            "DROP_VIEW": ddl.drop_table,
+            "DROP_SCHEMA": ddl.drop_schema,
+            "ALTER_TABLE": ddl.alter_table,
+            **dict.fromkeys(_DML, self._change),
+        }
+
+    def targets(self, job: Job, translated: Translated, configuration: Query) -> list[Any]:
+        """What the statement changes, to be locked."""
+        found: list[Any] = []
+        if translated.kind == "SELECT":
+            given = configuration.get("destinationTable")
+            if given:  # an anonymous one is the job's own
+                found.append(TableRef.from_api(given))
+        elif isinstance(translated.target, ModelRef):
+            found.append(translated.target.dataset_ref)
+        elif translated.target is not None:
+            found.append(translated.target)
+        return found + ddl.further_targets(translated)
+
+    def run(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        """Run it. `configuration`: the JobConfigurationQuery that says where rows go."""
+        if translated.kind not in self._kinds:
+            raise not_played(f"the statement {translated.kind.replace('_', ' ')}")
+        self.answer_ml(job, translated)
+        found = self._kinds[translated.kind](job, translated, configuration)
+        return {"statementType": translated.kind, **found}
+
+    def answer_ml(self, job: Job, translated: Translated) -> None:
+        """Put what the ML.* functions answer where the statement reads it."""
+        for call in translated.ml_calls:
+            record = need_model(job, call.model)
+            rows = None
+            if call.input_sql is not None:
+                rows = stream(job.cursor, call.input_sql, _BATCH_ROWS).read_all()
+                rows = rows.cast(arrow_schema(call.input_fields or ()))
+            answer = self._models.call(call.function, record, rows, call.options)
+            job.cursor.register(call.alias, answer)
+
+    def _select(self, job: Job, translated: Translated, configuration: Query) -> Query:
         given = configuration.get("destinationTable")
         target = TableRef.from_api(given) if given else anonymous(job.project, job.id)
-        job.begin(self._locks, [target])
-        default = configuration.get("defaultDataset")
-        dataset = DatasetRef(default.get("projectId", job.project), default["datasetId"]) if default else None
-        translated = self._views.translate(job.cursor, configuration["query"], dataset)
+        fields = list(translated.fields)
+        assert translated.sql is not None
         disposition = Disposition.of(configuration, write="WRITE_EMPTY")
-        record, rows = write_query(job, target, list(translated.fields), translated.sql, disposition)
-        if not given:
+        if given is None or target.dataset == ANONYMOUS:
+            disposition = Disposition("WRITE_TRUNCATE")
+        _check_names(fields)
+        record, rows = write_query(job, target, fields, translated.sql, disposition)
+        if target.dataset == ANONYMOUS:
             job.catalog.save(record.changed(expirationTime=str(now_ms() + _DAY_MS)))
-            job.amend(configuration={"query": {**configuration, "destinationTable": target.api, "writeDisposition": "WRITE_TRUNCATE"}})
-        return {"query": {"statementType": "SELECT", "schema": fields_to_api(translated.fields), "outputRows": str(rows)}}
+            job.amend(
+                configuration={
+                    "query": {
+                        **job.configuration["query"],
+                        "destinationTable": target.api,
+                        "writeDisposition": "WRITE_TRUNCATE",
+                        "createDisposition": "CREATE_IF_NEEDED",
+                    }
+                }
+            )
+        return {"schema": fields_to_api(fields), "outputRows": str(rows)}
+
+    def _change(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        """INSERT, UPDATE, DELETE, MERGE, TRUNCATE TABLE."""
+        assert isinstance(translated.target, TableRef)
+        assert translated.sql
+        record = job.catalog.get(translated.target)
+        if record.view_query is not None:
+            raise invalid_query(f"DML is not allowed on the view {record.ref}")
+        rows = job.execute(translated.sql).fetchall()
+        counts = {"INSERT": 0, "UPDATE": 0, "DELETE": 0}
+        if translated.kind == "MERGE":
+            for (action,) in rows:
+                counts[action] += 1
+        else:
+            kind = {"TRUNCATE_TABLE": "DELETE"}.get(translated.kind, translated.kind)
+            counts[kind] = rows[0][0]
+        job.catalog.save(record.changed())
+        stats = {
+            "insertedRowCount": counts["INSERT"],
+            "updatedRowCount": counts["UPDATE"],
+            "deletedRowCount": counts["DELETE"],
+        }
+        found = {
+            "numDmlAffectedRows": str(sum(counts.values())),
+            "dmlStats": {name: str(count) for name, count in stats.items() if count},
+            "ddlTargetTable": record.ref.api,
+        }
+        if translated.kind != "TRUNCATE_TABLE":
+            del found["ddlTargetTable"]
+        return found
+
+    def _export(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        details = translated.details
+        assert isinstance(details, ExportData)
+        assert translated.sql
+        uri, options, overwrite = export_options(details.options)
+        if not overwrite:
+            self._exporter.refuse_existing(uri)
+        fields = list(translated.fields)
+        files, rows = self._exporter.write(job, fields, translated.sql, uri, options, size=0)
+        return {"exportDataStatistics": {"fileCount": str(files), "rowCount": str(rows)}}
+
+    def _create_model(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        details = translated.details
+        assert isinstance(details, CreateModel)
+        assert translated.sql
+        job.catalog.dataset(details.ref.dataset_ref)
+        old = job.catalog.find_model(details.ref)
+        target = {"ddlTargetTable": {**TableRef(*details.ref.api.values()).api}}
+        if old is not None and details.if_not_exists:
+            return {**target, "ddlOperationPerformed": "SKIP"}
+        if old is not None and not details.replace:
+            raise already_exists("Model", details.ref)
+        schema = arrow_schema(translated.fields)
+        reader = stream(job.cursor, translated.sql, _BATCH_ROWS)
+        rows = pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in reader))
+        iterations: list[dict[str, Any]] = []
+
+        def progress(iteration: dict[str, Any]) -> None:
+            iterations.append(iteration)
+            shown = {"mlStatistics": {"iterationResults": [_iteration(i) for i in iterations]}}
+            job.amend(statistics={"query": shown})
+
+        record = self._models.create(details, rows, progress, job.cancelled)
+        job.catalog.put_model(details.ref, record.json)
+        if old is not None:
+            job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))
+        job.on_rollback(lambda: self._models.delete(record))
+        statistics = {
+            "maxIterations": str(details.options.get("max_iterations", 20)),
+            "iterationResults": [_iteration(i) for i in iterations],
+            "modelType": record.resource["modelType"],
+        }
+        done = "CREATE" if old is None else "REPLACE"
+        return {**target, "ddlOperationPerformed": done, "mlStatistics": statistics}
+
+    def _drop_model(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        ref = translated.target
+        assert isinstance(ref, ModelRef)
+        target = {"ddlTargetTable": {**TableRef(*ref.api.values()).api}}
+        old = job.catalog.find_model(ref)
+        if old is None:
+            if translated.details.if_exists:  # type: ignore[union-attr]
+                return {**target, "ddlOperationPerformed": "SKIP"}
+            raise not_found("Model", ref)
+        job.catalog.delete_model(ref)
+        job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))
+        return {**target, "ddlOperationPerformed": "DROP"}
+
+
+def need_model(job: Job, ref: ModelRef) -> ModelRecord:
+    """BigQueryError(notFound) for a missing one."""
+    found = job.catalog.find_model(ref)
+    if found is None:
+        raise not_found("Model", ref)
+    return ModelRecord.from_json(found)
+
+
+def _iteration(found: dict[str, Any]) -> dict[str, Any]:
+    """REST IterationResult."""
+    names = {"loss": "trainingLoss", "eval_loss": "evalLoss", "learn_rate": "learnRate"}
+    result: dict[str, Any] = {"index": found["index"]}
+    if found.get("duration_ms") is not None:
+        result["durationMs"] = str(found["duration_ms"])
+    return result | {new: found[old] for old, new in names.items() if found.get(old) is not None}
+
+
+def _check_names(fields: list) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            raise invalid_query(
+                f"Duplicate column names in the result are not supported when a destination table "
+                f"is present. Found duplicate(s): {field.name}"
+            )
+        seen.add(field.name.lower())

@@ -19,19 +19,31 @@ from .refs import DatasetRef, TableRef
 from .resources import DEFAULT_LOCATION, project_id, table_item, table_resource
 from .schema import Field, fields_from_api, fields_to_api
 from .sizes import Sizes
-from .views import Views
+from .translation import Translation
 
 _KEPT = ("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter")
 _KEPT += ("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags")
 _NOT_PLAYED = ("externalDataConfiguration", "materializedView", "rangePartitioning", "biglake")
-_NOT_PLAYED += ("snapshotDefinition", "cloneDefinition", "tableConstraints", "encryptionConfiguration")
+_NOT_PLAYED += (
+    "snapshotDefinition",
+    "cloneDefinition",
+    "tableConstraints",
+    "encryptionConfiguration",
+)
 
 
 class TableApi:
     """Endpoints; each is one transaction."""
 
-    def __init__(self, database: Database, locks: TableLocks, sizes: Sizes, views: Views):
-        self._database, self._locks, self._sizes, self._views = database, locks, sizes, views
+    def __init__(
+        self, database: Database, locks: TableLocks, sizes: Sizes, translation: Translation
+    ):
+        self._database, self._locks, self._sizes, self._translation = (
+            database,
+            locks,
+            sizes,
+            translation,
+        )
 
     def list(self, call: Call) -> dict[str, Any]:
         """tables.list."""
@@ -103,7 +115,9 @@ class TableApi:
             self._check_partitioning(record, changes)
             schema = changes.pop("schema", None)
             if record.view_query is not None:
-                changes |= self._view(catalog, changes.pop("view", None) or record.resource["view"], ref)
+                changes |= self._view(
+                    catalog, changes.pop("view", None) or record.resource["view"], ref
+                )
             elif schema:
                 fields = checked_schema(record, fields_from_api(schema))
                 record = with_schema(catalog, record, fields)
@@ -135,11 +149,16 @@ class TableApi:
         _refuse(body)
         resource = {name: body[name] for name in _KEPT if body.get(name) is not None}
         if "view" in resource:
-            return {**resource, **self._view(catalog, resource["view"], ref, resource.get("schema"))}
+            return {
+                **resource,
+                **self._view(catalog, resource["view"], ref, resource.get("schema")),
+            }
         fields = fields_from_api(resource.get("schema", {}))
         resource["schema"] = fields_to_api(fields)
         if "timePartitioning" in resource:
-            resource["timePartitioning"] = checked_partitioning(resource["timePartitioning"], fields)
+            resource["timePartitioning"] = checked_partitioning(
+                resource["timePartitioning"], fields
+            )
             inner = resource["timePartitioning"].get("requirePartitionFilter")
             resource.setdefault("requirePartitionFilter", inner) if inner else None
         if "clustering" in resource:
@@ -152,7 +171,7 @@ class TableApi:
         if view.get("useLegacySql", True):
             raise not_played("views in legacy SQL (useLegacySql is true unless it is set to false)")
         query = view.get("query") or ""
-        fields = self._views.fields(catalog.cursor, query, ref)
+        fields = self._translation.view_fields(catalog.cursor, query)
         words = {f.name: f.description for f in fields_from_api(schema or {})}
         fields = [dataclasses.replace(f, description=words.get(f.name)) for f in fields]
         return {
@@ -184,8 +203,9 @@ def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
     for field in fields:
         own = have.get(field.name.lower())
         if own is None and field.mode == "REQUIRED":
-            raise invalid(f"{table} Cannot add required fields to an existing schema. "
-                          f"(field: {field.name})")
+            raise invalid(
+                f"{table} Cannot add required fields to an existing schema. (field: {field.name})"
+            )
         if own is None:
             continue
         if own.type != field.type or own.repeated != field.repeated:

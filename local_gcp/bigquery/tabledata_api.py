@@ -14,7 +14,7 @@ from .partitions import condition
 from .refs import TableRef
 from .resources import project_id
 from .schema import Field, arrow_schema, fields_from_api, rest_rows
-from .views import Views
+from .streaming import Streaming
 
 _PAGE_BYTES = 10 << 20
 """A page of rows is about so large at most, as BigQuery's."""
@@ -24,9 +24,8 @@ _PAGE_ROWS = 100_000
 class TableDataApi:
     """tabledata.list, and the pages of query results."""
 
-    def __init__(self, database: Database, views: Views, streaming: Any):
-        self._database, self._views = database, views
-        self._streaming = streaming
+    def __init__(self, database: Database, streaming: Streaming):
+        self._database, self._streaming = database, streaming
 
     def list(self, call: Call) -> dict[str, Any]:
         """tabledata.list."""
@@ -77,9 +76,7 @@ class TableDataApi:
                 rows = self._rows(cursor, record, fields, where, start, size, options)
                 result["rows"] = rows
                 start += len(rows)
-            if start < total and size != 0:
-                result["pageToken"] = token_of(start)
-            elif start < total:
+            if start < total:
                 result["pageToken"] = token_of(start)
             return result
 
@@ -119,9 +116,7 @@ def _timestamps(options: dict[str, Any]) -> str:
     return "INT64" if options.get("useInt64Timestamp") else "FLOAT64"
 
 
-def _selected(
-    fields: list[Field], names: list[str] | None, record: TableRecord
-) -> list[Field]:
+def _selected(fields: list[Field], names: list[str] | None, record: TableRecord) -> list[Field]:
     if names is None:
         return fields
     own = {f.name.lower() for f in fields}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from .locks import TableLocks
 from .refs import DatasetRef, TableRef
 from .resources import new_dataset
 from .schema import Field, arrow_schema
+from .translation import Translation
 
 _BATCH_ROWS = 10_000
 
@@ -22,10 +22,8 @@ _BATCH_ROWS = 10_000
 class Warehouse:
     """Reads and writes whole tables. Thread-safe. BigQueryError(notFound) for what is not there."""
 
-    def __init__(self, database: Database, locks: TableLocks):
-        self._database, self._locks = database, locks
-        self.views: Any = None
-        """Translates a view's query; set by the service."""
+    def __init__(self, database: Database, locks: TableLocks, translation: Translation):
+        self._database, self._locks, self._translation = database, locks, translation
 
     def schema(self, ref: TableRef) -> list[Field]:
         """The columns of a table or view."""
@@ -56,7 +54,7 @@ class Warehouse:
         def batches() -> Iterable[pa.RecordBatch]:
             with self._database.cursor() as cursor:
                 cursor.execute("BEGIN")
-                query = self.views.table_query(cursor, ref, [f.name for f in chosen], where)
+                query = self._translation.table_query(cursor, ref, [f.name for f in chosen], where)
                 for batch in stream(cursor, query, _BATCH_ROWS):
                     yield batch.cast(schema)
 

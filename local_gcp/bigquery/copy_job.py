@@ -1,0 +1,71 @@
+"""Copy jobs: tables, or partitions of them, into another table."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .catalog import PARTITION_TIME, TableRecord
+from .database import quoted
+from .destination import Disposition, insert, prepare
+from .errors import invalid, not_played
+from .jobs import Job
+from .locks import TableLocks
+from .partitions import condition
+from .refs import TableRef
+
+
+class CopyWork:
+    """Does one copy job."""
+
+    def __init__(self, locks: TableLocks):
+        self._locks = locks
+
+    def __call__(self, job: Job) -> dict[str, Any]:
+        configuration = job.configuration["copy"]
+        operation = configuration.get("operationType") or "COPY"
+        if operation not in ("COPY", "OPERATION_TYPE_UNSPECIFIED"):
+            raise not_played(f"copy jobs of the operation type {operation}")
+        given = configuration.get("sourceTables") or [configuration.get("sourceTable")]
+        if not given[0]:
+            raise invalid("Required parameter is missing: sourceTable")
+        sources = [TableRef.from_api(source) for source in given]
+        target = TableRef.from_api(configuration["destinationTable"])
+        job.begin(self._locks, [target])
+        records = [job.catalog.get(source) for source in sources]
+        for record in records:
+            if record.view_query is not None:
+                raise invalid(
+                    f"{record.ref} is not allowed for this operation because it is a VIEW."
+                )
+            if record.fields != records[0].fields:
+                raise invalid(f"Cannot copy tables with different schemas: {record.ref}")
+        disposition = Disposition.of(configuration, write="WRITE_EMPTY")
+        first = records[0]
+        if target.partition is None:
+            disposition = dataclasses.replace(
+                disposition,
+                partitioning=first.partitioning,
+                clustering=first.resource.get("clustering"),
+            )
+        record = prepare(job.catalog, target, first.fields, disposition)
+        rows = sum(
+            _copy(job, record, source, ref, target.partition)
+            for source, ref in zip(records, sources, strict=True)
+        )
+        job.catalog.save(record.changed())
+        return {"copy": {"copiedRows": str(rows)}}
+
+
+def _copy(
+    job: Job, record: TableRecord, source: TableRecord, ref: TableRef, decorator: str | None
+) -> int:
+    where = f" WHERE {condition(source, ref.partition)}" if ref.partition else ""
+    columns = ", ".join(quoted(f.name) for f in source.fields)
+    if record.by_ingestion_time and source.by_ingestion_time and decorator is None:
+        columns = ", ".join(filter(None, [columns, quoted(PARTITION_TIME)]))
+        return job.execute(
+            f"INSERT INTO {record.sql} ({columns}) SELECT {columns} FROM {source.sql}{where}"
+        ).fetchall()[0][0]
+    query = f"SELECT {columns} FROM {source.sql}{where}"
+    return insert(job, record, source.fields, query, decorator)

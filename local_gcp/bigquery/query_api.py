@@ -1,0 +1,184 @@
+"""REST methods that wait for queries: jobs.query and jobs.getQueryResults."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from local_gcp.storage.call import Call
+
+from .app import answer, call_of, wait_for
+from .catalog import etag
+from .errors import BigQueryError, invalid
+from .job_api import JobApi
+from .jobs import Job, JobRunner
+from .refs import TableRef
+from .resources import project_id
+from .tabledata_api import TableDataApi
+
+_DEFAULT_WAIT_SECONDS = 10.0
+_LONGEST_WAIT_SECONDS = 200.0
+_REQUEST_SECONDS = 15 * 60
+"""How long a requestId of jobs.query is remembered."""
+
+
+class QueryApi:
+    """jobs.query and jobs.getQueryResults: they wait for the job, without holding a thread."""
+
+    def __init__(self, runner: JobRunner, jobs: JobApi, data: TableDataApi):
+        self._runner, self._jobs, self._data = runner, jobs, data
+        self._requests: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
+        self._guard = threading.Lock()
+
+    async def query(self, request: Request) -> Response:
+        """jobs.query: begin a query, and answer its first rows if it is done in time."""
+        call = await call_of(request)
+        began: dict[str, Any] = {}
+
+        def begin(call: Call) -> None:
+            began["resource"], began["job"] = self._begin(call)
+
+        await answer(begin, call)
+        if began["job"] is None:
+            return await answer(lambda call: self._dry(began["resource"]), call)
+        await wait_for(began["job"].done, _wait_seconds(call.body.get("timeoutMs")))
+        options = {
+            "maxResults": call.body.get("maxResults"),
+            "formatOptions": call.body.get("formatOptions") or {},
+        }
+        return await answer(
+            lambda call: self._results(began["resource"]["jobReference"], options, short=True), call
+        )
+
+    async def results(self, request: Request) -> Response:
+        """jobs.getQueryResults: wait for the job, and answer a page of its rows."""
+        call = await call_of(request)
+        found: dict[str, Any] = {}
+
+        def look(call: Call) -> None:
+            found.update(self._jobs.get(call))
+
+        await answer(look, call)
+        reference = found["jobReference"]
+        job = self._runner.active(reference["projectId"], reference["jobId"])
+        if job:
+            timeout = call.query.get("timeoutMs")
+            await wait_for(job.done, _wait_seconds(timeout))
+        options = {
+            "maxResults": call.number("maxResults"),
+            "startIndex": call.number("startIndex"),
+            "pageToken": call.query.get("pageToken"),
+            "formatOptions": _format_options(call),
+        }
+        return await answer(lambda call: self._results(reference, options), call)
+
+    def _begin(self, call: Call) -> tuple[dict[str, Any], Job | None]:
+        body = dict(call.body)
+        request_id = body.get("requestId")
+        project = project_id(call.params["project"])
+        with self._guard:
+            key = (project, request_id or "")
+            known = self._requests.get(key)
+            if request_id and known and time.monotonic() - known[0] < _REQUEST_SECONDS:
+                resource = known[1]
+                reference = resource["jobReference"]
+                running = self._runner.active(reference["projectId"], reference["jobId"])
+                return resource, running or _done(resource)
+            resource, job = self._jobs.begin(project, _as_job(body))
+            if request_id and job:
+                self._requests[key] = (time.monotonic(), resource)
+            return resource, job
+
+    def _dry(self, resource: dict[str, Any]) -> dict[str, Any]:
+        statistics = resource["statistics"]
+        return {
+            "kind": "bigquery#queryResponse",
+            "jobComplete": True,
+            "jobReference": resource["jobReference"],
+            "schema": statistics["query"].get("schema", {"fields": []}),
+            "totalBytesProcessed": statistics["totalBytesProcessed"],
+            "cacheHit": False,
+        }
+
+    def _results(
+        self, reference: dict[str, Any], options: dict[str, Any], short: bool = False
+    ) -> dict[str, Any]:
+        resource = self._runner.find(reference["projectId"], reference["jobId"])
+        kind = "bigquery#queryResponse" if short else "bigquery#getQueryResultsResponse"
+        result: dict[str, Any] = {
+            "kind": kind,
+            "jobReference": resource["jobReference"],
+            "jobComplete": resource["status"]["state"] == "DONE",
+        }
+        if short:
+            result["queryId"] = reference["jobId"]
+            result["jobCreationReason"] = {"code": "REQUESTED"}
+            result["location"] = reference["location"]
+        if not result["jobComplete"]:
+            return {**result, "etag": etag(result)}
+        if "errorResult" in resource["status"]:
+            problem = resource["status"]["errorResult"]
+            raise BigQueryError(problem["reason"], problem["message"], problem.get("location"))
+        configuration, statistics = resource["configuration"], resource["statistics"]
+        if "query" not in configuration:
+            raise invalid("Cannot get query results of a job that is no query.")
+        query = statistics.get("query", {})
+        result["totalBytesProcessed"] = statistics.get("totalBytesProcessed", "0")
+        result["cacheHit"] = bool(query.get("cacheHit"))
+        for name in ("numDmlAffectedRows", "dmlStats"):
+            if name in query:
+                result[name] = query[name]
+        if short:
+            result["creationTime"] = statistics["creationTime"]
+            result["startTime"], result["endTime"] = statistics["startTime"], statistics["endTime"]
+            for name in ("totalBytesBilled", "statementType"):
+                if name in query:
+                    result[name] = query[name]
+        target = configuration["query"].get("destinationTable")
+        if "schema" in query and target:
+            page = self._data.page(TableRef.from_api(target), query["schema"], options)
+            result |= page
+        elif "schema" in query:
+            result |= {"schema": query["schema"], "totalRows": "0"}
+        else:
+            result |= {"schema": {"fields": []}, "totalRows": "0"}
+        return {**result, "etag": etag([resource["etag"], options.get("pageToken")])}
+
+
+def _as_job(body: dict[str, Any]) -> dict[str, Any]:
+    """A QueryRequest as a Job."""
+    same = ("query", "defaultDataset", "useQueryCache", "useLegacySql", "parameterMode")
+    same += ("queryParameters", "maximumBytesBilled", "connectionProperties", "createSession")
+    same += ("destinationEncryptionConfiguration", "writeIncrementalResults")
+    query = {name: body[name] for name in same if name in body}
+    configuration: dict[str, Any] = {"query": query}
+    for name in ("labels", "dryRun", "jobTimeoutMs"):
+        if name in body:
+            configuration[name] = body[name]
+    if "location" in body:
+        return {"configuration": configuration, "jobReference": {"location": body["location"]}}
+    return {"configuration": configuration}
+
+
+def _done(resource: dict[str, Any]) -> Job:
+    job = Job(resource)
+    job.done.set_result(None)
+    return job
+
+
+def _wait_seconds(milliseconds: Any) -> float:
+    if milliseconds is None:
+        return _DEFAULT_WAIT_SECONDS
+    return min(int(milliseconds) / 1000, _LONGEST_WAIT_SECONDS)
+
+
+def _format_options(call: Call) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if call.flag("formatOptions.useInt64Timestamp"):
+        options["useInt64Timestamp"] = True
+    output = call.query.get("formatOptions.timestampOutputFormat")
+    return {**options, "timestampOutputFormat": output} if output else options

@@ -1,0 +1,180 @@
+"""The Storage Read API (gRPC): `to_arrow` and `to_dataframe` read large results through it.
+
+https://cloud.google.com/bigquery/docs/reference/storage/rpc/google.cloud.bigquery.storage.v1
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+import grpc
+import pyarrow as pa
+from google.cloud import bigquery_storage_v1
+from google.protobuf import timestamp_pb2
+
+from local_gcp.wire import Played, RpcError, invalid_argument, method_table, not_played
+
+from .errors import BigQueryError
+from .extract_job import avro_schema
+from .failures import as_bigquery_error
+from .read_sessions import ReadSessions
+from .refs import TableRef
+from .resources import project_id
+from .schema import Field, arrow_schema
+
+log = logging.getLogger(__name__)
+
+types = bigquery_storage_v1.types
+
+_SERVICE = "google.cloud.bigquery_storage_v1.services.big_query_read"
+_READ_ROWS = "/google.cloud.bigquery.storage.v1.BigQueryRead/ReadRows"
+_TABLE = re.compile(r"projects/([^/]+)/datasets/([^/]+)/tables/([^/]+)")
+_PARENT = re.compile(r"projects/([^/]+)")
+_CODES = {
+    "notFound": grpc.StatusCode.NOT_FOUND,
+    "accessDenied": grpc.StatusCode.PERMISSION_DENIED,
+    "notImplemented": grpc.StatusCode.UNIMPLEMENTED,
+    "internalError": grpc.StatusCode.INTERNAL,
+}
+_MOST_STREAMS = 100
+_DEFAULT_STREAMS = 4
+
+
+def read_handlers(sessions: ReadSessions) -> list[grpc.GenericRpcHandler]:
+    """What the gRPC server needs to play google.cloud.bigquery.storage.v1.BigQueryRead."""
+    return [_ReadRows(sessions), Played(_SERVICE, _Read(sessions))]
+
+
+class _Read:
+    """The methods with one answer."""
+
+    def __init__(self, sessions: ReadSessions):
+        self._sessions = sessions
+
+    def create_read_session(self, request: Any, context: grpc.ServicerContext) -> Any:
+        wanted = request.read_session
+        options = wanted.read_options
+        match = _TABLE.fullmatch(wanted.table)
+        parent = _PARENT.fullmatch(request.parent)
+        if not match or not parent:
+            raise invalid_argument("read_session.table", f"{wanted.table!r} is no table's name.")
+        if wanted.table_modifiers.snapshot_time:
+            raise not_played("reads of a table as it was at a snapshot_time")
+        if options.sample_percentage:
+            raise not_played("reads with sample_percentage")
+        formats = types.DataFormat
+        if wanted.data_format not in (formats.ARROW, formats.AVRO):
+            raise invalid_argument("read_session.data_format", "expected ARROW or AVRO.")
+        most = min(request.max_stream_count or _MOST_STREAMS, _MOST_STREAMS)
+        streams = min(request.preferred_min_stream_count or _DEFAULT_STREAMS, most)
+        try:
+            project = project_id(match[1])
+            session = self._sessions.create(
+                TableRef(project, match[2], match[3]),
+                list(options.selected_fields),
+                options.row_restriction,
+                streams,
+                wanted.data_format == formats.AVRO,
+                f"projects/{project}/locations/us",
+            )
+        except Exception as error:
+            raise _rpc_error(error) from error
+        answer = types.ReadSession(
+            name=session.name,
+            table=wanted.table,
+            data_format=wanted.data_format,
+            read_options=options,
+            streams=[{"name": f"{session.name}/streams/{i}"} for i in range(len(session.streams))],
+            estimated_total_bytes_scanned=session.bytes,
+            estimated_row_count=session.rows,
+            expire_time=timestamp_pb2.Timestamp(seconds=int(session.expires)),
+        )
+        _set_schema(answer, session.fields, session.avro)
+        return answer
+
+
+class _ReadRows(grpc.GenericRpcHandler):
+    """ReadRows, which answers a stream."""
+
+    def __init__(self, sessions: ReadSessions):
+        self._sessions = sessions
+        self._request, self._response = method_table(_SERVICE)[_READ_ROWS]
+
+    def service(self, handler_call_details: Any) -> grpc.RpcMethodHandler | None:
+        if handler_call_details.method != _READ_ROWS:
+            return None
+        return grpc.unary_stream_rpc_method_handler(
+            self._read, self._request.deserialize, self._response.serialize
+        )
+
+    def _read(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        try:
+            yield from self._answers(request)
+        except Exception as error:
+            context.abort_with_status(_rpc_error(error).status())
+
+    def _answers(self, request: Any) -> Iterator[Any]:
+        session = self._sessions.session_of(request.read_stream)
+        encode = _avro_rows(session.fields) if session.avro else _arrow_rows
+        before, first = 0.0, True
+        for _, batch, share in self._sessions.read(request.read_stream, request.offset):
+            answer = types.ReadRowsResponse(row_count=batch.num_rows, **encode(batch))
+            answer.stats.progress.at_response_start = before
+            answer.stats.progress.at_response_end = before = share
+            if first:
+                _set_schema(answer, session.fields, session.avro)
+                first = False
+            yield answer
+
+
+def _arrow_rows(batch: pa.RecordBatch) -> dict[str, Any]:
+    data = batch.serialize().to_pybytes()
+    return {"arrow_record_batch": {"serialized_record_batch": data, "row_count": batch.num_rows}}
+
+
+def _avro_rows(fields: list[Field]) -> Any:
+    schema = fastavro.parse_schema(_avro(fields))
+    written_as_text = {f.name for f in fields if f.type == "DATETIME"}
+
+    def encode(batch: pa.RecordBatch) -> dict[str, Any]:
+        buffer = io.BytesIO()
+        for row in batch.to_pylist():
+            for name in written_as_text:
+                if row[name] is not None:
+                    value = row[name]
+                    is_list = isinstance(value, list)
+                    row[name] = [v.isoformat() for v in value] if is_list else value.isoformat()
+            fastavro.schemaless_writer(buffer, schema, row)
+        data = buffer.getvalue()
+        return {"avro_rows": {"serialized_binary_rows": data, "row_count": batch.num_rows}}
+
+    return encode
+
+
+def _avro(fields: list[Field]) -> dict[str, Any]:
+    """BigQuery's Avro schema of a session: DATETIME is a string with a logical type."""
+    text = json.dumps(avro_schema(fields, name="__root__"))
+    datetime = json.dumps({"type": "long", "logicalType": "local-timestamp-micros"})
+    return json.loads(text.replace(datetime, '{"type": "string", "logicalType": "datetime"}'))
+
+
+def _set_schema(answer: Any, fields: list[Field], avro: bool) -> None:
+    if avro:
+        answer.avro_schema = types.AvroSchema(schema=json.dumps(_avro(fields)))
+    else:
+        data = arrow_schema(fields).serialize().to_pybytes()
+        answer.arrow_schema = types.ArrowSchema(serialized_schema=data)
+
+
+def _rpc_error(error: Exception) -> RpcError:
+    if isinstance(error, RpcError):
+        return error
+    found: BigQueryError = as_bigquery_error(error)
+    log.info("Storage Read API: %s", found.message)
+    return RpcError(_CODES.get(found.reason, grpc.StatusCode.INVALID_ARGUMENT), found.message)

@@ -1,0 +1,153 @@
+"""Read sessions: a table's rows as they were when the session began, in files, one a stream."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from .catalog import Catalog
+from .database import Database, stream
+from .errors import BigQueryError, invalid
+from .refs import TableRef
+from .schema import Field, arrow_schema
+from .sizes import Sizes
+from .translation import Translation
+
+LIFETIME_SECONDS = 6 * 3600
+_BATCH_ROWS = 8192
+_LEAST_STREAM_ROWS = 10_000
+"""A stream of fewer rows is not worth having."""
+
+
+@dataclasses.dataclass
+class Session:
+    """`streams`: files of Arrow batches. `bytes`: of the table's columns that are read."""
+
+    name: str
+    fields: list[Field]
+    avro: bool
+    streams: list[Path]
+    rows: int
+    bytes: int
+    expires: float
+
+
+class ReadSessions:
+    """Makes sessions, reads their streams, removes the expired."""
+
+    def __init__(self, database: Database, translation: Translation, sizes: Sizes):
+        self._database, self._translation, self._sizes = database, translation, sizes
+        self._sessions: dict[str, Session] = {}
+        self._guard = threading.Lock()
+
+    def create(
+        self,
+        ref: TableRef,
+        columns: list[str],
+        restriction: str,
+        streams: int,
+        avro: bool,
+        parent: str,
+    ) -> Session:
+        """`columns`: none is all. `restriction`: GoogleSQL condition or "". BigQueryError."""
+        self._expire()
+        name = f"{parent}/sessions/{uuid.uuid4().hex}"
+        folder = self._database.temporary / "sessions" / name.rpartition("/")[2]
+        folder.mkdir(parents=True)
+        with self._database.cursor() as cursor:
+            cursor.execute("BEGIN")
+            record = Catalog(cursor).get(ref)
+            fields = _selected(record.fields, columns)
+            if record.view_query is not None:
+                raise invalid(f"request failed: read of the view {record.ref}: query it instead")
+            parts = self._sizes.partitions(cursor, record)
+            names = {f.name.lower() for f in fields}
+            size = sum(p.columns.get(n, 0) for p in parts for n in names)
+            total = sum(p.rows for p in parts)
+            query = self._translation.table_query(
+                cursor, ref, [f.name for f in fields], restriction or None
+            )
+            count = max(1, min(streams, -(-total // _LEAST_STREAM_ROWS)))
+            reader = stream(cursor, query, _BATCH_ROWS)
+            files, rows = _write(reader, arrow_schema(fields), folder, count, -(-total // count))
+        session = Session(name, fields, avro, files, rows, size, time.time() + LIFETIME_SECONDS)
+        with self._guard:
+            self._sessions[name] = session
+        return session
+
+    def read(self, name: str, offset: int) -> Iterator[tuple[Session, pa.RecordBatch, float]]:
+        """(session, batch, share of the stream read after it) of a stream from row `offset` on.
+
+        BigQueryError(notFound) for an unknown or expired one.
+        """
+        session, path = self._stream(name)
+        with pa.memory_map(str(path)) as source:
+            file = pa.ipc.open_file(source)
+            skip, count = offset, file.num_record_batches
+            for index in range(count):
+                batch = file.get_batch(index)
+                if skip >= batch.num_rows:
+                    skip -= batch.num_rows
+                    continue
+                yield session, batch.slice(skip), (index + 1) / count
+                skip = 0
+
+    def session_of(self, name: str) -> Session:
+        """The session of a stream."""
+        return self._stream(name)[0]
+
+    def _stream(self, name: str) -> tuple[Session, Path]:
+        session_name, _, number = name.rpartition("/streams/")
+        with self._guard:
+            session = self._sessions.get(session_name)
+        if session is None or not number.isdecimal() or int(number) >= len(session.streams):
+            raise BigQueryError("notFound", f"Read stream {name} is not found or has expired.")
+        return session, session.streams[int(number)]
+
+    def _expire(self) -> None:
+        with self._guard:
+            over = [s for s in self._sessions.values() if s.expires < time.time()]
+            for session in over:
+                del self._sessions[session.name]
+        for session in over:
+            if session.streams:
+                shutil.rmtree(session.streams[0].parent, ignore_errors=True)
+
+
+def _write(
+    reader: pa.RecordBatchReader, schema: pa.Schema, folder: Path, count: int, each: int
+) -> tuple[list[Path], int]:
+    """Fill `count` files with about `each` rows; fewer files when there are fewer rows."""
+    paths: list[Path] = []
+    writer, inside, rows = None, 0, 0
+    for batch in reader:
+        if writer is None or (inside >= each and len(paths) < count):
+            if writer is not None:
+                writer.close()
+            paths.append(folder / str(len(paths)))
+            writer, inside = pa.ipc.new_file(str(paths[-1]), schema), 0
+        writer.write_batch(batch.cast(schema))
+        inside += batch.num_rows
+        rows += batch.num_rows
+    if writer is not None:
+        writer.close()
+    return paths, rows
+
+
+def _selected(fields: list[Field], columns: list[str]) -> list[Field]:
+    own = {f.name.lower() for f in fields}
+    for name in columns:
+        if "." in name or name.lower() not in own:
+            raise invalid(
+                "request failed: The following selected fields do not exist in the table schema: "
+                + name
+            )
+    wanted = {name.lower() for name in columns}
+    return [f for f in fields if not wanted or f.name.lower() in wanted]

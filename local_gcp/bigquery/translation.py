@@ -1,0 +1,70 @@
+"""GoogleSQL ready for DuckDB, over the catalogue that one cursor sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from . import plain, sql
+from .catalog import Catalog
+from .errors import invalid_query
+from .ml import Models
+from .refs import DatasetRef, TableRef
+from .schema import Field
+from .sizes import Sizes
+from .sql.settings import Settings, Variable
+from .sql.translated import Translated
+from .sql_catalog import SqlCatalog
+
+if not hasattr(sql, "translate"):
+    sql = plain
+
+
+class Translation:
+    """Translates statements, each in the transaction of the cursor that it is given."""
+
+    def __init__(self, sizes: Sizes, models: Models, project: str):
+        self._sizes, self._models, self._project = sizes, models, project
+
+    def catalog(self, cursor: duckdb.DuckDBPyConnection) -> SqlCatalog:
+        """What the cursor's transaction sees."""
+        return SqlCatalog(Catalog(cursor), self._sizes, self._models, self._project)
+
+    def statement(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        statement: Any,
+        settings: Settings,
+        variables: Mapping[str, Variable] | None = None,
+    ) -> Translated:
+        """One of `sql.split`; BigQueryError for what is wrong in it or not played."""
+        return sql.translate(statement, self.catalog(cursor), settings, variables or {})
+
+    def query(
+        self, cursor: duckdb.DuckDBPyConnection, text: str, dataset: DatasetRef | None = None
+    ) -> Translated:
+        """A text that must be one SELECT."""
+        statements = sql.split(text)
+        if len(statements) != 1 or statements[0].kind != "SELECT":
+            raise invalid_query("Expected one SELECT statement")
+        return self.statement(cursor, statements[0], Settings(self._project, dataset))
+
+    def view_fields(self, cursor: duckdb.DuckDBPyConnection, text: str) -> list[Field]:
+        """The columns that a view's query answers."""
+        return list(self.query(cursor, text).fields)
+
+    def table_query(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        ref: TableRef,
+        columns: list[str] | None = None,
+        where: str | None = None,
+    ) -> str:
+        """DuckDB query for the rows of a table or view. `where`: GoogleSQL condition."""
+        chosen = ", ".join(f"`{name}`" for name in columns) if columns is not None else "*"
+        text = f"SELECT {chosen} FROM `{ref.project}`.`{ref.dataset}`.`{ref.whole.table}`"
+        translated = self.query(cursor, f"{text} WHERE {where}" if where else text)
+        assert translated.sql
+        return translated.sql
