@@ -1,6 +1,42 @@
 """GoogleSQL on DuckDB: statements are resolved, typed and written anew for DuckDB.
 
-catalog.py      what exists: tables and models, asked of the warehouse
-settings.py     project, default dataset, query parameters, time
-translated.py   what comes out
+statements.py   a script's statements and their kinds
+translate.py    one statement to DuckDB
+translated.py     what comes out
+catalog.py        what exists: tables and models, asked of the warehouse
+settings.py       project, default dataset, query parameters, time
+script.py       DECLARE, SET, IF, ASSERT, ...: runs a script statement by statement
+messages.py     DuckDB's errors at run time in BigQuery's words
+macros.py       what the translated SQL needs of a connection (`register`)
+
+Inside: parsing.py (text to sqlglot's tree), queries.py, selects.py, sources.py (FROM), names.py and
+scopes.py (what names mean), expressions.py, operators.py, casts.py, functions/ (one table of
+functions each), types.py. Every node and every function has its translation by name, with the
+types of its arguments; what has none is refused, so nothing reaches DuckDB that only looks alike.
 """
+
+from .catalog import Catalog, Partition, Partitioning, Table
+from .macros import register
+from .messages import of_duckdb
+from .settings import CONNECTION_SETTINGS, Settings, Variable
+from .statements import Statement, split
+from .translate import translate
+from .translated import MlCall, Read, Translated
+
+__all__ = [
+    "CONNECTION_SETTINGS",
+    "Catalog",
+    "MlCall",
+    "Partition",
+    "Partitioning",
+    "Read",
+    "Settings",
+    "Statement",
+    "Table",
+    "Translated",
+    "Variable",
+    "of_duckdb",
+    "register",
+    "split",
+    "translate",
+]

@@ -1,0 +1,513 @@
+"""Expressions: each kind of syntax node has one function here or in a module that this one names.
+
+A node without a function is refused by name: nothing passes through untranslated.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from . import casts, names, operators, parameters
+from .context import Context
+from .types import (
+    BOOL,
+    BYTES,
+    DATE,
+    DATETIME,
+    FLOAT64,
+    INT64,
+    JSON,
+    NUMERIC,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Type,
+    Value,
+    array_of,
+    coerce,
+    literal,
+    pack,
+    supertype,
+)
+
+_HANDLERS: dict[type[exp.Expression], Callable[[Context, exp.Expression], Value]] = {}
+
+
+def handles(*kinds: type[exp.Expression]) -> Callable:
+    """Register the function for kinds of nodes."""
+
+    def register(function: Callable) -> Callable:
+        _HANDLERS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def translate(ctx: Context, node: exp.Expression) -> Value:
+    """An expression; BigQueryError when it is wrong or cannot be translated faithfully."""
+    if ctx.grouped and type(node) in ctx.keys and not isinstance(node, exp.Column):
+        key = translate(ctx.inside(grouped=None, no_aggregates=""), node)
+        if key.sql in ctx.grouped:
+            return key
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise ctx.not_played(f"{type(node).__name__} expressions: {node.sql('bigquery')}", node)
+    return handler(ctx, node)
+
+
+def translate_as(ctx: Context, node: exp.Expression, to: Type, what: str) -> str:
+    """An expression's SQL, coerced; `what` names the place in the error."""
+    value = translate(ctx, node)
+    sql = coerce(value, to)
+    if sql is None:
+        raise ctx.error(f"{what} should return type {to}, but returns {value.type}", node)
+    return sql
+
+
+def common(ctx: Context, nodes: Sequence[exp.Expression], what: str) -> tuple[list[str], Type]:
+    """Expressions coerced to their common type; `what` names the construct in the error."""
+    values = [translate(ctx, node) for node in nodes]
+    kind = supertype(values)
+    if kind is None:
+        listed = ", ".join(str(v.type) for v in values)
+        raise ctx.error(f"No matching signature for {what} for argument types: {listed}", nodes[0])
+    return [coerce(v, kind) for v in values], kind
+
+
+# Literals ---------------------------------------------------------------------------------------
+
+
+@handles(exp.Literal)
+def _literal(ctx: Context, node: exp.Literal) -> Value:
+    if node.is_string:
+        return Value(literal(node.this), STRING, literal=True, text=node.this)
+    if re.fullmatch(r"\d+", node.this):
+        return integer(ctx, int(node.this), node)
+    return Value(f"CAST('{node.this}' AS DOUBLE)", FLOAT64, literal=True, text=float(node.this))
+
+
+def integer(ctx: Context, number: int, node: exp.Expression) -> Value:
+    """An INT64 literal."""
+    if not -(2**63) <= number < 2**63:
+        raise ctx.error(f"Invalid integer literal: {number}", node)
+    return Value(f"CAST({number} AS BIGINT)", INT64, literal=True, text=number)
+
+
+@handles(exp.Neg)
+def _negative(ctx: Context, node: exp.Neg) -> Value:
+    inner = node.this
+    if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
+        return integer(ctx, -int(inner.this), node)
+    value = translate(ctx, inner)
+    if value.type not in (INT64, FLOAT64, NUMERIC):
+        raise ctx.error(f"Operand for operator - must be numeric, not {value.type}", node)
+    text = -value.text if value.text is not None else None
+    return Value(f"(- {value.sql})", value.type, literal=value.literal, text=text)
+
+
+@handles(exp.HexString)
+def _hexadecimal(ctx: Context, node: exp.HexString) -> Value:
+    return integer(ctx, int(node.this, 16), node)
+
+
+@handles(exp.RawString)
+def _raw_string(ctx: Context, node: exp.RawString) -> Value:
+    return Value(literal(node.this), STRING, literal=True, text=node.this)
+
+
+@handles(exp.ByteString)
+def _bytes(ctx: Context, node: exp.ByteString) -> Value:
+    # The tokenizer has already turned \xff into the character U+00FF.
+    if any(ord(c) > 127 for c in node.this):
+        raise ctx.not_played("bytes literals with other than ASCII characters (FROM_HEX is)", node)
+    data = node.this.encode("ascii")
+    sql = f"from_base64('{base64.b64encode(data).decode()}')"
+    return Value(sql, BYTES, literal=True, text=data)
+
+
+@handles(exp.Boolean)
+def _boolean(ctx: Context, node: exp.Boolean) -> Value:
+    return Value("true" if node.this else "false", BOOL, literal=True, text=bool(node.this))
+
+
+@handles(exp.Null)
+def _null(ctx: Context, node: exp.Null) -> Value:
+    return Value("CAST(NULL AS BIGINT)", INT64, literal=True, null=True)
+
+
+@handles(exp.ParseJSON)
+def _json_literal(ctx: Context, node: exp.ParseJSON) -> Value:
+    return Value(f"CAST({literal(node.this.this)} AS JSON)", JSON)
+
+
+@handles(exp.Paren)
+def _parentheses(ctx: Context, node: exp.Paren) -> Value:
+    return translate(ctx, node.this)
+
+
+# Parameters and names ---------------------------------------------------------------------------
+
+
+@handles(exp.Placeholder, exp.Parameter)
+def _parameter(ctx: Context, node: exp.Expression) -> Value:
+    return parameters.value(ctx, node)
+
+
+@handles(exp.SessionParameter)
+def _system_variable(ctx: Context, node: exp.Expression) -> Value:
+    raise ctx.not_played(f"system variable {node.sql('bigquery')}", node)
+
+
+@handles(exp.Column)
+def _column(ctx: Context, node: exp.Column) -> Value:
+    if isinstance(node.this, exp.Star):
+        raise ctx.error("Star expansion is not allowed here", node)
+    path = names.path_of(node)
+    if len(path) == 1 and not path[0].args.get("quoted"):
+        now = _CURRENT.get(path[0].name.upper())
+        if now is not None:
+            return now(ctx)
+    return names.resolve(ctx, path)
+
+
+@handles(exp.Dot)
+def _dot(ctx: Context, node: exp.Dot) -> Value:
+    if isinstance(node.this, exp.Parameter):
+        raise ctx.not_played(f"system variable {node.sql('bigquery')}", node)
+    if isinstance(node.expression, exp.Anonymous):
+        name = f"{node.this.sql('bigquery')}.{node.expression.name}"
+        raise ctx.not_played(f"function {name}", node)
+    return names.field_of(ctx, translate(ctx, node.this), node.expression)
+
+
+def _current(kind: Type, convert: str) -> Callable[[Context], Value]:
+    def value(ctx: Context) -> Value:
+        now = literal(ctx.job.settings.now.isoformat())
+        return Value(convert.format(f"CAST({now} AS TIMESTAMP WITH TIME ZONE)"), kind)
+
+    return value
+
+
+_CURRENT = {
+    "CURRENT_TIMESTAMP": _current(TIMESTAMP, "{0}"),
+    "CURRENT_DATE": _current(DATE, "CAST({0} AS DATE)"),
+    "CURRENT_DATETIME": _current(DATETIME, "CAST({0} AS TIMESTAMP)"),
+    "CURRENT_TIME": _current(TIME, "CAST(CAST({0} AS TIMESTAMP) AS TIME)"),
+}
+
+# Operators --------------------------------------------------------------------------------------
+
+_OPERATORS = {
+    exp.Add: operators.plus,
+    exp.Sub: operators.minus,
+    exp.Mul: operators.times,
+    exp.Div: operators.divided,
+    exp.DPipe: operators.concatenated,
+    exp.EQ: operators.comparison("="),
+    exp.NEQ: operators.comparison("!="),
+    exp.LT: operators.comparison("<"),
+    exp.LTE: operators.comparison("<="),
+    exp.GT: operators.comparison(">"),
+    exp.GTE: operators.comparison(">="),
+    exp.BitwiseAnd: operators.bits("&"),
+    exp.BitwiseOr: operators.bits("|"),
+    exp.BitwiseXor: operators.bits("^"),
+    exp.BitwiseLeftShift: operators.shift("<<"),
+    exp.BitwiseRightShift: operators.shift(">>"),
+    exp.NullSafeEQ: operators.distinct(negated=True),
+    exp.NullSafeNEQ: operators.distinct(negated=False),
+}
+
+
+@handles(*_OPERATORS)
+def _binary(ctx: Context, node: exp.Binary) -> Value:
+    interval = node.expression
+    if isinstance(interval, exp.Interval) and isinstance(node, exp.Add | exp.Sub):
+        from .functions import dates
+
+        return dates.shifted(ctx, node.this, interval, isinstance(node, exp.Sub), node)
+    left, right = translate(ctx, node.this), translate(ctx, node.expression)
+    return _OPERATORS[type(node)](ctx, node, left, right)
+
+
+@handles(exp.And, exp.Or)
+def _connective(ctx: Context, node: exp.Connector) -> Value:
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    operands = list(node.flatten())  # iteratively: generated conditions can be thousands deep
+    parts = []
+    for operand in operands:
+        value = translate(ctx, operand)
+        sql = coerce(value, BOOL)
+        if sql is None:
+            raise ctx.error(
+                f"No matching signature for operator {word} for argument types: {value.type}", node
+            )
+        parts.append(sql)
+    return Value("(" + f" {word} ".join(parts) + ")", BOOL)
+
+
+@handles(exp.Not)
+def _not(ctx: Context, node: exp.Not) -> Value:
+    return Value(f"(NOT {translate_as(ctx, node.this, BOOL, 'Operand of NOT')})", BOOL)
+
+
+@handles(exp.BitwiseNot)
+def _bitwise_not(ctx: Context, node: exp.BitwiseNot) -> Value:
+    return Value(f"(~ {translate_as(ctx, node.this, INT64, 'Operand of ~')})", INT64)
+
+
+@handles(exp.Is)
+def _is(ctx: Context, node: exp.Is) -> Value:
+    value = translate(ctx, node.this)
+    if isinstance(node.expression, exp.Null):
+        return Value(f"({value.sql} IS NULL)", BOOL)
+    if isinstance(node.expression, exp.Boolean) and coerce(value, BOOL):
+        word = "TRUE" if node.expression.this else "FALSE"
+        return Value(f"(({coerce(value, BOOL)}) IS NOT DISTINCT FROM {word})", BOOL)
+    raise ctx.error(f"Operand of IS must be BOOL, not {value.type}", node)
+
+
+@handles(exp.Between)
+def _between(ctx: Context, node: exp.Between) -> Value:
+    low = exp.GTE(this=node.this, expression=node.args["low"])
+    high = exp.LTE(this=node.this, expression=node.args["high"])
+    return Value(f"({_binary(ctx, low).sql} AND {_binary(ctx, high).sql})", BOOL)
+
+
+@handles(exp.Like)
+def _like(ctx: Context, node: exp.Like) -> Value:
+    if not isinstance(node.expression, exp.Expression) or isinstance(
+        node.expression, exp.Any | exp.All | exp.Tuple
+    ):
+        raise ctx.not_played("LIKE ANY and LIKE ALL", node)
+    text, pattern = translate(ctx, node.this), translate(ctx, node.expression)
+    if coerce(text, STRING) is None or coerce(pattern, STRING) is None:
+        raise ctx.error(
+            "No matching signature for operator LIKE for argument types: "
+            f"{text.type}, {pattern.type}",
+            node,
+        )
+    word = "NOT LIKE" if node.args.get("negate") else "LIKE"
+    sql = f"({coerce(text, STRING)} {word} {coerce(pattern, STRING)} ESCAPE '\\')"
+    return Value(sql, BOOL)
+
+
+@handles(exp.In)
+def _in(ctx: Context, node: exp.In) -> Value:
+    query = node.args.get("query")
+    unnest = node.args.get("unnest")
+    if query is not None:
+        from . import queries
+
+        left = translate(ctx, node.this)
+        output = queries.subquery(ctx, query)
+        if len(output.types) != 1:
+            raise ctx.error("Subquery of type IN must have only one output column", query)
+        right = Value("q.c1", output.types[0])
+        kind = supertype([left, right])
+        if kind is None:
+            raise ctx.error(
+                f"Cannot execute IN subquery with uncomparable types {left.type} and {right.type}",
+                node,
+            )
+        inner = f"SELECT {coerce(right, kind)} FROM ({output.sql}) AS q"
+        return Value(f"({coerce(left, kind)} IN ({inner}))", BOOL)
+    if unnest is not None:
+        left, array = translate(ctx, node.this), translate(ctx, unnest.expressions[0])
+        if array.type.element is None:
+            raise ctx.error(
+                f"Second argument of IN UNNEST must be an array but was {array.type}", node
+            )
+        kind = supertype([left, Value("e", array.type.element)])
+        if kind is None or coerce(array, array_of(kind)) is None:
+            raise ctx.error(
+                "No matching signature for operator IN UNNEST for argument types: "
+                f"{left.type}, {array.type}",
+                node,
+            )
+        return Value(f"bq_in({coerce(left, kind)}, {coerce(array, array_of(kind))})", BOOL)
+    parts, kind = common(ctx, [node.this, *node.expressions], "operator IN")
+    operators.comparable(ctx, kind, node)
+    sql = f"({parts[0]} IN ({', '.join(parts[1:])}))"
+    return Value(f"({sql} AND NOT isnan({parts[0]}))" if kind == FLOAT64 else sql, BOOL)
+
+
+@handles(exp.Exists)
+def _exists(ctx: Context, node: exp.Exists) -> Value:
+    from . import queries
+
+    return Value(f"EXISTS ({queries.subquery(ctx, node.this).sql})", BOOL)
+
+
+@handles(exp.Subquery)
+def _scalar_subquery(ctx: Context, node: exp.Subquery) -> Value:
+    from . import queries
+
+    output = queries.subquery(ctx, node.this)
+    if len(output.types) != 1:
+        raise ctx.error(
+            "Scalar subquery cannot have more than one column unless using "
+            "SELECT AS STRUCT to build STRUCT values",
+            node,
+        )
+    return Value(f"({output.sql})", output.types[0])
+
+
+# Conditions -------------------------------------------------------------------------------------
+
+
+@handles(exp.If)
+def _if(ctx: Context, node: exp.If) -> Value:
+    condition = translate_as(ctx, node.this, BOOL, "First argument of IF")
+    if node.args.get("false") is None:
+        raise ctx.error("No matching signature for function IF: it takes three arguments", node)
+    (yes, no), kind = common(ctx, [node.args["true"], node.args["false"]], "function IF")
+    return Value(f"CASE WHEN {condition} THEN {yes} ELSE {no} END", kind)
+
+
+@handles(exp.Case)
+def _case(ctx: Context, node: exp.Case) -> Value:
+    default = node.args.get("default") or exp.Null()
+    results, kind = common(
+        ctx, [*(branch.args["true"] for branch in node.args["ifs"]), default], "operator CASE"
+    )
+    conditions = []
+    for branch in node.args["ifs"]:
+        if node.this is not None:
+            test = exp.EQ(this=node.this, expression=branch.this)
+            conditions.append(_binary(ctx, test).sql)
+        else:
+            conditions.append(translate_as(ctx, branch.this, BOOL, "CASE WHEN condition"))
+    arms = " ".join(f"WHEN {c} THEN {r}" for c, r in zip(conditions, results, strict=False))
+    return Value(f"CASE {arms} ELSE {results[-1]} END", kind)
+
+
+# Arrays, structs, casts -------------------------------------------------------------------------
+
+
+@handles(exp.Array)
+def _array(ctx: Context, node: exp.Array) -> Value:
+    first = node.expressions[0] if node.expressions else None
+    if isinstance(first, exp.Query) and len(node.expressions) == 1:
+        from . import queries
+
+        output = queries.subquery(ctx, first, keep_order=True)
+        if len(output.types) != 1:
+            raise ctx.error(
+                "ARRAY subquery cannot have more than one column unless using SELECT AS STRUCT "
+                "to build STRUCT values",
+                node,
+            )
+        if output.types[0].element:
+            raise ctx.error(
+                f"Cannot use array subquery with column of type {output.types[0]}", node
+            )
+        return Value(f"ARRAY({output.sql})", array_of(output.types[0]))
+    values = tuple(translate(ctx, item) for item in node.expressions)
+    kind = supertype(values)
+    if kind is None or kind.element:
+        listed = ", ".join(str(v.type) for v in values)
+        raise ctx.error(
+            f"Array elements of types {{{listed}}} do not have a common supertype"
+            if kind is None
+            else "Cannot construct array with element type ARRAY because nested arrays are not "
+            "supported",
+            node,
+        )
+    items = ", ".join(coerce(v, kind) for v in values)
+    sql = f"CAST([{items}] AS {array_of(kind).duckdb})"
+    return Value(sql, array_of(kind), literal=not values, items=values)
+
+
+@handles(exp.Tuple, exp.Struct)
+def _tuple(ctx: Context, node: exp.Expression) -> Value:
+    return struct(ctx, node.expressions)
+
+
+def struct(ctx: Context, nodes: Sequence[exp.Expression]) -> Value:
+    """STRUCT(a, b AS c): names from aliases and from column names."""
+    fields, values = [], []
+    for node in nodes:
+        name = ""
+        if isinstance(node, exp.Alias | exp.PropertyEQ):
+            name = node.alias if isinstance(node, exp.Alias) else node.this.name
+            node = node.this if isinstance(node, exp.Alias) else node.expression
+        elif isinstance(node, exp.Column | exp.Dot):
+            name = node.name
+        values.append(translate(ctx, node))
+        fields.append((name, values[-1].type))
+    pairs = [(n, v.sql) for (n, _), v in zip(fields, values, strict=True)]
+    return Value(pack(pairs), Type("STRUCT", fields=tuple(fields)), items=tuple(values))
+
+
+@handles(exp.Bracket)
+def _element(ctx: Context, node: exp.Bracket) -> Value:
+    base, index = translate(ctx, node.this), translate(ctx, node.expressions[0])
+    if base.type == JSON:
+        return Value(f"json_extract({base.sql}, {index.sql})", JSON)
+    if base.type.element is None:
+        raise ctx.error(f"Element access using [] is not supported on type {base.type}", node)
+    if coerce(index, INT64) is None:
+        raise ctx.error(f"Array position must be coercible to INT64, not {index.type}", node)
+    place = index.sql if node.args.get("offset") == 1 else f"({index.sql} + 1)"
+    macro = "bq_element_safe" if node.args.get("safe") else "bq_element"
+    return Value(f"{macro}({base.sql}, {place})", base.type.element)
+
+
+@handles(exp.Cast, exp.TryCast)
+def _cast(ctx: Context, node: exp.Cast) -> Value:
+    to = casts.data_type(ctx, node.args["to"])
+    if node.args.get("format") is not None:
+        raise ctx.not_played("CAST with FORMAT", node)
+    inner = node.this
+    if isinstance(inner, exp.Array | exp.Struct) and to.name in ("ARRAY", "STRUCT"):
+        value = translate(ctx, inner)
+        sql = coerce(value, to)
+        if sql is None:
+            raise ctx.error(f"Cannot construct {to} from elements of {value.type}", node)
+        return Value(sql, to, items=value.items)
+    value = translate(ctx, inner)
+    sql = casts.cast(ctx, value, to, node)
+    if isinstance(node, exp.TryCast):
+        return Value(f"TRY({sql})", to)
+    known = isinstance(inner, exp.Literal) and value.text is not None and to == STRING
+    return Value(sql, to, text=str(value.text) if known else None)
+
+
+# Functions --------------------------------------------------------------------------------------
+
+
+@handles(exp.Anonymous)
+def _function(ctx: Context, node: exp.Anonymous) -> Value:
+    from . import functions
+
+    return functions.call(ctx, node)
+
+
+@handles(exp.SafeFunc)
+def _safe_function(ctx: Context, node: exp.SafeFunc) -> Value:
+    value = translate(ctx, node.this)
+    return Value(f"TRY({value.sql})", value.type)
+
+
+@handles(exp.Extract)
+def _extract(ctx: Context, node: exp.Extract) -> Value:
+    from .functions import dates
+
+    return dates.extract(ctx, node)
+
+
+@handles(exp.Window, exp.IgnoreNulls, exp.RespectNulls)
+def _window(ctx: Context, node: exp.Expression) -> Value:
+    from .functions import windows
+
+    return windows.over(ctx, node)
+
+
+@handles(exp.Interval)
+def _interval(ctx: Context, node: exp.Interval) -> Value:
+    raise ctx.not_played("INTERVAL values outside of date arithmetic", node)

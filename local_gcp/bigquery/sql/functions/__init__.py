@@ -1,0 +1,104 @@
+"""GoogleSQL's functions, each by its name; a name that is in no table is refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from ..context import Context
+from ..types import Value
+from . import aggregates, arrays, dates, formats, numbers, strings, windows
+from .signatures import apply
+
+_SIGNATURES = {
+    name: [s for table in _tables for s in table.get(name, [])]
+    for _tables in [(numbers.SIGNATURES, strings.SIGNATURES, arrays.SIGNATURES, dates.SIGNATURES)]
+    for name in sorted({name for table in _tables for name in table})
+}
+
+# Of translated arguments.
+_OF_VALUES: dict[str, Callable[[Context, exp.Anonymous, list[Value]], Value]] = {
+    "ARRAY_CONCAT": arrays.array_concat,
+    "CONCAT": strings.concat,
+    "FORMAT": strings.format_string,
+    "GREATEST": arrays.extreme,
+    "LEAST": arrays.extreme,
+    "REGEXP_EXTRACT": strings.regexp_extract,
+    "REGEXP_EXTRACT_ALL": strings.regexp_extract_all,
+    "REGEXP_REPLACE": strings.regexp_replace,
+    "REGEXP_SUBSTR": strings.regexp_extract,
+    "TO_JSON": arrays.to_json,
+    "TO_JSON_STRING": arrays.to_json_string,
+}
+
+# Of arguments that are not all expressions (date parts, aliases).
+_OF_NODES: dict[str, Callable[[Context, exp.Anonymous], Value]] = {
+    "GENERATE_DATE_ARRAY": dates.generate,
+    "GENERATE_TIMESTAMP_ARRAY": dates.generate,
+    "LAST_DAY": dates.last_day,
+    **{
+        f"{kind}_{verb}": function
+        for kind in ("DATE", "TIME", "DATETIME", "TIMESTAMP")
+        for verb, function in {
+            "ADD": dates.add,
+            "SUB": dates.add,
+            "TRUNC": dates.truncate,
+            "DIFF": dates.difference,
+        }.items()
+    },
+    **{
+        f"{verb}_{kind}": function
+        for kind in ("DATE", "TIME", "DATETIME", "TIMESTAMP")
+        for verb, function in {
+            "FORMAT": formats.format_time,
+            "PARSE": formats.parse_time,
+        }.items()
+    },
+}
+_CURRENT = ("CURRENT_DATE", "CURRENT_TIME", "CURRENT_DATETIME", "CURRENT_TIMESTAMP")
+
+# BigQuery has these too: https://cloud.google.com/bigquery/docs/reference/standard-sql/functions-all
+NOT_PLAYED = frozenset(
+    ["APPENDS", "APPROX_TOP_SUM", "ARRAY_SLICE", "ARRAY_INCLUDES", "BAG_OF_WORDS", "BIT_CAST_TO_INT32", "CODE_POINTS_TO_BYTES", "CODE_POINTS_TO_STRING", "COLLATE", "CONTAINS_SUBSTR", "COSINE_DISTANCE", "COT", "COTH", "CSC", "CSCH", "SEC", "SECH", "DATE_BUCKET", "DATETIME_BUCKET", "DESTINATION_TYPE", "ERROR", "EUCLIDEAN_DISTANCE", "FROM_BASE32", "HLL_COUNT.EXTRACT", "INITCAP", "INTERVAL", "JSON_ARRAY", "JSON_EXTRACT_ARRAY", "JSON_EXTRACT_STRING_ARRAY", "JSON_KEYS", "JSON_OBJECT", "JSON_REMOVE", "JSON_SET", "JSON_STRIP_NULLS", "JSON_TYPE", "JUSTIFY_DAYS", "JUSTIFY_HOURS", "JUSTIFY_INTERVAL", "LAX_BOOL", "LAX_FLOAT64", "LAX_INT64", "LAX_STRING", "MAKE_INTERVAL", "NORMALIZE", "NORMALIZE_AND_CASEFOLD", "PARSE_BIGNUMERIC", "PARSE_NUMERIC", "RANGE", "RANGE_CONTAINS", "REGEXP_INSTR", "SAFE_CONVERT_BYTES_TO_STRING", "SEARCH", "SESSION_USER", "SHA512", "SOUNDEX", "ST_GEOGPOINT", "ST_DISTANCE", "TEXT_ANALYZE", "TIMESTAMP_BUCKET", "TO_BASE32", "TO_CODE_POINTS", "TYPEOF", "VECTOR_SEARCH"]
+)
+KNOWN = frozenset(
+    {*_SIGNATURES, *_OF_VALUES, *_OF_NODES, *_CURRENT, *aggregates.NAMES, *windows.NAMES, "STRUCT"}
+)
+
+
+def call(ctx: Context, node: exp.Anonymous) -> Value:
+    """A function call without OVER."""
+    from ..expressions import _CURRENT as CURRENT
+    from ..expressions import struct, translate
+
+    name = node.name.upper()
+    if name in aggregates.NAMES:
+        return aggregates.call(ctx, node)
+    if name in windows.NAMES:
+        raise ctx.error(f"Analytic function {name} cannot be called without an OVER clause", node)
+    if name in _OF_NODES:
+        if not node.expressions:
+            raise ctx.error(f"No matching signature for function {name} with no arguments", node)
+        return _OF_NODES[name](ctx, node)
+    if name in _CURRENT and not node.expressions:
+        return CURRENT[name](ctx)
+    if name == "STRUCT":
+        return struct(ctx, node.expressions)
+    if name not in _SIGNATURES and name not in _OF_VALUES:
+        raise not_found(ctx, node)
+    values = [translate(ctx, argument) for argument in node.expressions]
+    if name in _OF_VALUES:
+        return _OF_VALUES[name](ctx, node, values)
+    return apply(ctx, name, _SIGNATURES[name], values, node)
+
+
+def not_found(ctx: Context, node: exp.Anonymous) -> Exception:
+    """For a function that is not in the tables: BigQuery's own error, or that it is not played."""
+    name = node.name
+    if name.upper() in NOT_PLAYED:
+        return ctx.not_played(f"function {name.upper()}", node)
+    close = difflib.get_close_matches(name.upper(), KNOWN, 1, 0.75)
+    hint = f"; Did you mean {close[0].lower()}?" if close else ""
+    return ctx.error(f"Function not found: {name}{hint}", node)

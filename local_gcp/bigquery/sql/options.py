@@ -1,0 +1,50 @@
+"""OPTIONS(name = value, ...) as plain Python values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from .context import Context
+
+
+def of_properties(ctx: Context, properties: list[exp.Expression]) -> dict[str, Any]:
+    """The options among a statement's properties; names in lower case."""
+    found: dict[str, Any] = {}
+    for item in properties:
+        if not isinstance(item, exp.Property) or item.args.get("value") is None:
+            raise ctx.not_played(f"{type(item).__name__} in OPTIONS", item)
+        name = item.name.lower()
+        if name in found:
+            raise ctx.error(f"Duplicate option specified for '{name}'", item)
+        found[name] = plain(ctx, item.args["value"])
+    return found
+
+
+def plain(ctx: Context, node: exp.Expression) -> Any:
+    """A constant expression as a Python value: numbers, text, booleans, lists, structs as dicts."""
+    if isinstance(node, exp.Paren):
+        return plain(ctx, node.this)
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Array):
+        return [plain(ctx, item) for item in node.expressions]
+    if isinstance(node, exp.Tuple):
+        return tuple(plain(ctx, item) for item in node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "STRUCT":
+        items = node.expressions
+        if all(isinstance(i, exp.Alias) for i in items):
+            return {i.alias: plain(ctx, i.this) for i in items}
+        return tuple(plain(ctx, i) for i in items)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    from .expressions import translate
+
+    value = translate(ctx, node)
+    if value.text is not None:
+        return value.text == "true" if value.type.name == "BOOL" and value.text in (
+            "true", "false") else value.text  # fmt: skip
+    if value.items is not None:
+        return [item.text for item in value.items]
+    raise ctx.not_played(f"options that are not literals: {node.sql('bigquery')}", node)

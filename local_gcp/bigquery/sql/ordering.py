@@ -1,0 +1,41 @@
+"""ORDER BY: NULLs first ascending, last descending; NaN before all numbers."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .context import Context
+from .types import FLOAT64, Value
+
+
+def key(value: Value, node: exp.Ordered, nan: bool = True) -> str:
+    """One ORDER BY item in DuckDB's words (two, for FLOAT64)."""
+    descending = bool(node.args.get("desc"))
+    nulls_first = node.args.get("nulls_first")
+    if nulls_first is None:
+        nulls_first = not descending
+    tail = f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+    if value.type == FLOAT64 and nan and "random()" not in value.sql:
+        # DuckDB sorts NaN as the greatest number, BigQuery as the least.
+        return f"(NOT isnan({value.sql})) {tail}, {value.sql} {tail}"
+    return f"{value.sql} {tail}"
+
+
+def keys(ctx: Context, order: exp.Order, nan: bool = True) -> list[str]:
+    """The items of an ORDER BY that stands in a call or a window."""
+    return [key(ordered(ctx, item), item, nan) for item in order.expressions]
+
+
+def ordered(ctx: Context, item: exp.Ordered) -> Value:
+    """The expression of an item; an error for types that have no order."""
+    from .expressions import translate
+
+    value = translate(ctx, item.this)
+    check(ctx, value, item)
+    return value
+
+
+def check(ctx: Context, value: Value, node: exp.Expression) -> None:
+    """An error for types that have no order."""
+    if value.type.element or value.type.name in ("STRUCT", "JSON"):
+        raise ctx.error(f"ORDER BY does not support expressions of type {value.type}", node)

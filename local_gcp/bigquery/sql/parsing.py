@@ -1,0 +1,147 @@
+"""GoogleSQL text to a syntax tree, and where in the text a node stands.
+
+sqlglot's BigQuery parser rewrites many functions into nodes of its own that other dialects share;
+here every function stays what was written, so that the translation decides over each by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.dialects.bigquery import BigQuery
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.bigquery import BigQueryParser
+from sqlglot.tokens import Token, TokenType
+
+from ..errors import BigQueryError, invalid_query
+
+
+class ModelArgument(exp.Expression):
+    """`MODEL name` as an argument of a table function."""
+
+    arg_types = {"this": True}  # noqa: RUF012 - sqlglot's own convention
+
+
+class TableArgument(exp.Expression):
+    """`TABLE name` as an argument of a table function."""
+
+    arg_types = {"this": True}  # noqa: RUF012
+
+
+def _with_position(parse: Callable) -> Callable:
+    def parse_here(self: BigQueryParser, token: Token) -> exp.Expression:
+        return parse(self, token).update_positions(token)
+
+    return parse_here
+
+
+class _Parser(BigQueryParser):
+    FUNCTIONS = {}  # noqa: RUF012
+    NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        name: parse
+        for name, parse in BigQueryParser.FUNCTION_PARSERS.items()
+        if name in ("CAST", "SAFE_CAST", "EXTRACT", "ARRAY")
+    }
+    PRIMARY_PARSERS = {  # noqa: RUF012
+        kind: _with_position(parse) for kind, parse in BigQueryParser.PRIMARY_PARSERS.items()
+    }
+    PLACEHOLDER_PARSERS = {  # noqa: RUF012
+        **BigQueryParser.PLACEHOLDER_PARSERS,
+        # A positional parameter is told from the others by where it stands.
+        TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
+    }
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expression | None:
+        if self._curr.token_type == TokenType.MODEL and self._next.token_type != TokenType.L_PAREN:
+            self._advance()
+            return ModelArgument(this=self._parse_table_parts())
+        if self._curr.token_type == TokenType.TABLE:
+            self._advance()
+            return TableArgument(this=self._parse_table_parts())
+        return super()._parse_lambda(alias)
+
+
+class GoogleSQL(BigQuery):
+    """sqlglot's BigQuery dialect with the parser above."""
+
+    Parser = _Parser
+
+
+_DIALECT = GoogleSQL()
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text; BigQueryError(invalidQuery) for an unclosed quote or comment."""
+    try:
+        return _DIALECT.tokenize(text)
+    except TokenError as error:
+        raise _unclosed(text, error) from None
+
+
+def parse(text: str) -> exp.Expression:
+    """One statement; BigQueryError(invalidQuery) with BigQuery's "Syntax error: ..."."""
+    tokens = tokenize(text)
+    try:
+        trees = [tree for tree in _DIALECT.parser().parse(tokens, text) if tree is not None]
+    except ParseError as error:
+        raise _syntax_error(text, tokens, error) from None
+    if len(trees) != 1:
+        raise invalid_query("Syntax error: Unexpected end of script", _end(text))
+    return trees[0]
+
+
+def position_at(text: str, offset: int) -> tuple[int, int]:
+    """(line, column) of an offset, both from 1."""
+    line = text.count("\n", 0, offset) + 1
+    return line, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def start_of(node: exp.Expression) -> int | None:
+    """The offset of a node's first token that is known."""
+    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    return min(starts, default=None)
+
+
+def _end(text: str) -> tuple[int, int]:
+    return position_at(text, len(text.rstrip()))
+
+
+def _unclosed(text: str, error: TokenError) -> BigQueryError:
+    message = str(error)
+    what = "Unclosed string literal" if "Missing" in message else "Illegal input character"
+    return invalid_query(f"Syntax error: {what}", _end(text))
+
+
+def _syntax_error(text: str, tokens: list[Token], error: ParseError) -> BigQueryError:
+    """Which token was not expected, in BigQuery's words."""
+    found = error.errors[0] if error.errors else {}
+    line, column = found.get("line"), found.get("col")
+    # sqlglot counts to a token's last character, and names the token before the unexpected one
+    # when the text ends.
+    at = next((t for t in tokens if t.line == line and t.col == column), None)
+    if at is None or (at is tokens[-1] and "Expecting" in str(found.get("description"))):
+        return invalid_query("Syntax error: Unexpected end of script", _end(text))
+    return invalid_query(f"Syntax error: Unexpected {_named(at)}", position_at(text, at.start))
+
+
+def _named(token: Token) -> str:
+    if token.token_type == TokenType.STRING:
+        return f'string literal "{token.text}"'
+    if token.token_type == TokenType.NUMBER:
+        kind = "integer" if token.text.isdigit() else "floating point"
+        return f'{kind} literal "{token.text}"'
+    if token.token_type == TokenType.IDENTIFIER:
+        return f"identifier `{token.text}`"
+    if token.text.upper() in _RESERVED:
+        return f"keyword {token.text.upper()}"
+    if token.text[:1].isalpha() or token.text[:1] == "_":
+        return f'identifier "{token.text}"'
+    return f'"{token.text}"'
+
+
+# https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#reserved_keywords
+_RESERVED = frozenset(
+    ["ALL", "AND", "ANY", "ARRAY", "AS", "ASC", "ASSERT_ROWS_MODIFIED", "AT", "BETWEEN", "BY", "CASE", "CAST", "COLLATE", "CONTAINS", "CREATE", "CROSS", "CUBE", "CURRENT", "DEFAULT", "DEFINE", "DESC", "DISTINCT", "ELSE", "END", "ENUM", "ESCAPE", "EXCEPT", "EXCLUDE", "EXISTS", "EXTRACT", "FALSE", "FETCH", "FOLLOWING", "FOR", "FROM", "FULL", "GROUP", "GROUPING", "GROUPS", "HASH", "HAVING", "IF", "IGNORE", "IN", "INNER", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "LOOKUP", "MERGE", "NATURAL", "NEW", "NO", "NOT", "NULL", "NULLS", "OF", "ON", "OR", "ORDER", "OUTER", "OVER", "PARTITION", "PRECEDING", "PROTO", "QUALIFY", "RANGE", "RECURSIVE", "RESPECT", "RIGHT", "ROLLUP", "ROWS", "SELECT", "SET", "SOME", "STRUCT", "TABLESAMPLE", "THEN", "TO", "TREAT", "TRUE", "UNBOUNDED", "UNION", "UNNEST", "USING", "WHEN", "WHERE", "WINDOW", "WITH", "WITHIN"]
+)

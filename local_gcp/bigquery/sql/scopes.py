@@ -1,0 +1,96 @@
+"""What names mean: relations of a FROM clause, their columns, and where a name is looked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ..refs import TableRef
+from .types import Type, Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a query can name. `table`: where it is stored, when it is."""
+
+    name: str
+    type: Type
+    sql: str
+    table: TableRef | None = None
+
+    @property
+    def value(self) -> Value:
+        """The column as an expression."""
+        return Value(self.sql, self.type)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One item of FROM under its alias.
+
+    `hidden`: pseudo columns, which `*` leaves out (_PARTITIONTIME, _TABLE_SUFFIX).
+    `value`: what the alias itself means where rows are values (UNNEST).
+    """
+
+    name: str | None
+    columns: tuple[Column, ...]
+    hidden: tuple[Column, ...] = ()
+    value: Column | None = None
+
+
+@dataclass
+class Scope:
+    """The relations that a SELECT sees, and those of the query around it.
+
+    `merged`: columns of JOIN ... USING, which stand for both sides' columns.
+    """
+
+    relations: list[Relation] = field(default_factory=list)
+    parent: Scope | None = None
+    merged: list[Column] = field(default_factory=list)
+
+    def relation(self, name: str) -> Relation | None:
+        """The relation with this alias, of this scope only."""
+        name = name.lower()
+        return next((r for r in self.relations if r.name and r.name.lower() == name), None)
+
+    def columns(self, name: str) -> list[Column]:
+        """All columns with this name, of this scope only; a merged one hides its parts."""
+        name = name.lower()
+        merged = [c for c in self.merged if c.name.lower() == name]
+        if merged:
+            return merged[-1:]
+        found = [
+            c for r in self.relations for c in (*r.columns, *r.hidden) if c.name.lower() == name
+        ]
+        return found
+
+    def visible(self) -> Iterator[Column]:
+        """What `*` stands for."""
+        hidden = {c.name.lower() for c in self.merged}
+        yield from self.merged
+        for relation in self.relations:
+            for column in relation.columns:
+                if column.name.lower() not in hidden:
+                    yield column
+
+    def names(self) -> Iterator[str]:
+        """Every name in reach, for suggestions."""
+        for relation in self.relations:
+            if relation.name:
+                yield relation.name
+            yield from (c.name for c in relation.columns)
+        if self.parent:
+            yield from self.parent.names()
+
+    def suggestion(self, name: str) -> str:
+        """`; Did you mean y?`, or nothing."""
+        known = {n.lower(): n for n in self.names()}
+        close = difflib.get_close_matches(name.lower(), known, 1, 0.7)
+        return f"; Did you mean {known[close[0]]}?" if close else ""
+
+
+def renamed(relation: Relation, name: str | None) -> Relation:
+    """The relation under another alias."""
+    return replace(relation, name=name)
