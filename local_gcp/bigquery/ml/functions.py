@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import invalid_query, not_played
+from ..errors import BigQueryError, invalid_query, not_played
 from ..schema import arrow_schema, field_from_arrow
 from . import answers, inspection
 from .answers import Arguments, Fields
@@ -127,6 +127,7 @@ def _checked(
         if key == "trial_id":
             raise not_played("hyperparameter tuning (trial_id)")
         require(key in function.arguments, f"Unknown argument {key} of ML.{name}.")
+    options = {key: _READ[key](key, value, name) for key, value in options.items()}
     if "threshold" in options:
         require(
             len(model.classes) == 2, "THRESHOLD can be used with binary classification models only."
@@ -135,6 +136,39 @@ def _checked(
     if "keep_original_columns" in options:
         require(kind == "PCA", "KEEP_ORIGINAL_COLUMNS applies to PCA models only.")
     return name, function, options
+
+
+def _number(key: str, value: Any, function: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise _wrong(key, value, "a FLOAT64", function) from None
+
+
+def _numbers(key: str, value: Any, function: str) -> list[float]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(key, value, "an ARRAY<FLOAT64>", function)
+    return [_number(key, item, function) for item in value]
+
+
+def _bool(key: str, value: Any, function: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(key, value, "a BOOL", function)
+    return value
+
+
+def _wrong(key: str, value: Any, wanted: str, function: str) -> BigQueryError:
+    return invalid_query(
+        f"Invalid table-valued function ML.{function}\n{key} must be {wanted}, not {value}."
+    )
+
+
+_READ = {
+    "threshold": _number,
+    "thresholds": _numbers,
+    "keep_original_columns": _bool,
+    "standardize": _bool,
+}
 
 
 def _check_columns(name: str, model: Trained, given: Fields) -> None:

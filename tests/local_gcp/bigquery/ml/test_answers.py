@@ -256,3 +256,12 @@ def test_regression_predictions_are_one_column(diabetes):
     found = model.ask("PREDICT", rows)
     assert found.column_names == ["predicted_label", *rows.column_names]
     assert found["predicted_label"].type == pa.float64()
+
+
+def test_arguments_may_come_as_texts_and_wrong_ones_are_refused(binary, held):
+    assert binary.first("EVALUATE", held, threshold="0.9") == binary.first(
+        "EVALUATE", held, threshold=0.9
+    )
+    refused(lambda: binary.ask("EVALUATE", held, threshold="high"), "threshold", "FLOAT64")
+    refused(lambda: binary.ask("ROC_CURVE", held, thresholds=0.5), "thresholds", "ARRAY<FLOAT64>")
+    refused(lambda: binary.ask("WEIGHTS", standardize="yes"), "standardize", "BOOL")
