@@ -11,7 +11,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .database import literal, quoted
+from .database import lend, literal, quoted
 from .errors import BigQueryError, invalid
 from .schema import Field, arrow_schema, field_from_arrow
 
@@ -87,7 +87,7 @@ class AvroSource:
         """DuckDB query for the rows; the cursor lends a name to the reader."""
         own = self.detect()
         reader = pa.RecordBatchReader.from_batches(arrow_schema(own), self._batches(own))
-        cursor.register("avro_rows", reader)
+        lend(cursor, "avro_rows", reader)
         known = {f.name.lower() for f in own}
         values = [
             f"CAST({quoted(f.name) if f.name.lower() in known else 'NULL'} AS {f.duckdb}) "

@@ -10,6 +10,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -99,6 +100,12 @@ def stream(cursor: duckdb.DuckDBPyConnection, query: str, rows: int) -> pa.Recor
     """The result of `query`, `rows` at a time; nothing else runs on the cursor until it is read."""
     cursor.complete()
     return cursor.sql(query).to_arrow_reader(rows)
+
+
+def lend(cursor: duckdb.DuckDBPyConnection, name: str, rows: Any) -> None:
+    """Let the cursor's queries read Arrow `rows` (a table, or a reader, once) under `name`."""
+    cursor.complete()
+    cursor.register(name, rows)
 
 
 def quoted(name: str) -> str:

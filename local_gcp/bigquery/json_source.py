@@ -18,6 +18,8 @@ from .files import is_gzip
 from .schema import Field
 
 _SAMPLE_ROWS = 500
+_LARGEST_ROW = 16 << 20
+"""Bytes."""
 
 
 class JsonSource:
@@ -55,7 +57,7 @@ class JsonSource:
                 kind = "gzip" if zipped else "uncompressed"
                 parts.append(
                     f"SELECT json AS row FROM read_ndjson_objects([{', '.join(paths)}], "
-                    f"compression = '{kind}', maximum_object_size = 104857600)"
+                    f"compression = '{kind}', maximum_object_size = {_LARGEST_ROW})"
                 )
         return " UNION ALL ".join(parts)
 

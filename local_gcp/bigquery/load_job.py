@@ -59,7 +59,7 @@ class LoadWork:
         job.begin(self._locks, [target])
         try:
             record, rows, bad = self._load(job, configuration, target, source, strict=True)
-        except duckdb.InterruptException:
+        except (duckdb.InterruptException, duckdb.ConstraintException):
             raise
         except duckdb.Error as error:
             # Which values are wrong is looked up only now: good files are read once.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from . import ddl
 from .catalog import ANONYMOUS, now_ms
-from .database import stream
+from .database import lend, stream
 from .destination import Disposition, anonymous, write_query
 from .errors import already_exists, invalid_query, not_found, not_played
 from .extract_job import Exporter, export_options
@@ -80,7 +80,7 @@ class Statements:
                 rows = stream(job.cursor, call.input_sql, _BATCH_ROWS).read_all()
                 rows = rows.cast(arrow_schema(call.input_fields or ()))
             answer = self._models.call(call.function, record, rows, call.options)
-            job.cursor.register(call.alias, answer)
+            lend(job.cursor, call.alias, answer)
 
     def _select(self, job: Job, translated: Translated, configuration: Query) -> Query:
         given = configuration.get("destinationTable")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .database import Database, quoted
+from .database import Database, lend, quoted
 from .destination import insert
 from .errors import invalid, not_played
 from .jobs import Job
@@ -75,7 +75,7 @@ class Streaming:
                 good, ids = [], []
             if good:
                 table = pa.Table.from_pylist(good, arrow_schema(fields))
-                cursor.register("streamed_rows", table)
+                lend(cursor, "streamed_rows", table)
                 columns = ", ".join(quoted(f.name) for f in fields)
                 query = f"SELECT {columns} FROM streamed_rows"
                 insert(job, record, fields, query, ref.partition)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from .catalog import Catalog, now_ms
-from .database import Database, quoted, stream
+from .database import Database, lend, quoted, stream
 from .destination import Disposition, insert, prepare
 from .jobs import Job
 from .locks import TableLocks
@@ -75,7 +75,7 @@ class Warehouse:
             job = Job({"jobReference": {"jobId": f"write_{now_ms()}"}})
             job.cursor = cursor
             record = prepare(job.catalog, ref, fields, Disposition(disposition))
-            cursor.register("written_rows", batches)
+            lend(cursor, "written_rows", batches)
             columns = ", ".join(quoted(f.name) for f in fields)
             rows = insert(job, record, fields, f"SELECT {columns} FROM written_rows", ref.partition)
             job.catalog.save(record.changed())

@@ -1,0 +1,86 @@
+"""Streamed rows: checked one by one, remembered by their ids."""
+
+import datetime
+from decimal import Decimal
+
+import pytest
+from google.cloud.bigquery import SchemaField, Table
+
+
+@pytest.fixture
+def table(client, dataset):
+    fields = [
+        SchemaField("i", "INT64", "REQUIRED"),
+        SchemaField("f", "FLOAT64"),
+        SchemaField("n", "NUMERIC"),
+        SchemaField("b", "BOOL"),
+        SchemaField("raw", "BYTES"),
+        SchemaField("d", "DATE"),
+        SchemaField("dt", "DATETIME"),
+        SchemaField("ts", "TIMESTAMP"),
+        SchemaField("tags", "STRING", "REPEATED"),
+        SchemaField("r", "RECORD", fields=[SchemaField("x", "INT64")]),
+        SchemaField("j", "JSON"),
+    ]
+    return client.create_table(Table(f"{client.project}.{dataset}.t", fields))
+
+
+def test_values_of_all_types_come_back(client, table, rows):
+    row = {
+        "i": "42",
+        "f": 0.1,
+        "n": "1.000000001",
+        "b": True,
+        "raw": "AP8=",
+        "d": "2024-02-29",
+        "dt": "2024-02-29T01:02:03.5",
+        "ts": 1709168523.25,
+        "tags": ["x", ""],
+        "r": {"x": 7},
+        "j": {"a": [1]},
+    }
+    assert client.insert_rows_json(table, [row]) == []
+    assert rows(table) == [
+        (
+            *(42, 0.1, Decimal("1.000000001"), True, b"\x00\xff", datetime.date(2024, 2, 29)),
+            datetime.datetime(2024, 2, 29, 1, 2, 3, 500000),
+            datetime.datetime(2024, 2, 29, 1, 2, 3, 250000, datetime.UTC),
+            *(["x", ""], {"x": 7}, {"a": [1]}),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "location", "message"),
+    [
+        ({"i": 1, "nothing": 2}, "nothing", "no such field: nothing."),
+        ({"f": 1}, "i", "Missing required field: i."),
+        ({"i": "x"}, "i", "Cannot convert value to integer (bad value): x"),
+        ({"i": 2**63}, "i", f"Cannot convert value to integer (bad value): {2**63}"),
+        ({"i": 1, "tags": "x"}, "tags", "Array specified for non-repeated field."),
+        ({"i": 1, "r": {"y": 1}}, "r.y", "no such field: r.y."),
+        ({"i": 1, "d": "2024-02-30"}, "d", "Cannot convert value to date (bad value): 2024-02-30"),
+    ],
+)
+def test_a_bad_row_is_named_and_keeps_all_out(client, table, rows, row, location, message):
+    bad, stopped = client.insert_rows_json(table, [row, {"i": 1}])
+    assert bad["index"] == 0
+    assert (bad["errors"][0]["location"], bad["errors"][0]["message"]) == (location, message)
+    assert (stopped["index"], stopped["errors"][0]["reason"]) == (1, "stopped")
+    assert rows(table) == []
+
+
+def test_good_rows_alone_when_asked_for(client, table, rows):
+    errors = client.insert_rows_json(
+        table, [{"i": 1}, {"i": "x"}, {"i": 3, "new": 1}], skip_invalid_rows=True
+    )
+    assert [e["index"] for e in errors] == [1, 2]
+    client.insert_rows_json(table, [{"i": 4, "new": 1}], ignore_unknown_values=True)
+    assert [row[0] for row in rows(table)] == [1, 4]
+
+
+def test_an_id_is_taken_once(client, table, rows):
+    for _ in range(2):
+        client.insert_rows_json(table, [{"i": 1}, {"i": 2}], row_ids=["a", "b"])
+    client.insert_rows_json(table, [{"i": 3}, {"i": 4}], row_ids=[None, None])
+    assert [row[0] for row in rows(table)] == [1, 2, 3, 4]
