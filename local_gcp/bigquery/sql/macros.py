@@ -135,9 +135,9 @@ _MACROS = {
 
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
-    """Define the macros and functions on a connection (temporary: nothing lands in the file)."""
+    """Define the macros and functions, for all connections to the database."""
     for signature, body in _MACROS.items():
-        connection.execute(f"CREATE OR REPLACE TEMPORARY MACRO {signature} AS {body}")
+        connection.execute(f"CREATE OR REPLACE MACRO {signature} AS {body}")
     numeric, big = "DECIMAL(38,9)", "BIGINT"
     for name, function, parameters, result in (
         ("bq_farm_fingerprint", _fingerprints, ["BLOB"], big),
