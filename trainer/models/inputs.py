@@ -89,7 +89,7 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
         flat.append(_embedded(terms, take(CATEGORICAL, (len(terms),), "int64"), embedding))
     for feature in dataset.features_of(SEQUENCE):
         values = take(sequence_input(feature), (None,), "float32")
-        limit = max(1, feature.statistics.max_length)
+        limit = step_limit(feature)
         sequences.append(Steps(*Elements(feature, limit)(values), limit))
     return Row(inputs, flat, sequences)
 
@@ -97,6 +97,14 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
 def sequence_input(feature: Feature) -> str:
     """Name of a sequence feature's input. (Keras takes no slash, which the record's name has.)"""
     return f"{SEQUENCE}_{feature.column}"
+
+
+def step_limit(feature: Feature) -> int:
+    """How many elements of a sequence are read, at most: as many as the train split's longest has.
+
+    0 for other kinds of feature.
+    """
+    return max(1, feature.statistics.max_length) if feature.kind == SEQUENCE else 0
 
 
 def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -> keras.KerasTensor:

@@ -45,7 +45,7 @@ class ImageAddress:
 def read(body: bytes) -> list[EncodedImage | ImageAddress]:
     """The instances of a request, in its order. Raises InvalidRequestError."""
     images, violations = [], []
-    for index, instance in enumerate(_instances(body)):
+    for index, instance in enumerate(unwrap(body, _ONE_OF)):
         try:
             images.append(_read(instance))
         except InvalidFieldError as error:
@@ -71,7 +71,11 @@ def check(asked: Sequence[EncodedImage | ImageAddress], outcomes: Sequence[Any])
         raise InvalidRequestError(violations)
 
 
-def _instances(body: bytes) -> list[Any]:
+def unwrap(body: bytes, expected: str) -> list[Any]:
+    """The values in a request's `instances`. expected: what one is, for messages.
+
+    Raises InvalidRequestError.
+    """
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -79,7 +83,7 @@ def _instances(body: bytes) -> list[Any]:
     if not isinstance(document, dict):
         raise InvalidRequestError([_expected("body", '{"instances": [...]}', document)])
     violations = [
-        Violation(_short(name), 'unknown; expected {"instances": [...]}')
+        Violation(short(name), 'unknown; expected {"instances": [...]}')
         for name in document
         if name not in ("instances", "parameters")
     ]
@@ -87,7 +91,7 @@ def _instances(body: bytes) -> list[Any]:
         violations += _wrong_parameters(parameters)
     instances = document.get("instances")
     if not isinstance(instances, list):
-        violations.append(_expected("instances", f"a list of {_ONE_OF}", instances))
+        violations.append(_expected("instances", f"a list of {expected}", instances))
     elif not 1 <= len(instances) <= MAX_INSTANCES:
         violations.append(
             Violation("instances", f"{len(instances)} instances; 1 to {MAX_INSTANCES} are taken")
@@ -101,17 +105,17 @@ def _wrong_parameters(parameters: Any) -> list[Violation]:
     if not isinstance(parameters, dict):
         return [_expected("parameters", "nothing or {}", parameters)]
     return [
-        Violation(f"parameters.{_short(name)}", "unknown; this model has no parameters")
+        Violation(f"parameters.{short(name)}", "unknown; this model has no parameters")
         for name in parameters
     ]
 
 
 def _read(instance: Any) -> EncodedImage | ImageAddress:
     if not isinstance(instance, dict):
-        raise InvalidFieldError("", f"expected {_ONE_OF}, got {_kind(instance)}")
+        raise InvalidFieldError("", f"expected {_ONE_OF}, got {kind_of(instance)}")
     for name in instance:
         if name not in ("image_bytes", "image_uri"):
-            raise InvalidFieldError(_short(name), f"unknown field; expected {_ONE_OF}")
+            raise InvalidFieldError(short(name), f"unknown field; expected {_ONE_OF}")
     if len(instance) != 1:
         found = "both" if instance else "neither"
         raise InvalidFieldError("", f"expected {_ONE_OF}, got {found}")
@@ -125,7 +129,7 @@ def _read(instance: Any) -> EncodedImage | ImageAddress:
 
 def _decoded(value: Any) -> bytes:
     if not isinstance(value, dict) or list(value) != ["b64"] or not isinstance(value["b64"], str):
-        raise InvalidFieldError("image_bytes", f'expected {{"b64": "..."}}, got {_kind(value)}')
+        raise InvalidFieldError("image_bytes", f'expected {{"b64": "..."}}, got {kind_of(value)}')
     try:
         return binascii.a2b_base64(value["b64"], strict_mode=True)
     except ValueError as error:  # binascii.Error, or a character that is not ASCII
@@ -135,7 +139,7 @@ def _decoded(value: Any) -> bytes:
 
 def _address(value: Any) -> ImageAddress:
     if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS:
-        raise InvalidFieldError("image_uri", f"expected gs://BUCKET/OBJECT, got {_kind(value)}")
+        raise InvalidFieldError("image_uri", f"expected gs://BUCKET/OBJECT, got {kind_of(value)}")
     try:
         bucket, name = storage.split_uri(value)
     except storage.StorageError as error:
@@ -146,10 +150,10 @@ def _address(value: Any) -> ImageAddress:
 
 
 def _expected(field: str, what: str, value: Any) -> Violation:
-    return Violation(field, f"expected {what}, got {_kind(value)}")
+    return Violation(field, f"expected {what}, got {kind_of(value)}")
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """A JSON value in a few words: what a client needs to recognize it, never its megabytes."""
     match value:
         case None:
@@ -161,9 +165,9 @@ def _kind(value: Any) -> str:
         case list():
             return f"a list of {len(value)}"
         case _:
-            names = ", ".join(map(_short, list(value)[:5]))
+            names = ", ".join(map(short, list(value)[:5]))
             return f"an object with {names}" if value else "an empty object"
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     return name if len(name) <= 30 else f"{name[:30]}..."

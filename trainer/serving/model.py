@@ -3,6 +3,7 @@
 TensorFlow is imported by `load`, which takes seconds, so that importing this module does not.
 """
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,23 @@ from typing import Any
 import cv2
 import numpy as np
 
+from trainer.dataset_description import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import EncodedImage, ImageError, inspect
+from trainer.serving.rows import Field, Row, RowReader
 
 _SIGNATURE = "serving_default"
 _CLASSES = "classes"
+_FEATURES = "features"
+
+_DIVERGED = "the model answers NaN: it has diverged in training"
+
+_TYPES = {
+    NUMERIC: np.float64,
+    BOOLEAN: np.float64,
+    CATEGORICAL: object,
+    TIMESTAMP: np.int64,
+}
 
 
 class ModelError(Exception):
@@ -23,14 +36,20 @@ class ModelError(Exception):
 
 
 class Model:
-    """An image classifier."""
+    """A classifier or a regression; of images (ImageModel) or of rows (RowModel).
 
-    def __init__(self, tensorflow: Any, loaded: Any, classes: list[str]):
+    rows: reads requests for a model of rows; None: it is one of images.
+    """
+
+    rows: RowReader | None = None
+
+    def __init__(self, tensorflow: Any, loaded: Any):
         self._tf = tensorflow
         # Only the object owns the variables, a signature alone would lose them.
         self._loaded = loaded
         self._serve = loaded.signatures[_SIGNATURE]
-        self.classes = classes
+        names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
+        self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
@@ -44,47 +63,46 @@ class Model:
         except (OSError, tf.errors.OpError) as error:
             raise ModelError(f"{directory} holds no readable SavedModel: {error}") from error
         signatures = loaded.signatures
+        if _SIGNATURE in signatures and _FEATURES in signatures:
+            return RowModel(tf, loaded)
         if _SIGNATURE not in signatures or _CLASSES not in signatures:
             raise ModelError(
                 f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; a model of "
-                f"this project has {_SIGNATURE} and {_CLASSES}"
+                f"this project has {_SIGNATURE} and {_CLASSES} or {_FEATURES}"
             )
         _, inputs = signatures[_SIGNATURE].structured_input_signature
         if set(inputs) != {"image_bytes"}:
             raise ModelError(
                 f"the SavedModel takes {', '.join(inputs) or 'nothing'}; only models that take "
-                "image_bytes are served"
+                "image_bytes or a table's columns are served"
             )
-        names = signatures[_CLASSES]()["classes"].numpy()
-        return cls(tf, loaded, [name.decode() for name in names])
+        return ImageModel(tf, loaded)
 
     def warm_up(self, batch: int) -> None:
-        """Predict once for a lone image and once for a batch: the first call builds things."""
-        _, png = cv2.imencode(".png", np.zeros((8, 8, 3), np.uint8))
-        image = inspect(png.tobytes())
+        """Predict once for a lone example and once for a batch: the first call builds things."""
+        example = self._simplest()
         for size in (1, batch):
-            for outcome in self.predict([image] * size):
+            for outcome in self.predict([example] * size):
                 if isinstance(outcome, Exception):
-                    raise ModelError(f"the model fails on a black image: {outcome}") from outcome
+                    raise ModelError(
+                        f"the model fails on the simplest example: {outcome}"
+                    ) from outcome
 
-    def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
-        """One prediction per image, as trainer.serve describes it. The images are plain.
+    def predict(self, examples: Sequence[Any]) -> list[dict[str, Any] | Exception]:
+        """One prediction per example, as trainer.serve describes it."""
+        raise NotImplementedError
 
-        A damaged image gets an ImageError in its place, and leaves the others theirs.
-        """
-        try:
-            return self._predict(images)
-        except self._tf.errors.InvalidArgumentError as error:
-            if len(images) == 1:
-                return [ImageError(f"the image cannot be decoded: {_reason(error)}")]
-        # The error does not say which image it was. Rare: every image has passed a look at its
-        # header.
-        return [self.predict([image])[0] for image in images]
+    def _simplest(self) -> Any:
+        raise NotImplementedError
 
-    def _predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
-        outputs = self._serve(image_bytes=self._tf.constant([image.data for image in images]))
-        rows = outputs["probabilities"].numpy()
-        labels = outputs["label"].numpy()
+    def _predictions(self, **inputs: Any) -> list[dict[str, Any] | Exception]:
+        outputs = {name: value.numpy() for name, value in self._serve(**inputs).items()}
+        if "value" in outputs:
+            return [
+                {"value": value} if math.isfinite(value) else ModelFailureError(_DIVERGED)
+                for value in outputs["value"].tolist()
+            ]
+        rows, labels = outputs["probabilities"], outputs["label"]
         finite = np.isfinite(rows).all(axis=1)
         return [
             {
@@ -93,9 +111,66 @@ class Model:
                 "probabilities": dict(zip(self.classes, row, strict=True)),
             }
             if ok
-            else ModelFailureError("the model answers NaN: it has diverged in training")
+            else ModelFailureError(_DIVERGED)
             for label, row, ok in zip(labels, rows, finite, strict=True)
         ]
+
+
+class ImageModel(Model):
+    """Its examples are EncodedImages, plain ones."""
+
+    def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
+        """See Model. A damaged image gets an ImageError in its place, and leaves the others
+        theirs.
+        """
+        try:
+            data = self._tf.constant([image.data for image in images])
+            return self._predictions(image_bytes=data)
+        except self._tf.errors.InvalidArgumentError as error:
+            if len(images) == 1:
+                return [ImageError(f"the image cannot be decoded: {_reason(error)}")]
+        # The error does not say which image it was. Rare: every image has passed a look at its
+        # header.
+        return [self.predict([image])[0] for image in images]
+
+    def _simplest(self) -> EncodedImage:
+        _, png = cv2.imencode(".png", np.zeros((8, 8, 3), np.uint8))
+        return inspect(png.tobytes())
+
+
+class RowModel(Model):
+    """Its examples are Rows."""
+
+    def __init__(self, tensorflow: Any, loaded: Any):
+        super().__init__(tensorflow, loaded)
+        told = {name: value.numpy() for name, value in loaded.signatures[_FEATURES]().items()}
+        texts = [[text.decode() for text in told[name]] for name in ("column", "kind", "input")]
+        self._fields = [Field(*field) for field in zip(*texts, told["limit"].tolist(), strict=True)]
+        self.rows = RowReader(self._fields)
+
+    def predict(self, rows: Sequence[Row]) -> list[dict[str, Any] | Exception]:
+        """See Model."""
+        columns = zip(*(row.values for row in rows), strict=True)
+        return self._predictions(
+            **{
+                field.input: self._tf.constant(
+                    _padded(values)
+                    if field.kind == SEQUENCE
+                    else np.array(values, _TYPES[field.kind])
+                )
+                for field, values in zip(self._fields, columns, strict=True)
+            }
+        )
+
+    def _simplest(self) -> Row:
+        return self.rows.nulls()
+
+
+def _padded(sequences: Sequence[list[float]]) -> np.ndarray:
+    padded = np.full((len(sequences), max(map(len, sequences))), math.nan)
+    for row, sequence in zip(padded, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return padded
 
 
 def _reason(error: Exception) -> str:

@@ -30,18 +30,22 @@ from trainer.serving.limits import (
     MAX_WAITING,
     MAX_WAITING_COST,
 )
+from trainer.serving.rows import Row, RowReader
 
 # Reading requests and decoding unusual images is work: more threads than cores would take turns.
 _WORKERS = os.cpu_count() or 1
 
 Prediction = dict[str, Any]
+Example = EncodedImage | Row
 
 
 class Predictor(Protocol):
     """What the service needs of trainer.serving.model.Model."""
 
-    def predict(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
-        """A prediction for each image; an ImageError in place of one that cannot be decoded."""
+    rows: RowReader | None
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
+        """A prediction for each example; an ImageError for an image that cannot be decoded."""
 
 
 class Service:
@@ -54,9 +58,9 @@ class Service:
         self._held = 0  # bytes
         self._fetcher = fetcher
         self._workers = ThreadPoolExecutor(_WORKERS, "work")
-        self._batcher: Batcher[EncodedImage, Prediction] = Batcher(
+        self._batcher: Batcher[Example, Prediction] = Batcher(
             self._run,
-            lambda image: image.cost,
+            lambda example: example.cost,
             batch=Bound(MAX_BATCH, MAX_BATCH_COST),
             waiting=Bound(MAX_WAITING, MAX_WAITING_COST),
         )
@@ -80,20 +84,23 @@ class Service:
 
     async def _answer(self, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()
+        if self.model.rows:
+            rows = await loop.run_in_executor(self._workers, self.model.rows.read, body)
+            return await self._predict(rows, rows)
         asked = await loop.run_in_executor(self._workers, instances.read, body)
         addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
         if not addresses:
-            return await self._classify(asked, asked)
+            return await self._predict(asked, asked)
         with self._holding(MAX_FETCHED_BYTES):
             found = iter(await self._fetcher.fetch(addresses))
             images = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
             instances.check(asked, images)
-            return await self._classify(asked, images)
+            return await self._predict(asked, images)
 
-    async def _classify(
-        self, asked: Sequence[EncodedImage | ImageAddress], images: Sequence[EncodedImage]
+    async def _predict(
+        self, asked: Sequence[Example | ImageAddress], examples: Sequence[Example]
     ) -> list[Prediction]:
-        cost = sum(image.cost for image in images)
+        cost = sum(example.cost for example in examples)
         if cost > MAX_WAITING_COST:  # it would never be accepted
             reason = (
                 f"the images have {cost / 1e6:.0f} megapixels together, of which "
@@ -101,12 +108,15 @@ class Service:
                 "transparent, or neither JPEG nor PNG counts eight times"
             )
             raise InvalidRequestError([Violation("instances", reason)])
-        predictions = await self._batcher.submit(images)
+        predictions = await self._batcher.submit(examples)
         instances.check(asked, predictions)
         return predictions
 
-    def _run(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
+    def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
         """A batch, in the batcher's thread."""
+        return self.model.predict(examples) if self.model.rows else self._run_images(examples)
+
+    def _run_images(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
         if not all(image.is_plain for image in images):
             images = list(self._workers.map(_as_plain, images))
         good = [image for image in images if isinstance(image, EncodedImage)]

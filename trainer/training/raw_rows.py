@@ -125,4 +125,5 @@ class _Terms(tf.Module):
 
     def ids(self, texts: tf.Tensor) -> tf.Tensor:
         """(n, c) string -> (n, c) int64."""
-        return self._table.lookup(tf.strings.join([tf.constant([self._prefixes]), texts]))
+        prefixes = tf.broadcast_to(tf.constant([self._prefixes]), tf.shape(texts))
+        return self._table.lookup(tf.strings.join([prefixes, texts]))

@@ -14,8 +14,9 @@ Signature `serving_default`, as TensorFlow Serving and `tf.saved_model.load` cal
 Further signatures:
 
     classes   () -> classes (classes,) string, their names in order; not of a regression
-    features  () -> of a model of rows: column, kind (as in dataset.json) and input (the name in
-              serving_default), each (features,) string
+    features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
+              serving_default), each (features,) string; limit (features,) int64, how many elements
+              of a sequence are read, 0 for others
     stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
 
 Preprocessing is part of it, so that serving cannot differ from training.
@@ -32,6 +33,7 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription
+from trainer.models.inputs import step_limit
 from trainer.training.objective import Regression
 from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
@@ -118,18 +120,22 @@ def _add_table_endpoints(archive, dataset: DatasetDescription, predict: Predict)
 
     archive.add_endpoint("serving_default", serve)
     archive.add_endpoint("stored", stored)
-    columns = [feature.column for feature in dataset.features]
-    kinds = [feature.kind for feature in dataset.features]
-    _add_constants(archive, "features", {"column": columns, "kind": kinds, "input": rows.names})
+    features = {
+        "column": [feature.column for feature in dataset.features],
+        "kind": [feature.kind for feature in dataset.features],
+        "input": rows.names,
+        "limit": [step_limit(feature) for feature in dataset.features],
+    }
+    _add_constants(archive, "features", features)
 
 
 def _add_constants(archive, name: str, values: dict) -> None:
-    """An endpoint without inputs that tells these lists of texts."""
-    constants = {key: tf.constant(texts) for key, texts in values.items()}
+    """An endpoint without inputs that tells these lists."""
+    constants = {key: tf.constant(value) for key, value in values.items()}
 
     @tf.function(input_signature=[])
     def tell():
-        return {key: tf.identity(texts) for key, texts in constants.items()}
+        return {key: tf.identity(value) for key, value in constants.items()}
 
     archive.add_endpoint(name, tell)
 

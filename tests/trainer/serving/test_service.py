@@ -20,6 +20,8 @@ from trainer.serving.service import Service
 class SlowModel:
     """Answers each image's pixels once the gate is open; keeps the sizes of its batches."""
 
+    rows = None
+
     def __init__(self):
         self.gate = threading.Event()
         self.batches = []

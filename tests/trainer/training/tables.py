@@ -177,10 +177,10 @@ def mixed_rows(count: int, seed: int = 0) -> tuple[dict[str, Column], list[int]]
     pulses = [random.normal(60, 9, random.integers(0, 12)).tolist() for _ in range(count)]
     columns = {
         "size": (NUMERIC, some_null(size.tolist())),
-        "class": (NUMERIC, random.lognormal(0, 2, count).tolist()),
+        "class": (NUMERIC, some_null(random.lognormal(0, 2, count).tolist())),
         "smoker": (BOOLEAN, some_null((random.random(count) < 0.3).tolist())),
         "site": (CATEGORICAL, some_null(site)),
-        "_ward": (CATEGORICAL, [f"w{number}" for number in random.integers(0, 40, count)]),
+        "_ward": (CATEGORICAL, some_null([f"w{ward}" for ward in random.integers(0, 40, count)])),
         "taken": (TIMESTAMP, some_null(random.integers(-(10**15), 2 * 10**15, count).tolist())),
         "pulse": (SEQUENCE, some_null(pulses)),
     }

@@ -1,0 +1,126 @@
+"""Rows of a table on their way to a model: nothing is lost, and order is known."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.training.tables import write_table
+from trainer import dataset_description
+from trainer.dataset_description import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP, Shard
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import TrainingError
+from trainer.training import input as input_module
+from trainer.training.input import Input
+
+TRAIN, VALIDATION = 103, 29
+FILES = {"train": [40, 33, 30], "validation": [VALIDATION], "test": [5]}
+EPOCHS = 2
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Rows whose every feature tells their number, as their label does; sequences by length too."""
+    numbers = range(sum(sum(sizes) for sizes in FILES.values()))
+    columns = {
+        "x": (NUMERIC, [None if n == 7 else n for n in numbers]),
+        "c": (CATEGORICAL, [f"{n:03}" for n in numbers]),
+        "t": (TIMESTAMP, [n * 10**6 for n in numbers]),
+        "s": (SEQUENCE, [[float(n)] * (n % 4) for n in numbers]),
+    }
+    folder = tmp_path_factory.mktemp("d") / "d"
+    return write_table(folder, columns, list(numbers), task="regression", files=FILES)
+
+
+@pytest.fixture(autouse=True)
+def _deterministic():
+    """As trainer.training.distribution.connect does it."""
+    tf.random.set_seed(1)
+
+
+@pytest.fixture(params=["kept in memory", "read in every epoch"])
+def memory(request, monkeypatch):
+    if request.param == "read in every epoch":
+        monkeypatch.setattr(input_module, "CACHE_BYTES", 0)
+        monkeypatch.setattr(input_module, "SHUFFLE_BYTES", 1 << 12)
+
+
+def make(address, workers=1, local=1, seed=0, batch=8, dataset=None):
+    distribution = SimpleNamespace(
+        cluster=range(workers), local_replicas=local, replicas=workers * local
+    )
+    dataset = dataset or dataset_description.load(address)
+    return Input(address, dataset, distribution, Hyperparameters(batch_size=batch), seed, EPOCHS)
+
+
+def contexts(workers):
+    return [tf.distribute.InputContext(workers, worker, workers) for worker in range(workers)]
+
+
+def labels(data, context, first_step=0):
+    batches = data.train_batches(context, first_step).as_numpy_iterator()
+    return np.array([numbers for _, numbers in batches])
+
+
+def test_a_rows_features_stay_together(address, memory):
+    for inputs, numbers in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
+        x = inputs["numeric"][:, 0]
+        np.testing.assert_array_equal(x[numbers != 7], numbers[numbers != 7])
+        assert np.isnan(x[numbers == 7]).all()
+        np.testing.assert_array_equal(inputs["timestamp"][:, 0], numbers * 10**6)
+        # All terms occur once: the vocabulary is in the order of their names.
+        np.testing.assert_array_equal(inputs["categorical"][:, 0], numbers + 2)
+        lengths = (~np.isnan(inputs["sequence_s"])).sum(axis=1)
+        np.testing.assert_array_equal(lengths, numbers % 4)
+        for sequence, number in zip(inputs["sequence_s"], numbers, strict=True):
+            assert set(sequence[~np.isnan(sequence)]) <= {number}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_in_every_epoch_workers_see_different_rows(address, memory, workers):
+    data = make(address, workers)
+    seen = np.stack([labels(data, context) for context in contexts(workers)])
+    assert seen.shape == (workers, EPOCHS * data.steps_per_epoch, 8)
+    epochs = np.split(seen, EPOCHS, axis=1)
+    for epoch in epochs:
+        assert len(np.unique(epoch)) == epoch.size > 0.75 * TRAIN
+        assert epoch.max() < TRAIN
+    assert not np.array_equal(*epochs)
+
+
+@pytest.mark.parametrize(("local", "step"), [(1, 11), (1, 12), (2, 7)])
+def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory, step, local):
+    data = make(address, local=local)
+    whole = labels(data, contexts(1)[0])
+    rest = labels(data, contexts(1)[0], first_step=step)
+    np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step * local :])
+
+
+def test_another_seed_is_another_order(address, memory):
+    first, second = (labels(make(address, seed=seed), contexts(1)[0]) for seed in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("workers", "local", "batch"), [(1, 1, 8), (2, 1, 4), (3, 1, 29), (2, 2, 5)]
+)
+def test_evaluation_takes_every_row_exactly_once(address, memory, workers, local, batch):
+    data = make(address, workers, local, batch=batch)
+    steps = data.evaluation_steps("validation") * local
+    for repetition in range(2):
+        seen = []
+        for context in contexts(workers):
+            batches = data.evaluation_batches(context, "validation")
+            mine = list(batches.skip(repetition * steps).take(steps).as_numpy_iterator())
+            assert all(len(numbers) == batch for _, numbers, _ in mine)
+            seen += [n for _, numbers, weights in mine for n in numbers[weights == 1]]
+        assert sorted(seen) == list(range(TRAIN, TRAIN + VALIDATION))
+
+
+def test_fewer_rows_than_described_are_not_passed_over(address):
+    dataset = dataset_description.load(address)
+    more = tuple(Shard(s.name, s.examples + 10, s.bytes) for s in dataset.files["train"])
+    dataset.files["train"] = more
+    with pytest.raises(TrainingError, match=r"hold 103 examples, fewer than dataset\.json says"):
+        make(address, dataset=dataset).train_batches(contexts(1)[0], 0)

@@ -1,0 +1,187 @@
+"""A request's body -> rows of a table, or all that is wrong with them.
+
+    {"instances": [{"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
+                    "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}]}
+
+An instance has every feature of the model, under its column's name; null says that a value is not
+known. By the feature's kind a value is
+
+    numeric      a number
+    boolean      true or false
+    categorical  a string; a whole number stands for its digits. A term that the model does not
+                 know is taken as such
+    timestamp    a string as RFC 3339 or BigQuery write it: "2024-02-29T12:00:00.5+01:00",
+                 "2024-02-29 12:00:00 UTC", "2024-02-29". Without an offset it is UTC
+    sequence     a list of numbers, null for an element that is not known
+"""
+
+import datetime
+import difflib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    TIMESTAMP,
+)
+from trainer.serving.errors import InvalidFieldError, InvalidRequestError
+from trainer.serving.instances import kind_of, short, unwrap
+
+_LARGEST = float(np.finfo(np.float32).max)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+# What a model's signature takes for NULL (trainer.training.raw_rows).
+NULLS = {
+    NUMERIC: math.nan,
+    BOOLEAN: math.nan,
+    CATEGORICAL: b"\xff",
+    TIMESTAMP: NULL_TIMESTAMP,
+    SEQUENCE: [],
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A feature, as clients and the model's signature know it.
+
+    limit: elements of a sequence that the model reads.
+    """
+
+    column: str
+    kind: str
+    input: str
+    limit: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """An instance: a value for each of the model's fields, in their order."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def cost(self) -> int:
+        """How much work it is; see trainer.serving.limits."""
+        return sum(len(value) if isinstance(value, list) else 1 for value in self.values)
+
+
+class RowReader:
+    """Reads requests for one model."""
+
+    def __init__(self, fields: Sequence[Field]):
+        self._fields = {field.column: field for field in fields}
+        few = ", ".join(f'"{name}": ...' for name in list(self._fields)[:3])
+        self._expected = "{" + few + (", ..." if len(fields) > 3 else "") + "}"
+
+    def nulls(self) -> Row:
+        """A row of which nothing is known."""
+        return Row(tuple(NULLS[field.kind] for field in self._fields.values()))
+
+    def read(self, body: bytes) -> list[Row]:
+        """The instances of a request, in its order. Raises InvalidRequestError."""
+        rows, violations = [], []
+        for index, instance in enumerate(unwrap(body, self._expected)):
+            wrong = []
+            rows.append(self._row(instance, wrong))
+            violations += [error.of_instance(index) for error in wrong]
+        if violations:
+            raise InvalidRequestError(violations)
+        return rows
+
+    def _row(self, instance: Any, wrong: list[InvalidFieldError]) -> Row | None:
+        if not isinstance(instance, dict):
+            reason = f"expected {self._expected}, got {kind_of(instance)}"
+            wrong.append(InvalidFieldError("", reason))
+            return None
+        for name in instance.keys() - self._fields.keys():
+            near = difflib.get_close_matches(name, self._fields, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            wrong.append(InvalidFieldError(short(name), f"no feature of this model{hint}"))
+        values = []
+        for column, field in self._fields.items():
+            try:
+                values.append(_value(field, instance))
+            except InvalidFieldError as error:
+                wrong.append(InvalidFieldError(column + error.path, str(error)))
+        return Row(tuple(values))
+
+
+def _value(field: Field, instance: dict[str, Any]) -> Any:
+    if field.column not in instance:
+        raise InvalidFieldError("", "missing; null says that a value is not known")
+    value = instance[field.column]
+    if value is None:
+        return NULLS[field.kind]
+    if field.kind == SEQUENCE:
+        return _sequence(value, field.limit)
+    return _READERS[field.kind](value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidFieldError("", f"expected a number or null, got {kind_of(value)}")
+    if abs(value) > _LARGEST:
+        raise InvalidFieldError("", f"{value:.3g} is beyond float32, in which the model counts")
+    return float(value)
+
+
+def _truth(value: Any) -> float:
+    if not isinstance(value, bool):
+        raise InvalidFieldError("", f"expected true, false or null, got {kind_of(value)}")
+    return float(value)
+
+
+def _term(value: Any) -> bytes:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise InvalidFieldError(
+            "", f"expected a string, a whole number or null, got {kind_of(value)}"
+        )
+    return value.encode()
+
+
+def _time(value: Any) -> int:
+    if not isinstance(value, str):
+        raise InvalidFieldError(
+            "", f'expected a time like "2024-02-29T12:00:00Z" or null, got {kind_of(value)}'
+        )
+    try:
+        time = datetime.datetime.fromisoformat(value.removesuffix(" UTC"))
+    except ValueError as error:
+        raise InvalidFieldError(
+            "", f'not a time like "2024-02-29T12:00:00Z": {short(value)!r}'
+        ) from error
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def _sequence(value: Any, limit: int) -> list[float]:
+    if not isinstance(value, list):
+        raise InvalidFieldError("", f"expected a list of numbers or null, got {kind_of(value)}")
+    elements = []
+    for index, element in enumerate(value):
+        try:
+            elements.append(math.nan if element is None else _number(element))
+        except InvalidFieldError as error:
+            raise InvalidFieldError(f"[{index}]", str(error)) from error
+    # The model reads no more: a long one must not make its whole batch long.
+    return elements[:limit]
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    NUMERIC: _number,
+    BOOLEAN: _truth,
+    CATEGORICAL: _term,
+    TIMESTAMP: _time,
+}
