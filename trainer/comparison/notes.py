@@ -88,9 +88,13 @@ def _few_errors(outcomes: Mapping[str, Outcome]) -> str | None:
     if not few:
         return None
     verb = "makes" if len(few) == 1 else "make"
+    if next(iter(outcomes.values())).class_count == 2:
+        good, bad = "The intervals of accuracy and AUC allow", "F1 and differences in AUC rest"
+    else:
+        good, bad = "The interval of accuracy allows", "F1 and AUC rest"
     return (
-        f"{_joined(few)} {verb} fewer than {FEW} errors. The interval of accuracy allows for that; "
-        "those of balanced accuracy, F1 and AUC rest on resampling these few and are too narrow."
+        f"{_joined(few)} {verb} fewer than {FEW} errors. {good} for that; those of balanced "
+        f"accuracy, {bad} on resampling these few and are too narrow."
     )
 
 

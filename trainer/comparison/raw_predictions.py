@@ -67,7 +67,7 @@ def _from_tables(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, n
     pairs = rows.flatten()
     try:
         names, shares = pc.struct_field(pairs, "label"), pc.struct_field(pairs, "prob")
-    except (pa.ArrowInvalid, KeyError) as error:
+    except (pa.ArrowException, KeyError) as error:
         raise PredictionsError(
             f"column 'probabilities' is {rows.type}, not a list of (label, prob)"
         ) from error

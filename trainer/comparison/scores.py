@@ -96,6 +96,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "Area under the ROC curve, one class against the rest, averaged over the classes.",
             macro_auc,
             macro_auc_resampled,
+            interval="newcombe or bootstrap",
         ),
         Metric(
             "log_loss",

@@ -172,3 +172,8 @@ def score(value: float, places: int = 4, signed: bool = False) -> str:
         return "–"  # noqa: RUF001 (an en dash in a table's cell)
     shape = f",.{places}f" if places <= _PLACES else ".4g"
     return f"{value:{'+' if signed else ''}{shape}}".replace("-", MINUS)
+
+
+def figure(number: float) -> str:
+    """A number of any size with four digits that count."""
+    return f"{number:.4g}".replace("-", MINUS)

@@ -15,6 +15,7 @@ from trainer.dataset_description import (
     Statistics,
     TermStatistics,
 )
+from trainer.report.charts import figure
 from trainer.report.moments import day
 
 _SHOWN = 40
@@ -103,8 +104,8 @@ def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
     if kind == TIMESTAMP:
         summary, detail = f"{day(found.min)} to {day(found.max)}", ""
     else:
-        summary = f"{found.mean:.4g} ± {found.stddev:.3g}"
-        detail = f"{found.min:.4g} to {found.max:.4g}"
+        summary = f"{figure(found.mean)} ± {found.stddev:.3g}"
+        detail = f"{figure(found.min)} to {figure(found.max)}"
     if kind == SEQUENCE:
         lengths = f"{found.min_length:,} to {found.max_length:,} long"
         detail += f"; {lengths}, {found.mean_length:.4g} on average"

@@ -25,7 +25,7 @@ from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
-from trainer.report.scales import MINUS, text
+from trainer.report.scales import text
 from trainer.report.tuning import tuning_section
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -103,7 +103,7 @@ def _environment() -> jinja2.Environment:
         "interval": intervals.interval,
         "places": shown_decimals,
         "breakable": _breakable,
-        "figure": lambda number: f"{number:.4g}".replace("-", MINUS),
+        "figure": charts.figure,
         "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
         "moment": moments.moment,
         "sentence": lambda title: title[:1].upper() + title[1:],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trainer.comparison import auc, bootstrap
 from trainer.comparison.outcome import Outcome
@@ -48,3 +49,41 @@ def test_classes_without_examples_are_left_out_to_first_order_too(outcome):
     values = auc.first_order_class_aucs(wider, weights)
     assert np.isnan(values[5]).all()
     assert np.array_equal(values[:5], auc.first_order_class_aucs(outcome, weights))
+
+
+def two_classes(random, n, apart):
+    labels = (random.random(n) < 0.37).astype(int)
+    labels[:2] = 0, 1
+    scores = 1 / (1 + np.exp(-(random.normal(size=n) + apart * labels)))
+    return Outcome(labels, np.column_stack([1 - scores, scores]))
+
+
+@pytest.mark.parametrize(("n", "apart"), [(57, 3.6), (57, 1.5), (200, 2.7)])
+def test_newcombes_interval_covers_the_truth_however_close_to_1(n, apart):
+    truth = stats.norm.cdf(apart / np.sqrt(2))
+    random = np.random.default_rng(8)
+    covered = 0
+    for _ in range(200):
+        outcome = two_classes(random, n, apart)
+        low, high = auc.newcombe_interval(auc.macro_auc(outcome), outcome, 0.95)
+        covered += low <= truth <= high
+    # Three standard errors below 95% of 200.
+    assert covered > 0.90 * 200
+
+
+def test_a_perfect_order_of_few_examples_is_not_certain():
+    outcome = Outcome(np.arange(40) % 2, np.eye(2)[np.arange(40) % 2])
+    low, high = auc.newcombe_interval(1.0, outcome, 0.95)
+    assert 0.8 < low < 0.95
+    assert high == 1
+    # Turned round, it is as sure to be wrong.
+    assert auc.newcombe_interval(0.0, outcome, 0.95) == pytest.approx((0, 1 - low))
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.3, 0.5, 0.99, 1.0])
+@pytest.mark.parametrize("positive", [1, 5, 5000])
+def test_the_estimate_lies_in_newcombes_interval(value, positive):
+    labels = (np.arange(10_000) < positive).astype(int)
+    outcome = Outcome(labels, np.full((10_000, 2), 0.5))
+    low, high = auc.newcombe_interval(value, outcome, 0.95)
+    assert 0 <= low <= value <= high <= 1

@@ -7,7 +7,7 @@ import pytest
 
 from trainer import dataset_description
 from trainer.comparison.test_split import TestSplitError, read_test_split
-from trainer.predictions import Predictions
+from trainer.predictions import Predictions, Values
 
 LABELS = [0, 1, 2, 1, 0]
 KEYS = ["e.png", "a.png", "c/ü.png", "b.png", "d.png"]
@@ -118,3 +118,32 @@ def test_fewer_examples_than_described_are_found(run):
     shard(run).write_bytes(shard(run).read_bytes()[: 8 + 4 + length + 4])
     with pytest.raises(TestSplitError, match=r"hold 3 examples, dataset\.json says 5"):
         read(run)
+
+
+def test_a_regressions_labels_are_numbers(table_run):
+    labels = np.array([1.5, -2.0, 1 / 3, 0.0])
+    split = read(table_run(labels))
+    assert split.is_regression
+    assert split.labels.tolist() == labels.astype(np.float32).tolist()
+    # A contender may have read the label with all digits.
+    outcome = split.outcome(Values(split.keys[::-1], labels[::-1], [4, 3, 2, 1]))
+    assert outcome.values.tolist() == [1, 2, 3, 4]
+    assert outcome.labels.tolist() == split.labels.tolist()
+
+
+def test_other_labels_of_a_regression_are_named(table_run):
+    split = read(table_run(np.array([1.5, -2.0])))
+    message = "for 1 of 2 keys: 'row-00001'; 'row-00001' is -2 in the dataset and 7 in the pred"
+    with pytest.raises(TestSplitError, match=message):
+        split.outcome(Values(split.keys, [1.5, 7], [0, 0]))
+
+
+def test_values_for_classes_are_refused(run):
+    with pytest.raises(TestSplitError, match="predicts values; the dataset's label has classes"):
+        read(run).outcome(Values(KEYS, np.zeros(5), np.zeros(5)))
+
+
+def test_classes_for_values_are_refused(table_run):
+    run = table_run(np.zeros(5))
+    with pytest.raises(TestSplitError, match="predicts classes; the dataset's label has values"):
+        read(run).outcome(predicted(run))

@@ -1,0 +1,83 @@
+"""Baselines in a run's folder: contenders like the trainings, or failed with a reason."""
+
+import numpy as np
+import pytest
+
+from trainer import predictions
+from trainer.comparison.baselines import with_baselines
+from trainer.comparison.run import read_run
+from trainer.comparison.test_split import read_test_split
+
+LABELS = np.arange(40) % 2
+
+
+@pytest.fixture
+def run(table_run, classifier):
+    folder = table_run(LABELS, ["false", "true"])
+    return folder.contender(1, classifier(LABELS, 2, skill=2, seed=1))
+
+
+def baselines(folder):
+    run = read_run(folder.uri)
+    found = with_baselines(run, read_test_split(run.dataset_uri, run.dataset))
+    return {c.name: c for c in found.contenders if c.name.startswith("baselines/")}
+
+
+def test_a_baseline_is_scored_from_what_the_service_wrote(run, classifier):
+    shares = classifier(LABELS, 2, skill=3, seed=2)
+    run.baseline("bqml-logistic_reg", run.exported(shares))
+    (contender,) = baselines(run).values()
+    assert (contender.name, contender.kind) == ("baselines/bqml-logistic_reg", "bqml")
+    assert (contender.seconds, contender.cost_usd) == (41.26, 0.0512)
+    assert contender.reason is None
+    assert contender.predictions.probabilities == pytest.approx(shares, abs=1e-6)
+    written = predictions.read(run.path / "baselines/bqml-logistic_reg/predictions.parquet")
+    assert written.keys.tolist() == run.keys
+    assert np.array_equal(written.probabilities, contender.predictions.probabilities)
+
+
+def test_a_failed_one_keeps_its_reason(run):
+    run.baseline("automl", status="failed", reason="quota exhausted")
+    assert baselines(run)["baselines/automl"].reason == "quota exhausted"
+    assert baselines(run)["baselines/automl"].kind == "automl"
+
+
+def test_one_that_was_planned_and_left_nothing_is_a_failed_contender(run):
+    run.plan({"baselines": ["automl"]})
+    assert "it left no baseline.json" in baselines(run)["baselines/automl"].reason
+
+
+def test_planned_ones_come_in_the_plans_order_and_then_what_is_found(run, classifier):
+    raw = run.exported(classifier(LABELS, 2, skill=3, seed=2))
+    run.plan({"baselines": ["bqml-logistic_reg", "automl"]})
+    for name in ("automl", "bqml-dnn_classifier", "bqml-logistic_reg"):
+        run.baseline(name, raw)
+    assert [name.partition("/")[2] for name in baselines(run)] == [
+        "bqml-logistic_reg",
+        "automl",
+        "bqml-dnn_classifier",
+    ]
+
+
+def test_predictions_that_cannot_be_scored_fail_the_baseline_alone(run, classifier):
+    shares = classifier(LABELS, 2, skill=3, seed=2)
+    run.baseline("bqml-logistic_reg", run.exported(shares, classes=["no", "yes"]))
+    run.baseline("automl", run.exported(shares[1:], keys=run.keys[1:]))
+    found = baselines(run)
+    assert "predicts 'no', 'yes', which are not among" in (
+        found["baselines/bqml-logistic_reg"].reason
+    )
+    assert found["baselines/automl"].reason == (
+        "scored 39 keys; the test split has 40; 1 missing: 'row-00000'"
+    )
+
+
+def test_one_that_says_it_succeeded_but_wrote_nothing_failed(run):
+    run.baseline("automl")
+    assert "no predictions: there is no" in baselines(run)["baselines/automl"].reason
+
+
+def test_a_damaged_description_is_a_reason(run):
+    (run.path / "baselines/automl").mkdir(parents=True)
+    (run.path / "baselines/automl/baseline.json").write_text("{")
+    assert "baseline.json is not JSON" in baselines(run)["baselines/automl"].reason
