@@ -1,0 +1,61 @@
+"""What a job's end means, for the task that inserted it and for others."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bigquery.outcome import (
+    BigQueryJobFailed,
+    BigQueryJobFailedForGood,
+    Verdict,
+    raise_unless_succeeded,
+    verdict,
+)
+from vertex.identity import KEY_LABEL, ROUND_LABEL
+
+MINE = {KEY_LABEL: "a", ROUND_LABEL: "3"}
+
+
+def job(reason=None, state="DONE", labels=MINE):
+    error = {"reason": reason, "message": "Why: so."} if reason else None
+    return SimpleNamespace(
+        job_id="j", project="p", location="US", state=state, error_result=error, labels=labels
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (job(), Verdict.SUCCESS),
+        (job(state="PENDING"), Verdict.WAIT),
+        (job(state="RUNNING"), Verdict.WAIT),
+        (job("invalidQuery"), Verdict.GIVE_UP),
+        (job("resourcesExceeded"), Verdict.GIVE_UP),
+        (job("stopped"), Verdict.GIVE_UP),
+        (job("backendError"), Verdict.RETRY),
+        (job("rateLimitExceeded"), Verdict.RETRY),
+        # A person has cleared the task since.
+        (job("invalidQuery", labels=MINE | {ROUND_LABEL: "0"}), Verdict.RETRY),
+        (job("stopped", labels=MINE | {ROUND_LABEL: "0"}), Verdict.RETRY),
+        # Another run, which shares the work, inserted it.
+        (job("invalidQuery", labels=MINE | {KEY_LABEL: "b"}), Verdict.RETRY),
+        (job("invalidQuery", labels={}), Verdict.RETRY),
+    ],
+)
+def test_verdicts(found, expected):
+    assert verdict(found, MINE) is expected
+
+
+def test_a_success_raises_nothing():
+    raise_unless_succeeded(job(), MINE)
+
+
+def test_an_error_says_what_bigquery_says_and_where_to_look():
+    with pytest.raises(BigQueryJobFailedForGood, match="failed") as raised:
+        raise_unless_succeeded(job("invalidQuery"), MINE)
+    assert "BigQuery says (invalidQuery): Why: so." in str(raised.value)
+    assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
+    with pytest.raises(BigQueryJobFailedForGood, match="was cancelled"):
+        raise_unless_succeeded(job("stopped"), MINE)
+    with pytest.raises(BigQueryJobFailed, match="tried again"):
+        raise_unless_succeeded(job("backendError"), MINE)
