@@ -262,9 +262,12 @@ def _seconds(value: Any, form: str) -> float:
 
 
 def _scale(values: np.ndarray) -> tuple[float, float]:
+    """(mean, deviation), such that applying it to finite values gives finite ones."""
     if not values.size:
         return 0.0, 1.0
-    return float(values.mean()), float(values.std()) or 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = float(values.mean()), float(values.std())
+    return (mean, deviation or 1.0) if np.isfinite([mean, deviation]).all() else (0.0, 1.0)
 
 
 def _apply(values: np.ndarray, scale: tuple[float, float]) -> np.ndarray:

@@ -144,6 +144,8 @@ def fit(candidate: Candidate, data: Data, kind: str) -> Any:
 
 def predict(model: Any, x: np.ndarray, kind: str, classes: int) -> np.ndarray:
     """float[rows, classes] probabilities of the classes 0.., or float[rows] values."""
+    if not len(x):  # which scikit-learn refuses
+        return np.zeros((0, classes) if kind == CLASSIFICATION else 0)
     if kind != CLASSIFICATION:
         return np.asarray(model.predict(x), dtype=np.float64)
     result = np.zeros((len(x), classes))

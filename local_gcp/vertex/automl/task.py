@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
-from local_gcp.vertex import gcs, splits
+from local_gcp.home import PROJECT
+from local_gcp.vertex import gcs, splits, tables
 from local_gcp.vertex.automl import inputs
-from local_gcp.vertex.automl.result import Result
+from local_gcp.vertex.automl.result import EVALUATED, Result
 from local_gcp.vertex.datasets import layout
 from local_gcp.vertex.datasets.items import annotation_spec
 from local_gcp.vertex.datasets.service import IMAGE, TABULAR, Datasets
@@ -28,7 +30,7 @@ from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import FIELD, find_dataset
 from local_gcp.vertex.training import inputs as task_inputs
-from local_gcp.wire import failed_precondition, invalid_argument
+from local_gcp.wire import already_exists, failed_precondition, invalid_argument
 
 _DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition"
 TABULAR_TASK = f"{_DEFINITIONS}/automl_tabular_1.0.0.yaml"
@@ -108,9 +110,13 @@ class AutoMlTask:
         target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
         uploaded = self._models.upload(target, model, training_pipeline=pipeline.name)
         pipeline.model_to_upload = uploaded
-        pipeline.training_task_metadata = self.metadata(result)
+        pipeline.training_task_metadata = self.metadata(result) | self.export(pipeline, model)
         if result.metrics is not None:
             self._evaluations.put(uploaded, result.metrics, result.attributions)
+
+    def export(self, _pipeline: api.TrainingPipeline, _model: api.Model) -> dict[str, Any]:
+        """Write the evaluated test rows where the inputs say; returns metadata that says where."""
+        return {}
 
     def _result(self, pipeline: api.TrainingPipeline) -> Result:
         return Result.read(self._output(pipeline))
@@ -146,6 +152,29 @@ class TabularTask(AutoMlTask):
         }
         model.supported_input_storage_formats = ["jsonl", "csv", "bigquery"]
         model.supported_output_storage_formats = ["jsonl", "csv", "bigquery"]
+
+    def export(self, pipeline: api.TrainingPipeline, model: api.Model) -> dict[str, Any]:
+        config = self.inputs(pipeline).export
+        if config is None:
+            return {}
+        field = f"{FIELD}.training_task_inputs.exportEvaluatedDataItemsConfig"
+        uri = self._export_uri(pipeline, model, config["uri"], field)
+        if config["uri"] and not config["override"] and self._tables.exists(uri, field):
+            raise already_exists(uri)
+        rows = self._output(pipeline) / EVALUATED
+        self._tables.publish(uri, rows, field, create=not config["uri"])
+        return {"evaluatedDataItemsBigqueryUri": uri}
+
+    def _export_uri(
+        self, pipeline: api.TrainingPipeline, model: api.Model, given: str, field: str
+    ) -> str:
+        dataset, table = tables.destination(given, field) if given else (None, None)
+        if dataset is None:
+            now = pipeline.create_time
+            stamp = now.strftime("%Y_%m_%dT%H_%M_%S_") + f"{now.microsecond // 1000:03}Z"
+            name = re.sub(r"[^A-Za-z0-9_]", "_", model.display_name)
+            dataset = f"export_evaluated_examples_{name}_{stamp}"
+        return f"bq://{PROJECT}.{dataset}.{table or 'evaluated_examples'}"
 
     def metadata(self, result: Result) -> dict[str, Any]:
         """AutoMlTablesMetadata."""

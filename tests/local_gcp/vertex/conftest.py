@@ -135,7 +135,8 @@ def program_pid(until):
 
 @pytest.fixture
 def vertex(home, impatient, tmp_path, monkeypatch):
-    """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`.
+    """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`,
+    `.datasets`.
 
     The image example.com/python runs programs with the Python of the tests.
     """
@@ -170,6 +171,7 @@ class VertexClients:
         self.jobs = client(api.JobServiceClient)
         self.pipelines = client(api.PipelineServiceClient)
         self.models = client(api.ModelServiceClient)
+        self.datasets = client(api.DatasetServiceClient)
 
     @staticmethod
     def pool(code, *args, replicas=1):

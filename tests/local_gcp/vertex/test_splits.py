@@ -1,0 +1,72 @@
+"""Which row goes into which set."""
+
+import datetime
+
+import numpy as np
+import pytest
+from google.cloud import aiplatform_v1 as api
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_gcp.vertex import splits
+from local_gcp.wire import RpcError
+
+PARTS = st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)).map(
+    lambda parts: tuple(part / (sum(parts) or 1) for part in parts)
+)
+
+
+@given(st.integers(0, 500), PARTS)
+def test_fractions_are_kept_to_a_row_and_every_row_is_in_one_set(rows, parts):
+    sets = splits.by_fraction(rows, parts)
+    assert len(sets) == rows
+    for place, part in enumerate(parts):
+        assert (sets == place).sum() == pytest.approx(part * rows, abs=1.01)
+    assert (splits.by_fraction(rows, parts) == sets).all(), "and again the same"
+
+
+@given(st.lists(st.datetimes(datetime.datetime(2000, 1, 1)), max_size=50), PARTS)
+def test_no_row_that_trains_is_later_than_one_that_tests(times, parts):
+    sets = splits.by_time([f"{time.isoformat()}Z" for time in times], parts)
+    ordered = [sets[i] for i in np.argsort(times, kind="stable")] if times else []
+    assert ordered == sorted(ordered)
+
+
+def test_rows_without_a_time_or_a_known_set_are_ignored():
+    now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    times = ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00", None, "soon", 7, now]
+    assert splits.by_time(times, (1, 0, 0)).tolist() == [0, -1, -1, -1, -1, 0]
+    values = ["test", "TEST", "training", None, "validation", "train"]
+    assert splits.by_name(values).tolist() == [2, -1, 0, -1, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("given_", "parts"),
+    [
+        ({}, (0.8, 0.1, 0.1)),
+        ({"training_fraction": 0.6}, (0.6, 0.2, 0.2)),
+        ({"training_fraction": 0.5, "test_fraction": 0.2}, (0.5, 0.3, 0.2)),
+        ({"training_fraction": 0.5, "validation_fraction": 0.2, "test_fraction": 0.1},
+         (0.7, 0.2, 0.1)),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_the_fractions_goes_to_the_sets_without_one(given_, parts):
+    found = splits.fractions(api.FractionSplit(**given_), "split")
+    assert found == pytest.approx(parts)
+
+
+@pytest.mark.parametrize(
+    ("config", "tabular", "words"),
+    [
+        ({"fraction_split": {"training_fraction": 1.2}}, True, "sum up to 1"),
+        ({"filter_split": {"training_filter": "-"}}, True, "datasets of images only"),
+        ({"predefined_split": {"key": "use"}}, False, "tabular datasets only"),
+        ({"predefined_split": {}}, True, "predefined_split.key: is required"),
+        ({"timestamp_split": {"training_fraction": 1}}, True, "timestamp_split.key"),
+        ({"filter_split": {"training_filter": "-"}}, False, "validation_filter: is required"),
+        ({"stratified_split": {"key": "a"}}, True, "does not play config.stratified_split"),
+    ],
+)
+def test_what_is_refused(config, tabular, words):
+    with pytest.raises(RpcError, match=words):
+        splits.check(api.InputDataConfig(**config), tabular, "config")
