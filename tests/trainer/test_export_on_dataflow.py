@@ -112,12 +112,13 @@ def test_the_template_exports_a_table(local_gcp, bucket, tmp_path):
 def test_a_refused_table_is_a_failed_job_that_leaves_no_temporary_file(local_gcp, bucket, tmp_path):
     columns = {"key": [f"sample {i}" for i in range(200)], "label": ["a", "b"] * 100}
     columns["x"] = np.full(200, np.inf)
-    write_table(bucket / "cells", columns, [feature("x")])
-    output = f"gs://{BUCKET}/datasets/refused/"
-    assert launch(local_gcp, tmp_path, TABLE, output=output).strip() == "JOB_STATE_FAILED"
+    write_table(bucket / "infinite", columns, [feature("x")])
+    output = f"gs://{BUCKET}/datasets/infinite/"
+    source = {"source": f"gs://{BUCKET}/infinite/columns.json"}
+    assert launch(local_gcp, tmp_path, source, output=output).strip() == "JOB_STATE_FAILED"
     errors = [job["error"] for job in local_gcp.status()["jobs"] if job["kind"] == "dataflow"]
     assert any(error and "feature 'x' is infinite" in error for error in errors)
-    assert not (bucket / "datasets/refused/partial").exists()
+    assert not (bucket / "datasets/infinite/partial").exists()
 
 
 def test_a_refused_export_is_a_failed_job_that_says_why(local_gcp, bucket, tmp_path):
