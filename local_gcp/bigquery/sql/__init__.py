@@ -15,6 +15,7 @@ functions each), types.py. Every node and every function has its translation by 
 types of its arguments; what has none is refused, so nothing reaches DuckDB that only looks alike.
 """
 
+from . import script
 from .catalog import Catalog, Partition, Partitioning, Table
 from .macros import register
 from .messages import of_duckdb
@@ -37,6 +38,7 @@ __all__ = [
     "Variable",
     "of_duckdb",
     "register",
+    "script",
     "split",
     "translate",
 ]

@@ -1,1 +1,330 @@
-KINDS = ()
+"""CREATE, DROP, ALTER, EXPORT DATA, CREATE MODEL.
+
+https://cloud.google.com/bigquery/docs/reference/standard-sql/data-definition-language
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from ..refs import DatasetRef
+from ..schema import Field
+from . import casts, ml, options, queries, sources
+from .catalog import Partitioning
+from .context import Context, Output
+from .parsing import tokenize
+from .statements import Statement
+from .translate import fields_of, finish, parse_into
+from .translated import (
+    AddColumn,
+    AlterTable,
+    CreateModel,
+    CreateSchema,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropColumn,
+    ExportData,
+    RenameColumn,
+    RenameTable,
+    SetOptions,
+    Translated,
+)
+from .types import Type, Value, coerce
+
+KINDS = frozenset(
+    {"CREATE_TABLE", "CREATE_TABLE_AS_SELECT", "CREATE_VIEW", "CREATE_SCHEMA", "CREATE_MODEL",
+     "DROP_TABLE", "DROP_VIEW", "DROP_SCHEMA", "DROP_MODEL", "ALTER_TABLE", "EXPORT_DATA"}
+)  # fmt: skip
+
+
+def translate(ctx: Context, statement: Statement) -> Translated:
+    """One statement that makes, changes or removes things."""
+    tree = parse_into(ctx.job, statement.text)
+    if isinstance(tree, exp.Create):
+        return _create(ctx, statement, tree)
+    if isinstance(tree, exp.Drop):
+        return _drop(ctx, statement.kind, tree)
+    if isinstance(tree, exp.Alter):
+        return _alter(ctx, tree)
+    if isinstance(tree, exp.Export):
+        return _export(ctx, tree)
+    raise ctx.not_played(f"this form of {statement.kind.replace('_', ' ')}", tree)
+
+
+def _create(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
+    for key in ("clone", "begin", "end", "indexes", "no_schema_binding", "unique"):
+        if tree.args.get(key):
+            raise ctx.not_played(f"CREATE with {key.upper()}", tree)
+    if statement.kind == "CREATE_SCHEMA":
+        return _create_schema(ctx, tree)
+    if statement.kind == "CREATE_VIEW":
+        return _create_view(ctx, statement, tree)
+    if statement.kind == "CREATE_MODEL":
+        return _create_model(ctx, statement, tree)
+    return _create_table(ctx, tree)
+
+
+def _properties(tree: exp.Expression) -> list[exp.Expression]:
+    found = tree.args.get("properties")
+    return list(found.expressions) if found is not None else []
+
+
+def _flags(tree: exp.Create) -> dict[str, bool]:
+    return {
+        "replace": bool(tree.args.get("replace")),
+        "if_not_exists": bool(tree.args.get("exists")),
+    }
+
+
+def _create_table(ctx: Context, tree: exp.Create) -> Translated:
+    schema = tree.this if isinstance(tree.this, exp.Schema) else None
+    ref = sources.ref_of(ctx, schema.this if schema is not None else tree.this)
+    plain, partitioning, clustering = [], None, ()
+    for item in _properties(tree):
+        if isinstance(item, exp.PartitionedByProperty):
+            partitioning = item
+        elif isinstance(item, exp.ClusterProperty):
+            clustering = tuple(column.name for column in item.expressions)
+        elif isinstance(item, exp.Property) and type(item) is exp.Property:
+            plain.append(item)
+        else:
+            raise ctx.not_played(f"CREATE TABLE with {item.sql('bigquery')}", item)
+    fields = tuple(_column(ctx, c) for c in schema.expressions) if schema is not None else ()
+    output = None
+    if tree.expression is not None:
+        output = queries.query(ctx, tree.expression, names=True)
+        fields, output = _as_columns(ctx, fields, output, tree.expression)
+    elif not fields:
+        raise ctx.error("CREATE TABLE needs columns or AS SELECT", tree)
+    _unique(ctx, fields, tree)
+    details = CreateTable(
+        ref,
+        fields,
+        _partitioning(ctx, partitioning.this, fields) if partitioning is not None else None,
+        clustering,
+        options.of_properties(ctx, plain),
+        **_flags(tree),
+    )
+    if output is None:
+        return Translated("CREATE_TABLE", target=ref, details=details, fields=())
+    return finish(
+        ctx.job, "CREATE_TABLE_AS_SELECT", output, fields=fields, target=ref, details=details
+    )
+
+
+def _unique(ctx: Context, fields: Sequence[Field], node: exp.Expression) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            raise ctx.error(f"Duplicate column name {field.name} in CREATE TABLE", node)
+        seen.add(field.name.lower())
+
+
+def _as_columns(
+    ctx: Context, fields: tuple[Field, ...], output: Output, node: exp.Expression
+) -> tuple[tuple[Field, ...], Output]:
+    """The columns of CREATE TABLE ... AS, and the query that gives their types."""
+    have = fields_of(output)
+    if not fields:
+        return have, output
+    if len(have) != len(fields):
+        raise ctx.error(
+            f"The number of columns in the column definition list ({len(fields)}) does not match "
+            f"the number of columns produced by the query ({len(have)})",
+            node,
+        )
+    from ..schema import quoted
+
+    parts = []
+    for field, old in zip(fields, have, strict=True):
+        sql = coerce(Value(f"q.{quoted(old.name)}", Type.of(old)), Type.of(field))
+        if sql is None:
+            raise ctx.error(
+                f"Query column {old.name} has type {old.data_type} which cannot be coerced into "
+                f"column {field.name}, which has type {field.data_type}",
+                node,
+            )
+        parts.append(f"{sql} AS {quoted(field.name)}")
+    sql = f"SELECT {', '.join(parts)} FROM ({output.sql}) AS q"
+    return fields, Output(sql, tuple(f.name for f in fields), tuple(map(Type.of, fields)))
+
+
+def _column(ctx: Context, node: exp.Expression) -> Field:
+    """A column definition."""
+    if not isinstance(node, exp.ColumnDef) or node.kind is None:
+        raise ctx.not_played(f"{node.sql('bigquery')} in CREATE TABLE", node)
+    field = _with_options(ctx, casts.data_type(ctx, node.kind).field(node.name), node)
+    return field
+
+
+def _with_options(ctx: Context, field: Field, node: exp.ColumnDef) -> Field:
+    from dataclasses import replace
+
+    for constraint in node.args.get("constraints") or []:
+        kind = constraint.args.get("kind")
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            if field.repeated:
+                raise ctx.error("NOT NULL constraint cannot be applied to ARRAY", node)
+            field = replace(field, mode="REQUIRED")
+        elif isinstance(kind, exp.Properties):
+            given = options.of_properties(ctx, kind.expressions)
+            description = given.pop("description", None)
+            if given:
+                raise ctx.not_played(f"column option {next(iter(given))}", node)
+            field = replace(field, description=description)
+        elif isinstance(kind, exp.DefaultColumnConstraint):
+            field = replace(field, default=kind.this.sql("bigquery"))
+        else:
+            raise ctx.not_played(f"column constraint {constraint.sql('bigquery')}", node)
+    return field
+
+
+def _partitioning(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -> Partitioning:
+    """PARTITION BY _PARTITIONDATE, column, DATE(column), DATE_TRUNC(column, MONTH), ..."""
+    if isinstance(node, exp.Column | exp.Identifier):
+        if node.name.upper() in ("_PARTITIONDATE", "_PARTITIONTIME"):
+            return Partitioning(None, "DAY")
+        field = _named(ctx, node, fields)
+        if field.type != "DATE":
+            raise ctx.error(
+                "PARTITION BY expression must be DATE(<timestamp_column>), "
+                "DATE(<datetime_column>), DATETIME_TRUNC(<datetime_column>, "
+                "DAY/HOUR/MONTH/YEAR), a DATE column, TIMESTAMP_TRUNC(<timestamp_column>, "
+                "DAY/HOUR/MONTH/YEAR), DATE_TRUNC(<date_column>, MONTH/YEAR), or "
+                "RANGE_BUCKET(<int64_column>, GENERATE_ARRAY(<int64_value>, <int64_value>[, "
+                "<int64_value>]))",
+                node,
+            )
+        return Partitioning(field.name, "DAY")
+    name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    column = node.expressions[0] if name and node.expressions else None
+    if name == "DATE" and len(node.expressions) == 1:
+        if column.name.upper() == "_PARTITIONTIME":
+            return Partitioning(None, "DAY")
+        return Partitioning(_named(ctx, column, fields).name, "DAY")
+    if name in ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC") and len(node.expressions) == 2:
+        part = node.expressions[1].name.upper()
+        if part not in ("HOUR", "DAY", "MONTH", "YEAR"):
+            raise ctx.error(f"PARTITION BY does not support {part}", node)
+        if column.name.upper() in ("_PARTITIONTIME", "_PARTITIONDATE"):
+            return Partitioning(None, part)
+        return Partitioning(_named(ctx, column, fields).name, part)
+    raise ctx.not_played(f"PARTITION BY {node.sql('bigquery')}", node)
+
+
+def _named(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -> Field:
+    for field in fields:
+        if field.name.lower() == node.name.lower():
+            return field
+    raise ctx.error(f"Unrecognized name: {node.name}", node)
+
+
+def query_text(text: str) -> str:
+    """What follows the first AS outside of parentheses: the query of a CREATE or EXPORT."""
+    depth = 0
+    for token in tokenize(text):
+        if token.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):
+            depth += 1 if token.token_type == TokenType.L_PAREN else -1
+        elif depth == 0 and token.text.upper() == "AS" and token.token_type == TokenType.ALIAS:
+            return text[token.end + 1 :].strip()
+    return ""
+
+
+def _plain_options(ctx: Context, tree: exp.Create, what: str) -> dict[str, Any]:
+    items = _properties(tree)
+    for item in items:
+        if type(item) is not exp.Property:
+            raise ctx.not_played(f"{what} with {item.sql('bigquery')}", item)
+    return options.of_properties(ctx, items)
+
+
+def _create_view(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
+    if isinstance(tree.this, exp.Schema):
+        raise ctx.not_played("CREATE VIEW with a list of columns", tree)
+    ref = sources.ref_of(ctx, tree.this)
+    output = queries.query(ctx, tree.expression, names=True)
+    details = CreateView(
+        ref,
+        query_text(statement.text),
+        fields_of(output),
+        _plain_options(ctx, tree, "CREATE VIEW"),
+        **_flags(tree),
+    )
+    return Translated("CREATE_VIEW", reads=ctx.job.read_list, target=ref, details=details)
+
+
+def _dataset(ctx: Context, node: exp.Table) -> DatasetRef:
+    text = ".".join(part.name for part in node.parts if part is not None and part.name)
+    return DatasetRef.parse(text, ctx.job.settings.project)
+
+
+def _create_schema(ctx: Context, tree: exp.Create) -> Translated:
+    ref = _dataset(ctx, tree.this)
+    details = CreateSchema(
+        ref, _plain_options(ctx, tree, "CREATE SCHEMA"), bool(tree.args.get("exists"))
+    )
+    return Translated("CREATE_SCHEMA", target=ref, details=details)
+
+
+def _create_model(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
+    ref = ml.model_ref(ctx, tree.this)
+    given = _plain_options(ctx, tree, "CREATE MODEL")
+    if tree.expression is None:
+        raise ctx.not_played("CREATE MODEL without AS SELECT", tree)
+    output = queries.query(ctx, tree.expression, names=True)
+    details = CreateModel(ref, given, query_text(statement.text), **_flags(tree))
+    return finish(ctx.job, "CREATE_MODEL", output, target=ref, details=details)
+
+
+def _drop(ctx: Context, kind: str, tree: exp.Drop) -> Translated:
+    node = (tree.args.get("tables") or [tree.this])[0]
+    if len(tree.args.get("tables") or [node]) != 1:
+        raise ctx.not_played("DROP of several things at once", tree)
+    if kind == "DROP_SCHEMA":
+        ref: Any = _dataset(ctx, node)
+    elif kind == "DROP_MODEL":
+        ref = ml.model_ref(ctx, node)
+    else:
+        ref = sources.ref_of(ctx, node)
+    details = Drop(ref, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
+    return Translated(kind, target=ref, details=details)
+
+
+def _alter(ctx: Context, tree: exp.Alter) -> Translated:
+    ref = sources.ref_of(ctx, tree.this)
+    actions = tuple(_action(ctx, node, ref) for node in tree.args.get("actions") or [])
+    details = AlterTable(ref, actions, bool(tree.args.get("exists")))
+    return Translated("ALTER_TABLE", target=ref, details=details)
+
+
+def _action(ctx: Context, node: exp.Expression, ref: Any) -> Any:
+    if isinstance(node, exp.ColumnDef):
+        return AddColumn(_column(ctx, node), bool(node.args.get("exists")))
+    if isinstance(node, exp.Drop) and (node.args.get("kind") or "").upper() == "COLUMN":
+        column = (node.args.get("tables") or [node.this])[0]
+        return DropColumn(column.name, bool(node.args.get("exists")))
+    if isinstance(node, exp.RenameColumn):
+        return RenameColumn(node.this.name, node.args["to"].name)
+    if isinstance(node, exp.AlterRename):
+        new = sources.table_text(node.this)
+        if "." in new:
+            raise ctx.error("RENAME TO takes a table name without a dataset", node)
+        return RenameTable(type(ref)(ref.project, ref.dataset, new))
+    if isinstance(node, exp.AlterSet):
+        items = [i for e in node.expressions for i in (e.expressions or [e])]
+        return SetOptions(options.of_properties(ctx, items))
+    raise ctx.not_played(f"ALTER TABLE {node.sql('bigquery')}", node)
+
+
+def _export(ctx: Context, tree: exp.Export) -> Translated:
+    if tree.args.get("connection"):
+        raise ctx.not_played("EXPORT DATA WITH CONNECTION", tree)
+    found = tree.args.get("options")
+    given = options.of_properties(ctx, list(found.expressions) if found is not None else [])
+    output = queries.query(ctx, tree.this, names=True)
+    return finish(ctx.job, "EXPORT_DATA", output, details=ExportData(given))

@@ -129,6 +129,9 @@ _MACROS = {
     "bq_top_count(items, n)": """list_transform(list_slice(list_sort(list_transform(
         list_distinct(items), lambda e: {'n': -len(list_filter(items, lambda o: o = e)), 'v': e})),
         1, n), lambda p: {'value': p.v, 'count': -p.n})""",
+    "bq_single_match(n)": """CASE WHEN n > 1 THEN
+        bq_error('UPDATE/MERGE must match at most one source row for each target row') = 0
+        ELSE true END""",
     # Dates
     "bq_week_start(day, first)": "(day - CAST((dayofweek(day) - first + 7) % 7 AS INTEGER))",
 }  # fmt: skip

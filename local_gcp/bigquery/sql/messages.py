@@ -30,6 +30,8 @@ _RULES: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"NOT NULL constraint failed: \S*?\.?\"?([^\".]+)\"?$", re.MULTILINE),
      r"Required field \1 cannot be null"),
     (re.compile(r"(?:Unknown TimeZone|Unknown time zone)[^']*'([^']*)'"), r"Invalid time zone: \1"),
+    (re.compile(r"MERGE INTO command cannot affect the same target row more than once"),
+     "UPDATE/MERGE must match at most one source row for each target row"),
     (re.compile(r"Malformed JSON.*", re.DOTALL), "Invalid input: syntax error while parsing value"),
 ]  # fmt: skip
 _WRONG = (

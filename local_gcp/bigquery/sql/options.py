@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 from sqlglot import exp
@@ -39,6 +40,8 @@ def plain(ctx: Context, node: exp.Expression) -> Any:
         return tuple(plain(ctx, i) for i in items)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+        return _typed(ctx, node)
     from .expressions import translate
 
     value = translate(ctx, node)
@@ -48,3 +51,18 @@ def plain(ctx: Context, node: exp.Expression) -> Any:
     if value.items is not None:
         return [item.text for item in value.items]
     raise ctx.not_played(f"options that are not literals: {node.sql('bigquery')}", node)
+
+
+def _typed(ctx: Context, node: exp.Cast) -> Any:
+    """DATE '2024-01-01', TIMESTAMP '...': as Python's own."""
+    kind, text = node.args["to"].this.name, node.this.this
+    try:
+        if kind == "DATE":
+            return date.fromisoformat(text)
+        if kind in ("TIMESTAMPTZ", "TIMESTAMP", "DATETIME"):
+            moment = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+            utc = kind == "TIMESTAMPTZ" and moment.tzinfo is None
+            return moment.replace(tzinfo=UTC) if utc else moment
+    except ValueError:
+        raise ctx.error(f"Invalid {kind.lower()}: '{text}'", node) from None
+    raise ctx.not_played(f"options of type {node.args['to'].sql('bigquery')}", node)

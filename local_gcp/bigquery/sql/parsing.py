@@ -53,6 +53,27 @@ class _Parser(BigQueryParser):
         TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
     }
 
+    PROPERTY_PARSERS = {  # noqa: RUF012
+        **BigQueryParser.PROPERTY_PARSERS,
+        "OPTIONS": lambda self: self._parse_options(),
+    }
+    CONSTRAINT_PARSERS = {  # noqa: RUF012
+        **BigQueryParser.CONSTRAINT_PARSERS,
+        "OPTIONS": lambda self: exp.Properties(expressions=self._parse_options()),
+    }
+
+    def _parse_options(self) -> list[exp.Expression]:
+        """`(name = expression, ...)`, whatever the names."""
+        return self._parse_wrapped_csv(self._parse_option, optional=False)
+
+    def _parse_option(self) -> exp.Expression | None:
+        name = self._parse_var(any_token=True)
+        if name is None:
+            return None
+        if not self._match(TokenType.EQ):
+            self.raise_error("Expected = after the name of an option")
+        return exp.Property(this=name, value=self._parse_disjunction())
+
     def _parse_lambda(self, alias: bool = False) -> exp.Expression | None:
         if self._curr.token_type == TokenType.MODEL and self._next.token_type != TokenType.L_PAREN:
             self._advance()
@@ -80,15 +101,28 @@ def tokenize(text: str) -> list[Token]:
         raise _unclosed(text, error) from None
 
 
-def parse(text: str) -> exp.Expression:
-    """One statement; BigQueryError(invalidQuery) with BigQuery's "Syntax error: ..."."""
+def parse(text: str, whole: bool = True) -> exp.Expression:
+    """One statement, or (not `whole`) one expression.
+
+    BigQueryError(invalidQuery) with BigQuery's "Syntax error: ...".
+    """
     tokens = tokenize(text)
+    parser = _DIALECT.parser()
     try:
-        trees = [tree for tree in _DIALECT.parser().parse(tokens, text) if tree is not None]
+        if whole:
+            found = parser.parse(tokens, text)
+        else:
+            found = parser.parse_into(exp.Condition, tokens, text)
+        trees = [tree for tree in found if tree is not None]
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from None
     if len(trees) != 1:
         raise invalid_query("Syntax error: Unexpected end of script", _end(text))
+    for name in trees[0].find_all(exp.Identifier):
+        # sqlglot takes many reserved words for names where it expects nothing else.
+        if not name.quoted and name.name.upper() in _RESERVED and "start" in name.meta:
+            at = position_at(text, name.meta["start"])
+            raise invalid_query(f"Syntax error: Unexpected keyword {name.name.upper()}", at)
     return trees[0]
 
 
@@ -117,13 +151,17 @@ def _unclosed(text: str, error: TokenError) -> BigQueryError:
 def _syntax_error(text: str, tokens: list[Token], error: ParseError) -> BigQueryError:
     """Which token was not expected, in BigQuery's words."""
     found = error.errors[0] if error.errors else {}
-    line, column = found.get("line"), found.get("col")
-    # sqlglot counts to a token's last character, and names the token before the unexpected one
-    # when the text ends.
-    at = next((t for t in tokens if t.line == line and t.col == column), None)
-    if at is None or (at is tokens[-1] and "Expecting" in str(found.get("description"))):
+    described = str(found.get("description"))
+    # sqlglot counts lines and columns to a token's last character.
+    place = (found.get("line"), found.get("col"))
+    at = next((t for t in tokens if (t.line, t.col) == place), None)
+    unexpected = described.startswith("Invalid expression / Unexpected token")
+    if at is None or (at is tokens[-1] and not unexpected):
         return invalid_query("Syntax error: Unexpected end of script", _end(text))
-    return invalid_query(f"Syntax error: Unexpected {_named(at)}", position_at(text, at.start))
+    position = position_at(text, at.start)
+    if unexpected and at.text not in (")", "]"):
+        return invalid_query(f"Syntax error: Expected end of input but got {_named(at)}", position)
+    return invalid_query(f"Syntax error: Unexpected {_named(at)}", position)
 
 
 def _named(token: Token) -> str:
@@ -143,5 +181,102 @@ def _named(token: Token) -> str:
 
 # https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#reserved_keywords
 _RESERVED = frozenset(
-    ["ALL", "AND", "ANY", "ARRAY", "AS", "ASC", "ASSERT_ROWS_MODIFIED", "AT", "BETWEEN", "BY", "CASE", "CAST", "COLLATE", "CONTAINS", "CREATE", "CROSS", "CUBE", "CURRENT", "DEFAULT", "DEFINE", "DESC", "DISTINCT", "ELSE", "END", "ENUM", "ESCAPE", "EXCEPT", "EXCLUDE", "EXISTS", "EXTRACT", "FALSE", "FETCH", "FOLLOWING", "FOR", "FROM", "FULL", "GROUP", "GROUPING", "GROUPS", "HASH", "HAVING", "IF", "IGNORE", "IN", "INNER", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "LOOKUP", "MERGE", "NATURAL", "NEW", "NO", "NOT", "NULL", "NULLS", "OF", "ON", "OR", "ORDER", "OUTER", "OVER", "PARTITION", "PRECEDING", "PROTO", "QUALIFY", "RANGE", "RECURSIVE", "RESPECT", "RIGHT", "ROLLUP", "ROWS", "SELECT", "SET", "SOME", "STRUCT", "TABLESAMPLE", "THEN", "TO", "TREAT", "TRUE", "UNBOUNDED", "UNION", "UNNEST", "USING", "WHEN", "WHERE", "WINDOW", "WITH", "WITHIN"]
+    [
+        "ALL",
+        "AND",
+        "ANY",
+        "ARRAY",
+        "AS",
+        "ASC",
+        "ASSERT_ROWS_MODIFIED",
+        "AT",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "COLLATE",
+        "CONTAINS",
+        "CREATE",
+        "CROSS",
+        "CUBE",
+        "CURRENT",
+        "DEFAULT",
+        "DEFINE",
+        "DESC",
+        "DISTINCT",
+        "ELSE",
+        "END",
+        "ENUM",
+        "ESCAPE",
+        "EXCEPT",
+        "EXCLUDE",
+        "EXISTS",
+        "EXTRACT",
+        "FALSE",
+        "FETCH",
+        "FOLLOWING",
+        "FOR",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "GROUPING",
+        "GROUPS",
+        "HASH",
+        "HAVING",
+        "IF",
+        "IGNORE",
+        "IN",
+        "INNER",
+        "INTERSECT",
+        "INTERVAL",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LIKE",
+        "LIMIT",
+        "LOOKUP",
+        "MERGE",
+        "NATURAL",
+        "NEW",
+        "NO",
+        "NOT",
+        "NULL",
+        "NULLS",
+        "OF",
+        "ON",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "OVER",
+        "PARTITION",
+        "PRECEDING",
+        "PROTO",
+        "QUALIFY",
+        "RANGE",
+        "RECURSIVE",
+        "RESPECT",
+        "RIGHT",
+        "ROLLUP",
+        "ROWS",
+        "SELECT",
+        "SET",
+        "SOME",
+        "STRUCT",
+        "TABLESAMPLE",
+        "THEN",
+        "TO",
+        "TREAT",
+        "TRUE",
+        "UNBOUNDED",
+        "UNION",
+        "UNNEST",
+        "USING",
+        "WHEN",
+        "WHERE",
+        "WINDOW",
+        "WITH",
+        "WITHIN",
+    ]
 )

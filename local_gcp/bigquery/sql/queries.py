@@ -126,7 +126,7 @@ def _set_operation(ctx: Context, node: exp.SetOperation, names: bool) -> Output:
     types = []
     for index in range(counts[0]):
         kind = supertype(
-            [_branch_value(o, index, n) for o, n in zip(outputs, operands, strict=True)]
+            [branch_value(o, index, n) for o, n in zip(outputs, operands, strict=True)]
         )
         if kind is None:
             listed = ", ".join(str(o.types[index]) for o in outputs)
@@ -156,7 +156,7 @@ def _operands(node: exp.SetOperation) -> list[exp.Expression]:
     return [current, *reversed(operands)]
 
 
-def _branch_value(output: Output, index: int, node: exp.Expression) -> Value:
+def branch_value(output: Output, index: int, node: exp.Expression) -> Value:
     """A column of a branch; a literal there coerces as literals do."""
     select = node.unnest() if isinstance(node, exp.Subquery) else node
     items = select.expressions if isinstance(select, exp.Select) else []
@@ -168,7 +168,7 @@ def _branch_value(output: Output, index: int, node: exp.Expression) -> Value:
 
 
 def _as_types(output: Output, node: exp.Expression, types: Sequence) -> str:
-    values = [_branch_value(output, i, node) for i in range(len(types))]
+    values = [branch_value(output, i, node) for i in range(len(types))]
     columns = ", ".join(
         f"{coerce(v, t)} AS c{i + 1}" for i, (v, t) in enumerate(zip(values, types, strict=True))
     )

@@ -160,9 +160,9 @@ def _item_value(ctx: Context, item: Item) -> Value:
 def _group(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Context]:
     """GROUP BY's SQL and the context in which the list and HAVING stand."""
     group = node.args.get("group")
-    aggregates_there = any(_aggregates(i.node) for i in items if i.node is not None)
+    aggregates_there = any(aggregates_in(i.node) for i in items if i.node is not None)
     for key in ("having", "order", "qualify"):
-        aggregates_there = aggregates_there or _aggregates(node.args.get(key))
+        aggregates_there = aggregates_there or aggregates_in(node.args.get(key))
     if group is None:
         if not aggregates_there:
             return "", ctx
@@ -175,7 +175,7 @@ def _group(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Cont
         keys = [
             (_item_value(clause, i), i.node)
             for i in items
-            if i.node is None or not _aggregates(i.node)
+            if i.node is None or not aggregates_in(i.node)
         ]
         words = [value.sql for value, _ in keys]
     else:
@@ -227,8 +227,7 @@ def _by_alias(node: exp.Expression, items: list[Item]) -> Item | None:
     # A column selected under its own name is that column.
     return (
         named[0]
-        if (len(named) == 1
-        and not isinstance(named[0].node, exp.Column))
+        if (len(named) == 1 and not isinstance(named[0].node, exp.Column))
         or (len(named) == 1 and named[0].node.name.lower() != node.name.lower())
         else None
     )
@@ -250,7 +249,7 @@ def ordinal(ctx: Context, node: exp.Expression, count: int, clause: str) -> int 
     return number - 1
 
 
-def _aggregates(node: exp.Expression | None) -> bool:
+def aggregates_in(node: exp.Expression | None) -> bool:
     """Whether aggregate functions stand in an expression (not those of subqueries, or OVER)."""
     if node is None:
         return False
@@ -259,10 +258,10 @@ def _aggregates(node: exp.Expression | None) -> bool:
     if isinstance(node, exp.Window):
         parts = [*node.this.expressions] if isinstance(node.this, exp.Anonymous) else [node.this]
         parts += [*(node.args.get("partition_by") or []), node.args.get("order")]
-        return any(_aggregates(p) for p in parts if p is not None)
+        return any(aggregates_in(p) for p in parts if p is not None)
     if isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES:
         return True
-    return any(_aggregates(child) for child in node.iter_expressions())
+    return any(aggregates_in(child) for child in node.iter_expressions())
 
 
 def _condition(
@@ -332,10 +331,8 @@ def _output(
 
 def _checked(value: Value, name: str) -> Value:
     """An ARRAY that leaves the query must not have NULLs in it."""
-    if (
-        value.type.element is None
-        or (value.items is not None
-        and not any(item.null for item in value.items))
+    if value.type.element is None or (
+        value.items is not None and not any(item.null for item in value.items)
     ):
         return value
     return replace(value, sql=f"bq_no_nulls({value.sql}, {literal(name)})")

@@ -92,7 +92,7 @@ def split(script: str) -> list[Statement]:
             *position_at(script, tokens[0].start),
             kind_of(tokens),
         )
-        for tokens in _groups(tokenize(script))
+        for tokens in groups(tokenize(script))
     ]
 
 
@@ -114,22 +114,22 @@ def _has_query(tokens: list[Token]) -> bool:
     """Whether AS, outside of parentheses, begins a query."""
     depth = 0
     for token, following in zip(tokens, tokens[1:], strict=False):
-        depth += _depth(token)
+        depth += nesting(token)
         if depth == 0 and token.text.upper() == "AS" and token.token_type != TokenType.IDENTIFIER:
             return following.text.upper() in ("SELECT", "WITH", "(", "FROM")
     return False
 
 
-def _depth(token: Token) -> int:
+def nesting(token: Token) -> int:
     opening = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
     closing = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
     return 1 if token.token_type in opening else -1 if token.token_type in closing else 0
 
 
-_BLOCKS = ("IF", "BEGIN", "LOOP", "WHILE", "REPEAT", "FOR", "CASE")
+BLOCKS = ("IF", "BEGIN", "LOOP", "WHILE", "REPEAT", "FOR", "CASE")
 
 
-def _groups(tokens: list[Token]) -> Iterator[list[Token]]:
+def groups(tokens: list[Token]) -> Iterator[list[Token]]:
     """The tokens of each statement. Blocks open where a statement begins, and CASE anywhere."""
     group: list[Token] = []
     blocks: list[str] = []
@@ -145,15 +145,15 @@ def _groups(tokens: list[Token]) -> Iterator[list[Token]]:
             begins = True
             group.append(token)
             continue
-        parentheses += _depth(token)
+        parentheses += nesting(token)
         previous = tokens[index - 1].text.upper() if index else ""
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         if word == "END":
             if blocks:
                 blocks.pop()
-        elif previous == "END" and word in _BLOCKS:
+        elif previous == "END" and word in BLOCKS:
             pass  # the IF of END IF
-        elif word == "CASE" or (begins and word in _BLOCKS and _opens(word, following)):
+        elif word == "CASE" or (begins and word in BLOCKS and opens(word, following)):
             blocks.append(word)
         begins = word in ("THEN", "ELSE", "DO", "LOOP", "REPEAT", "BEGIN") and bool(blocks)
         group.append(token)
@@ -161,7 +161,7 @@ def _groups(tokens: list[Token]) -> Iterator[list[Token]]:
         yield group
 
 
-def _opens(word: str, following: Token | None) -> bool:
+def opens(word: str, following: Token | None) -> bool:
     """BEGIN TRANSACTION and a bare BEGIN are statements of their own, no blocks."""
     if word != "BEGIN":
         return True

@@ -17,6 +17,7 @@ from .scopes import Scope
 from .settings import Settings, Variable
 from .statements import SCRIPT_KINDS, Statement, split
 from .translated import Translated
+from .types import Type
 
 
 def translate(
@@ -51,10 +52,38 @@ def expression(
     catalog: Catalog,
     settings: Settings,
     variables: Mapping[str, Variable],
+    to: Type | None = None,
 ) -> Translated:
-    """An expression of a script as a query of one row and one column."""
-    statement = Statement(f"SELECT {text}", origin[0], origin[1] - len("SELECT "), "SELECT")
-    return _translate(statement, catalog, settings, variables)
+    """An expression of a script as a query of one row and one column, of type `to` if given."""
+    from .expressions import translate as value_of
+    from .types import coerce
+
+    job = Job(text, settings, catalog, variables, origin)
+    # In parentheses on lines of their own, so that a comment at the end hides nothing.
+    tree = parse_into(job, f"({text}\n)", before=1)
+    ctx = Context(job, Scope(), no_aggregates="scripts", no_windows="scripts")
+    value = value_of(ctx, tree)
+    kind = to or value.type
+    sql = coerce(value, kind)
+    if sql is None:
+        raise ctx.error(f"Cannot coerce expression of type {value.type} to type {kind}", tree)
+    return Translated(
+        "SELECT",
+        f'SELECT {sql} AS "f0_"',
+        (kind.field("f0_"),),
+        job.read_list,
+        ml_calls=tuple(job.ml_calls),
+    )
+
+
+def type_of(text: str, origin: tuple[int, int], catalog: Catalog) -> Type:
+    """A type as DECLARE writes it."""
+    from .casts import data_type
+
+    job = Job(text, Settings(""), catalog, {}, origin)
+    head = "CAST(NULL AS "
+    tree = parse_into(job, f"{head}{text})", before=len(head))
+    return data_type(Context(job, Scope()), tree.args["to"])
 
 
 def _translate(
@@ -80,14 +109,15 @@ def _translate(
     raise not_played(f"statement {statement.text.split()[0].upper()}")
 
 
-def parse_into(job: Job, text: str) -> exp.Expression:
-    """The text's tree; errors are placed where the text stands in its script."""
+def parse_into(job: Job, text: str, before: int = 0) -> exp.Expression:
+    """The text's tree; positions are those in the script.
+
+    `before`: how many characters we have put in front of what the script has at `job.origin`.
+    """
     line, column = job.origin
-    padding = "\n" * (line - 1) + " " * (max(column, 1) - 1)
-    tree = parse(padding + text)
+    padding = "\n" * (line - 1) + " " * max(column - 1 - before, 0)
+    tree = parse(padding + text, whole=not before)
     job.text, job.origin = padding + text, (1, 1)
-    if column < 1:
-        job.origin = (1, column)
     places = {start_of(n) for n in tree.find_all(exp.Placeholder)}
     job.positional = tuple(sorted(p for p in places if p is not None))
     return tree
