@@ -176,7 +176,8 @@ def _column(ctx: Context, node: exp.Column) -> Value:
 
 @handles(exp.Dot)
 def _dot(ctx: Context, node: exp.Dot) -> Value:
-    if isinstance(node.this, exp.Parameter):
+    root = next(n for n in [node.find(exp.Parameter), node] if n is not None)
+    if isinstance(root, exp.Parameter) and isinstance(root.this, exp.Parameter):
         raise ctx.not_played(f"system variable {node.sql('bigquery')}", node)
     if isinstance(node.expression, exp.Anonymous):
         name = f"{node.this.sql('bigquery')}.{node.expression.name}"

@@ -89,6 +89,15 @@ class GoogleSQL(BigQuery):
 
     Parser = _Parser
 
+    class Tokenizer(BigQuery.Tokenizer):
+        # sqlglot takes what follows BEGIN, WHILE, ... for one piece of text up to the semicolon.
+        COMMANDS = frozenset()
+        KEYWORDS = {  # noqa: RUF012
+            word: kind
+            for word, kind in BigQuery.Tokenizer.KEYWORDS.items()
+            if kind not in (TokenType.COMMAND, TokenType.EXECUTE)
+        }
+
 
 _DIALECT = GoogleSQL()
 
