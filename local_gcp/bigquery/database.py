@@ -15,13 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-try:
-    from .sql import register
-except ImportError:  # not there yet
-
-    def register(connection):
-        pass
-
+from .sql import CONNECTION_SETTINGS, register
 
 MEMORY_LIMIT = "512MB"
 """Of DuckDB; what needs more goes to temporary files below HOME/bigquery."""
@@ -91,8 +85,11 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
             "threads": THREADS,
         },
     )
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    for name, value in CONNECTION_SETTINGS.items():
+        connection.execute(f"SET GLOBAL {name} = {value}")
+    connection.execute("BEGIN")  # one write to disk for them all
     register(connection)
+    connection.execute("COMMIT")
     return connection
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from local_gcp.rest import ApiError
 
 from .errors import BigQueryError
+from .sql import of_duckdb
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +24,11 @@ def as_bigquery_error(error: Exception, cancelled: bool = False) -> BigQueryErro
     if isinstance(error, duckdb.InterruptException):
         why = "User requested cancellation" if cancelled else "local_gcp stopped"
         return BigQueryError("stopped", f"Job execution was cancelled: {why}")
-    if isinstance(error, duckdb.OutOfMemoryException):
-        message = f"Resources exceeded during query execution: {_first_line(error)}"
-        return BigQueryError("resourcesExceeded", message)
-    if isinstance(error, duckdb.ConstraintException) and "NOT NULL" in str(error):
-        column = str(error).rpartition(".")[2].strip()
-        return BigQueryError("invalid", f"Required field {column} cannot be null")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
         log.exception("DuckDB failed", exc_info=error)
         return BigQueryError("internalError", f"local_gcp failed: {_first_line(error)}")
     if isinstance(error, duckdb.Error):
-        return BigQueryError("invalidQuery", _first_line(error), "query")
+        return of_duckdb(error)
     if isinstance(error, pa.ArrowException):
         return BigQueryError("invalid", _first_line(error))
     log.exception("local_gcp failed", exc_info=error)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from .partitions import NULL_PARTITION, bounds, partition_column
 from .refs import TableRef
 from .sizes import PartitionSize, Sizes, billed
 from .sql.translated import Translated
+
+log = logging.getLogger(__name__)
 
 _UNPRUNED = "statistics_propagation"
 
@@ -56,7 +60,7 @@ class Estimator:
     """Estimates statements before they run."""
 
     def __init__(self, sizes: Sizes):
-        self._sizes = sizes
+        self._sizes, self._planner = sizes, _Planner()
 
     def estimate(self, cursor: duckdb.DuckDBPyConnection, translated: Translated) -> Estimate:
         """BigQueryError when a table that requires a partition filter is read without one."""
@@ -65,7 +69,10 @@ class Estimator:
         records = {read.ref: catalog.find(read.ref) for read in translated.reads}
         stored = {ref: r for ref, r in records.items() if r is not None and r.relation}
         partitioned = [r for r in stored.values() if r.partitioning]
-        conditions = _conditions(translated, list(stored.values())) if partitioned else {}
+        conditions = {}
+        if partitioned and translated.sql and not translated.ml_calls:  # their answers come later
+            plan = self._planner.plan(translated.sql, list(stored.values()))
+            conditions = _conditions(plan, partitioned)
         total, count = 0, 0
         for read in translated.reads:
             record = stored.get(read.ref)
@@ -82,6 +89,36 @@ class Estimator:
             total += sum(p.columns.get(name, 0) for p in parts for name in names)
         tables = tuple(dict.fromkeys(read.ref for read in translated.reads))
         return Estimate(total, count if partitioned else None, tables)
+
+
+class _Planner:
+    """A DuckDB in memory whose tables are empty."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def plan(self, query: str, records: list[TableRecord]) -> Any:
+        """The physical plan of a DuckDB statement over tables like `records`; [] if it has none."""
+        with self._guard:
+            if self._connection is None:
+                self._connection = connect(":memory:", Path(tempfile.gettempdir()))
+                self._connection.execute("CREATE SCHEMA data")
+                self._connection.execute(f"SET disabled_optimizers = '{_UNPRUNED}'")
+            self._connection.execute("BEGIN")
+            try:
+                for record in records:
+                    columns = [column_definition(f) for f in record.fields]
+                    if record.by_ingestion_time:
+                        columns.append(f"{quoted(PARTITION_TIME)} TIMESTAMPTZ")
+                    self._connection.execute(f"CREATE TABLE {record.sql} ({', '.join(columns)})")
+                rows = self._connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()
+                return json.loads(rows[0][1])
+            except duckdb.Error as error:
+                log.info("No plan to see which partitions are read: %s", error)
+                return []
+            finally:
+                self._connection.execute("ROLLBACK")
 
 
 def check_limit(estimate: Estimate, limit: Any) -> None:
@@ -107,33 +144,11 @@ def _filter_required(record: TableRecord) -> BigQueryError:
     )
 
 
-def _conditions(
-    translated: Translated, records: list[TableRecord]
-) -> dict[str, list[list[exp.Expression]]]:
+def _conditions(plan: Any, records: list[TableRecord]) -> dict[str, list[list[exp.Expression]]]:
     """By relation: for each scan of it, the conditions on the partitioning column alone."""
-    if translated.sql is None:
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        planner = connect(":memory:", Path(folder))
-        try:
-            planner.execute("CREATE SCHEMA data")
-            planner.execute(f"SET disabled_optimizers = '{_UNPRUNED}'")
-            for record in records:
-                columns = [column_definition(f) for f in record.fields]
-                if record.by_ingestion_time:
-                    columns.append(f"{quoted(PARTITION_TIME)} TIMESTAMPTZ")
-                planner.execute(f"CREATE TABLE {record.sql} ({', '.join(columns)})")
-            for _call in translated.ml_calls:  # its answer's columns do not matter here
-                return {}
-            try:
-                rows = planner.execute(f"EXPLAIN (FORMAT json) {translated.sql}").fetchall()
-            except duckdb.Error:
-                return {}
-        finally:
-            planner.close()
     found: dict[str, list[list[exp.Expression]]] = {}
-    by_relation = {r.relation or "": r for r in records if r.partitioning}
-    for node, above in _nodes(json.loads(rows[0][1])):
+    by_relation = {r.relation or "": r for r in records}
+    for node, above in _nodes(plan):
         table = str(node.get("extra_info", {}).get("Table", ""))
         for relation, record in by_relation.items():
             if table.endswith(quoted(relation)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from . import plain, sql
+from . import sql
 from .database import stream
 from .destination import Disposition
 from .errors import BigQueryError, not_played
@@ -18,8 +18,8 @@ from .pruning import Estimate, Estimator, check_limit
 from .refs import DatasetRef
 from .resources import job_resource
 from .schema import arrow_schema, fields_to_api
-from .sql.settings import Settings
-from .sql.translated import Translated
+from .sql import Settings, Translated
+from .sql.statements import SCRIPT_KINDS
 from .statements import Statements
 from .translation import Translation
 
@@ -28,10 +28,6 @@ _NOT_PLAYED += ("userDefinedFunctionResources", "createSession", "writeIncrement
 _BATCH_ROWS = 10_000
 
 Query = dict[str, Any]
-
-
-if not hasattr(sql, "translate"):
-    sql = plain
 
 
 class QueryWork:
@@ -173,11 +169,7 @@ class _Executor:
 def is_script(text: str) -> bool:
     """Whether BigQuery runs the text as a script: several statements, or a procedural one."""
     statements = sql.split(text)
-    return len(statements) != 1 or statements[0].kind in _PROCEDURAL
-
-
-_PROCEDURAL = {"DECLARE", "SET", "ASSERT", "IF", "BEGIN", "LOOP", "WHILE", "FOR", "RAISE", "CALL"}
-_PROCEDURAL |= {"EXECUTE_IMMEDIATE", "REPEAT", "CASE", "BREAK", "CONTINUE", "RETURN", "SCRIPT"}
+    return len(statements) != 1 or statements[0].kind in SCRIPT_KINDS
 
 
 def check(configuration: Query) -> None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import duckdb
 
-from . import plain, sql
+from . import sql
 from .catalog import Catalog
 from .errors import invalid_query
 from .ml import Models
 from .refs import DatasetRef, TableRef
 from .schema import Field
 from .sizes import Sizes
-from .sql.settings import Settings, Variable
-from .sql.translated import Translated
+from .sql import Settings, Translated, Variable
 from .sql_catalog import SqlCatalog
-
-if not hasattr(sql, "translate"):
-    sql = plain
 
 
 class Translation:
@@ -35,21 +30,22 @@ class Translation:
     def statement(
         self,
         cursor: duckdb.DuckDBPyConnection,
-        statement: Any,
+        statement: sql.Statement,
         settings: Settings,
         variables: Mapping[str, Variable] | None = None,
     ) -> Translated:
         """One of `sql.split`; BigQueryError for what is wrong in it or not played."""
-        return sql.translate(statement, self.catalog(cursor), settings, variables or {})
+        return sql.translate(statement, self.catalog(cursor), settings, variables)
 
     def query(
         self, cursor: duckdb.DuckDBPyConnection, text: str, dataset: DatasetRef | None = None
     ) -> Translated:
         """A text that must be one SELECT."""
-        statements = sql.split(text)
-        if len(statements) != 1 or statements[0].kind != "SELECT":
-            raise invalid_query("Expected one SELECT statement")
-        return self.statement(cursor, statements[0], Settings(self._project, dataset))
+        settings = Settings(self._project, dataset)
+        translated = sql.translate(text, self.catalog(cursor), settings)
+        if translated.kind != "SELECT":
+            raise invalid_query("Expected a SELECT statement")
+        return translated
 
     def view_fields(self, cursor: duckdb.DuckDBPyConnection, text: str) -> list[Field]:
         """The columns that a view's query answers."""

@@ -4,9 +4,12 @@ The snapshot's SQL decides which rows BigQuery ML and AutoML train on; the train
 from the keys alone (trainer/exporting/splits.py, which needs nothing of the job image).
 """
 
+import io
 import random
 
-import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
+from google.cloud import bigquery
 
 from trainer.exporting import splits
 
@@ -40,8 +43,10 @@ def random_keys(count):
 def test_sql_and_python_agree_on_ten_thousand_keys(client, dataset, run):
     keys = ["", *random_keys(10_000)]
     table = f"{client.project}.{dataset}.samples"
-    frame = pandas.DataFrame({"place": range(len(keys)), "key": keys})
-    client.load_table_from_dataframe(frame, table).result()
+    file = io.BytesIO()
+    pq.write_table(pa.table({"place": range(len(keys)), "key": keys}), file)
+    parquet = bigquery.LoadJobConfig(source_format="PARQUET")
+    client.load_table_from_file(file, table, rewind=True, job_config=parquet).result()
     rows = run(QUERY.format(table=table))
     assert [key for key, _, _ in rows] == keys
     assert [fingerprint for _, fingerprint, _ in rows] == splits.fingerprints(keys).tolist()
