@@ -170,3 +170,61 @@ def test_tensorflow_is_not_imported(run):
         " for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.fixture
+def table(table_run, classifier):
+    """Rows of a table: one training and one baseline of each service."""
+    folder = table_run(LABELS % 2, ["false", "true"])
+    folder.contender(1, classifier(LABELS % 2, 2, skill=3, seed=1))
+    shares = classifier(LABELS % 2, 2, skill=2, seed=2)
+    return folder.baseline("bqml-logistic_reg", folder.exported(shares)).baseline(
+        "automl", folder.exported(shares)
+    )
+
+
+def test_a_baseline_that_predicted_other_keys_fails_alone_and_lists_them(table, capsys):
+    shares = np.full((180, 2), 0.5)
+    table.baseline("automl", table.exported(shares, keys=["new", *table.keys[1:]]))
+    assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
+    assert (
+        "-  baselines/automl  failed: scored 180 keys; the test split has 180; "
+        "1 missing: 'row-00000'; 1 not in the test split: 'new'"
+    ) in capsys.readouterr().out
+
+
+def test_a_baseline_may_win_and_the_trainings_may_all_have_failed(table):
+    (table.path / "training/1/predictions.parquet").unlink()
+    assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
+    assert board_of(table)["champion"] == "baselines/automl"
+    assert (
+        "trained by the service with these" in (table.path / "leaderboard/report.html").read_text()
+    )
+
+
+def test_all_services_are_scored_from_the_same_predictions_alike(table):
+    compare.main(["--run", table.uri, "--metric", "auc"])
+    automl, bqml = (
+        next(c for c in board_of(table)["contenders"] if c["name"] == f"baselines/{name}")
+        for name in ("automl", "bqml-logistic_reg")
+    )
+    assert automl["metrics"] == bqml["metrics"]
+
+
+def test_a_run_over_a_table_gives_the_same_bytes_again(table):
+    contents = []
+    for _ in range(2):
+        compare.main(["--run", table.uri, "--metric", "auc"])
+        written = [
+            table.path / "leaderboard/leaderboard.json",
+            table.path / "leaderboard/report.html",
+        ]
+        written.append(table.path / "baselines/automl/predictions.parquet")
+        contents.append([path.read_bytes() for path in written])
+    assert contents[0] == contents[1]
+
+
+def test_a_regression_ranked_by_a_metric_of_classes_is_refused(table_run, capsys):
+    run = table_run(np.linspace(0, 1, 20)).values(1, np.linspace(0, 1, 20))
+    assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
+    assert "no metric 'auc' to rank a regression by; there are: rmse" in capsys.readouterr().err

@@ -2,14 +2,20 @@
 
 test_split    keys and labels that every contender must have predicted, from the TFRecords
 run           what a run left in its folder: plan, tuning trials, full trainings
+baselines     the baselines in it, as contenders
+raw_predictions   what BigQuery ML and AutoML wrote, in the trainer's form
 outcome       one contender's predictions, aligned with the test split
-scores        the metrics, for the split as it is and for many resamples of it at once
+metric        what a metric is
+scores        the metrics of classes, for the split as it is and for many resamples of it at once
+regression    the outcome and the metrics of values
 auc, ranks    the metric of ranking, and what it is made of
 calibration   the metric of calibration, whose interval needs care
 bootstrap     resamples of the test split, and intervals from them
 proportions   intervals of shares of examples, for which the bootstrap is not good enough
+studentized   intervals of mean errors, for the same reason
 intervals     which interval fits which metric
 scoreboard    the ranking, with every contender's difference to the champion
+drift         how far a dataset has moved from an earlier one
 notes         what a reader must know before believing it
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code

@@ -19,6 +19,7 @@ A standardised mean difference above 0.1 is commonly called an imbalance (P. Aus
 Medicine 28, 2009).
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -200,6 +201,11 @@ def _judged(
     shares = [np.maximum(c[used], _HALF) / np.maximum(c[used], _HALF).sum() for c in (p, q)]
     psi = float(((shares[0] - shares[1]) * np.log(shares[0] / shares[1])).sum())
     freedom = max(1, int(used.sum()) - 1)
-    chance = float((1 / rows[0] + 1 / rows[1]) * stats.chi2.ppf(CHANCE, freedom))
+    chance = (1 / rows[0] + 1 / rows[1]) * _chance(freedom)
     level = LEVELS[0] if psi <= max(SOME, chance) else LEVELS[1 + (psi > MUCH)]
     return Drift(name, kind, psi, chance, level, **fields)
+
+
+@functools.cache
+def _chance(freedom: int) -> float:
+    return float(stats.chi2.ppf(CHANCE, freedom))

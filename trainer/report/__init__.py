@@ -5,12 +5,20 @@ are inline SVG that takes its colours from style.css, so they follow the reader'
 theme, print well and stay small.
 
 scales            data values to pixels, and ticks
-charts            curves over epochs, points on two axes
+charts, planes    curves over epochs, points on two axes; and what they are drawn with
+contenders        colours and names, the same in every chart
 intervals         estimates with their intervals on one axis
+discrimination    ROC curves
+reliability       calibration curves
+residuals         a regression's predictions against the truth
+champion          classes and mistakes of the champion
+confusion         confusion matrices
 learning          learning curves of the full trainings
 tuning            the tuning job's trials
 hyperparameters   hyperparameters against the metric
-champion          confusion matrix, classes and mistakes of the champion
+features          what is in a table, and what matters where that is known
+drift             what has moved since the dataset before
 pictures          images as data URIs
+moments           dates and durations
 page              the whole page
 """

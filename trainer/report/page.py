@@ -1,5 +1,6 @@
 """The whole page: everything that the templates show, gathered and rendered."""
 
+import functools
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -90,6 +91,7 @@ def _predictions(outcomes, ranked: Sequence[Look], split: TestSplit, run: Run) -
     return dict.fromkeys(["roc", "reliability", "champion", "residuals"]) | sections
 
 
+@functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),

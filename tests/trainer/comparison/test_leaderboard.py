@@ -112,3 +112,59 @@ def test_the_table_is_plain_and_complete(board):
     assert lines[4].startswith("2     training/2  0.")
     assert lines[5].startswith("-  training/3  failed: no predictions.parquet")
     assert any(line.startswith("Note: The test split is small") for line in lines)
+
+
+def board_of(run, metric):
+    compare.compare(run.uri, metric)
+    return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
+
+
+def test_baselines_stand_among_the_trainings_with_time_and_cost(table_run, classifier):
+    labels = np.arange(80) % 2
+    run = table_run(labels, ["false", "true"])
+    run.plan({"rates": {"training": 400.0}, "baselines": ["bqml-logistic_reg", "automl"]})
+    run.contender(1, classifier(labels, 2, skill=1, seed=1))
+    run.baseline("bqml-logistic_reg", run.exported(classifier(labels, 2, skill=4, seed=2)))
+    board = board_of(run, "auc")
+    jsonschema.validate(board, SCHEMA)
+    best, training, failed = board["contenders"]
+    assert board["champion"] == best["name"] == "baselines/bqml-logistic_reg"
+    assert (best["kind"], best["training"]) == ("bqml", None)
+    assert (best["seconds"], best["cost_usd"]) == (41.3, 0.0512)
+    assert best["baseline"] == {
+        "model": "projects/p/datasets/trellis/models/bqml-logistic_reg",
+        "options": {"model_type": "LOGISTIC_REG", "l2_reg": 0.1},
+        "features_left_out": ["pulse"],
+        "evaluation": {"roc_auc": 0.99},
+    }
+    # Six epochs of 1.5 s at 400 USD an hour.
+    assert (training["seconds"], training["cost_usd"]) == (9.0, 1.0)
+    assert (failed["name"], failed["status"], failed["kind"]) == (
+        "baselines/automl",
+        "failed",
+        "automl",
+    )
+    assert board["dataset"]["label"] == "malignant"
+    assert board["task"] == "binary_classification"
+
+
+def test_a_regression_keeps_the_schema(table_run):
+    labels = np.linspace(5e4, 9e4, 50)
+    run = table_run(labels)
+    noise = np.random.default_rng(1).normal(size=50)
+    run.values(1, labels + 2000 * noise)
+    run.baseline("bqml-linear_reg", run.exported_values(labels - 3000 * noise))
+    run.baseline("automl", status="failed", reason="no quota")
+    board = board_of(run, "loss")
+    jsonschema.validate(board, SCHEMA)
+    assert (board["task"], board["primary_metric"]) == ("regression", "rmse")
+    assert list(board["metrics"]) == ["rmse", "mae", "median_absolute_error", "r2"]
+    champion, second, failed = board["contenders"]
+    assert (champion["name"], second["name"]) == ("training/1", "baselines/bqml-linear_reg")
+    assert failed["reason"] == "no quota"
+    assert second["difference"]["won_by_champion"] == 50
+    text = leaderboard.table(board)
+    assert "50 test examples, regression, ranked by rmse (smaller is better)" in text
+    # Published to the hundredth, shown in whole units: the labels spread over thousands.
+    assert board["metrics"]["rmse"]["decimals"] == 2
+    assert f"{champion['metrics']['rmse']['value']:.0f} [" in text

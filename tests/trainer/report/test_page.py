@@ -9,7 +9,7 @@ import pytest
 
 from trainer import compare
 
-VOID = {"meta", "br", "img", "link", "input", "hr"}
+VOID = {"meta", "br", "wbr", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):

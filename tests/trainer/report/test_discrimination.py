@@ -1,0 +1,86 @@
+"""ROC curves run from corner to corner, and their close-up is the same curve."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from trainer.comparison.outcome import Outcome
+from trainer.report.contenders import looks
+from trainer.report.discrimination import _within, roc_section
+from trainer.report.reliability import reliability_section
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+
+def section(classes, *skills, classifier, n=400):
+    labels = np.random.default_rng(0).integers(0, classes, n)
+    outcomes = {
+        f"training/{i}": Outcome(labels, classifier(labels, classes, skill=skill, seed=i))
+        for i, skill in enumerate(skills, start=1)
+    }
+    shown = looks([Named(name) for name in outcomes], list(outcomes))
+    names = [f"class {i}" for i in range(classes)]
+    return roc_section(outcomes, shown, names), reliability_section(outcomes, shown, names)
+
+
+def places(path):
+    return [tuple(map(float, pair.split())) for pair in path[1:].split("L")]
+
+
+@pytest.mark.parametrize("classes", [2, 5, 30])
+def test_every_contender_has_a_curve_from_corner_to_corner(classifier, classes):
+    roc, _ = section(classes, 3, 1, classifier=classifier)
+    assert len(roc.left.lines) == 2
+    corners = places(roc.left.guide)
+    for line in roc.left.lines:
+        points = places(line.path)
+        assert points[0] == pytest.approx(corners[0], abs=0.6)
+        assert points[-1] == pytest.approx(corners[-1], abs=0.6)
+        assert all(a[0] <= b[0] and a[1] >= b[1] for a, b in itertools.pairwise(points))
+    assert roc.left.lines[-1].style == "s1"  # the champion over the others
+
+
+def test_of_few_classes_the_champions_are_drawn_apart(classifier):
+    roc, _ = section(5, 3, classifier=classifier)
+    assert [line.title.split(":")[0] for line in roc.right.lines] == [
+        f"class {i}" for i in range(5)
+    ]
+
+
+def test_of_two_classes_a_good_contenders_corner_is_enlarged(classifier):
+    assert section(2, 3, classifier=classifier)[0].right is not None
+    assert section(2, 0, classifier=classifier)[0].right is None
+
+
+def test_the_corner_holds_the_same_curve():
+    xs, ys = np.array([0.0, 0.0, 0.1, 0.5, 1.0]), np.array([0.0, 0.6, 0.9, 0.95, 1.0])
+    inside_x, inside_y = _within(xs, ys, 0.25)
+    assert inside_y == pytest.approx(np.interp(inside_x, xs, ys))
+    assert (inside_x[0], inside_y[0]) == pytest.approx((0.05, 0.75))
+    assert inside_x[-1] == 0.25
+    assert _within(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0.25)[0].size == 0
+
+
+def test_one_class_alone_has_no_curve():
+    outcome = Outcome(np.zeros(5, int), np.tile([0.9, 0.1], (5, 1)))
+    shown = looks([Named("a")], ["a"])
+    assert roc_section({"a": outcome}, shown, ["no", "yes"]) is None
+
+
+def test_calibration_of_two_classes_is_that_of_the_second(classifier):
+    _, reliability = section(2, 2, classifier=classifier)
+    (chart,) = reliability.charts
+    assert reliability.positive == "class 1"
+    assert len(chart.dots) == len(chart.bars) <= 10
+    for dot in chart.dots:
+        assert dot.high <= dot.y <= dot.low  # pixels grow downwards
+
+
+def test_the_seventh_contender_has_the_first_colour_dashed():
+    names = [f"training/{i}" for i in range(1, 9)]
+    styles = [look.style for look in looks([Named(n) for n in names], names)]
+    assert styles == ["s1", "s2", "s3", "s4", "s5", "s6", "s1 again", "s2 again"]

@@ -1,0 +1,49 @@
+"""A regression's section: the largest errors, the same axes for all, bounded in size."""
+
+import numpy as np
+import pytest
+
+from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.test_split import TestSplit
+from trainer.report.contenders import Look
+from trainer.report.residuals import residual_section
+
+
+def section(labels, **values):
+    keys = np.array([f"k{i:06d}" for i in range(len(labels))], dtype=object)
+    split = TestSplit(keys, labels, (), records=())
+    outcomes = {name: ValueOutcome(labels, np.asarray(found)) for name, found in values.items()}
+    looks = [Look(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
+    return residual_section(outcomes, looks, split)
+
+
+def test_the_largest_errors_stand_first():
+    found = section(np.arange(5.0), a=[0, 1.5, 2, 0, 4])
+    assert [(miss.key, miss.residual) for miss in found.worst[:2]] == [
+        ("k000003", -3),
+        ("k000001", 0.5),
+    ]
+
+
+def test_all_contenders_share_their_axes():
+    found = section(np.arange(5.0), a=np.arange(5), b=np.arange(5) * 10)
+    (other,) = found.others
+    texts = [tick.text for tick in found.agreement.y_ticks]
+    assert texts[-1] == "40"
+    assert texts == [tick.text for tick in other.y_ticks]
+
+
+def test_of_many_examples_a_sample_is_drawn():
+    labels = np.random.default_rng(1).normal(size=5000)
+    found = section(labels, a=labels + 1)
+    assert found.sampled == 1500
+    assert found.agreement.cloud.count("M") <= 1500
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1e12]])
+def test_positions_are_finite_whatever_the_values(values):
+    found = section(np.array([1.0, 2.0, 3.0]), a=values)
+    for plane in (found.agreement, found.left_over, found.within):
+        text = plane.cloud + plane.guide + "".join(line.path for line in plane.lines)
+        assert "nan" not in text
+        assert "inf" not in text

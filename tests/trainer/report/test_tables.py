@@ -1,0 +1,112 @@
+"""The report of a run over a table: features, drift, baselines, and a regression's charts."""
+
+import numpy as np
+import pytest
+
+from tests.trainer.report.test_page import Page, report
+from tests.trainer.table_run import numeric, some_features
+
+LABELS = np.arange(80) % 2
+
+
+@pytest.fixture
+def run(table_run, classifier):
+    folder = table_run(LABELS, ["false", "true"])
+    folder.contender(1, classifier(LABELS, 2, skill=3, seed=1))
+    return folder.baseline("bqml-logistic_reg", folder.exported(classifier(LABELS, 2, 2, 2)))
+
+
+def test_the_page_tells_the_whole_story_of_a_table(run):
+    run.previous(some_features(np.random.default_rng(9), 640, shift=-3))
+    run.baseline("automl", status="failed", reason="RESOURCE_EXHAUSTED: no quota")
+    page = Page(report(run, "auc"))
+    for expected in (
+        "binary classification of malignant",
+        "Vertex AI AutoML",
+        "RESOURCE_EXHAUSTED: no quota",
+        "model_type LOGISTIC_REG",
+        "Positive is true.",
+        "The other contenders\N{RIGHT SINGLE QUOTATION MARK} confusion matrices",
+        "10 features: 6 numeric, 1 boolean, 1 categorical, 1 timestamp, 1 sequence",
+        "2 terms: left 60%, right 40%",
+        "% true",
+        "baselines/bqml-logistic_reg, standardized weight",
+        "since dataset beef",
+        "Features that moved: 8 little, 0 some, 1 much",
+        "moves with the calendar",
+        "41.3 s",
+        "0.05",
+    ):
+        assert expected in page.text, expected
+    assert "script" not in page.tags
+
+
+def test_without_an_earlier_dataset_the_page_says_so(run):
+    text = Page(report(run, "auc")).text
+    assert "Drift: the experiment used no dataset before this one." in text
+    run.plan({"dataset": {"uri": f"{run.dataset}/", "previous": "gs://gone/datasets/1/"}})
+    assert "cannot be read any more" in Page(report(run, "auc")).text
+
+
+def test_a_page_without_importances_says_unknown(run):
+    run.baseline("bqml-logistic_reg", feature_importance=[])
+    assert "Unknown: no baseline reported it" in Page(report(run, "auc")).text
+
+
+def test_2000_features_and_long_names_stay_bounded(table_run, classifier):
+    random = np.random.default_rng(1)
+    features = [
+        numeric(f"expression of gene {'x' * 80} {i}", random.normal(size=50), index=i)
+        for i in range(2000)
+    ]
+    run = table_run(LABELS, ["false", "true"], features=features)
+    run.previous([f for f in features if not f.name.endswith("7")])
+    run.contender(1, classifier(LABELS, 2, skill=3, seed=1))
+    long = "bqml-" + "boosted_tree_classifier_" * 4
+    importance = [{"feature": f.name, "weight": 1.0, "what": "gain"} for f in features]
+    run.baseline(
+        long,
+        run.exported(classifier(LABELS, 2, 2, 2)),
+        feature_importance=importance,
+        features_left_out=[f.name for f in features],
+    )
+    html = report(run, "auc")
+    assert len(html) < 500_000
+    text = Page(html).text
+    assert "And 1,760 more, described in dataset.json." in text
+    assert "more moved less" in text
+    assert "and 1988 more" in text
+    assert f"baselines/{long}" in text
+
+
+def test_names_of_features_cannot_become_markup(table_run, classifier):
+    features = [numeric("<script>alert(1)</script>", np.arange(50.0))]
+    run = table_run(LABELS, ["<b>", "</td>"], features=features)
+    run.contender(1, classifier(LABELS, 2, skill=3, seed=1))
+    run.baseline("automl", status="failed", reason="<img src=x onerror=alert(1)>")
+    page = Page(report(run, "auc"))
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_a_regression_has_predictions_instead_of_classes(table_run):
+    labels = np.random.default_rng(2).normal(70, 12, 120)
+    run = table_run(labels)
+    run.values(1, labels + 1).values(2, labels * 0.9)
+    run.baseline("bqml-linear_reg", run.exported_values(labels - 3))
+    run.previous(run.features)
+    page = Page(report(run, "rmse"))
+    for expected in (
+        "regression of weight",
+        "Predicted against true values of weight",
+        "How often how close",
+        "The champion\N{RIGHT SINGLE QUOTATION MARK}s largest errors",
+        "closer: champion",
+        "studentized bootstrap",
+        "RMSE ↓",
+    ):
+        assert expected in page.text, expected
+    for absent in ("Confusion matrix", "ROC", "By class", "Clopper"):
+        assert absent not in page.text, absent
+    assert "nan" not in "".join(page.values("d")).lower()
