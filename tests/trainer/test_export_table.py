@@ -23,7 +23,7 @@ from tests.trainer.exporting.tables.helpers import (
 from trainer import dataset_description, export
 from trainer.dataset_description import NULL_TIMESTAMP, SPLITS
 from trainer.exporting.splits import buckets
-from trainer.exporting.tables import layout
+from trainer.exporting.tables import layout, parquet
 
 ROWS = 300
 KEYS = [f"été/{number}" for number in range(ROWS)]
@@ -372,6 +372,13 @@ def test_everything_that_is_wrong_with_rows_is_told_at_once(tmp_path, capsys):
         "the key (sample_id) is NULL or empty",
         "the label (malignant) is NULL or empty",
     ]
+
+
+def test_a_label_that_is_a_number_is_no_class(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(parquet, "MAX_CLASSES", 100)
+    source = write_table(tmp_path / "source", small(label=KEYS), SMALL, files=4)
+    assert run(source, tmp_path / "dataset") == 1
+    assert "the label (malignant) has more than 100 distinct values" in capsys.readouterr().err
 
 
 def test_a_split_without_rows_is_refused(tmp_path, capsys):

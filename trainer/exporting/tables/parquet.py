@@ -2,7 +2,7 @@
 
 import posixpath
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -183,7 +183,12 @@ def _count_labels(
     counts = np.bincount(codes * len(SPLITS) + splits, minlength=len(names) * len(SPLITS))
     for name, by_split in zip(names, counts.reshape(-1, len(SPLITS)), strict=True):
         report.labels[name] = report.labels.get(name, 0) + by_split
-    if len(report.labels) > MAX_CLASSES:
+    check_number_of_classes(report.labels, columns)
+
+
+def check_number_of_classes(names: Collection[str], columns: Columns) -> None:
+    """Raise ExportError if there are too many, which also bounds the memory that they take."""
+    if len(names) > MAX_CLASSES:
         raise ExportError(
             f"the label ({columns.label}) has more than {MAX_CLASSES} distinct values; is it a "
             "number? Then the task is regression"

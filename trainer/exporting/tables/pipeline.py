@@ -10,6 +10,7 @@ the process when it runs on one machine.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
@@ -21,12 +22,21 @@ from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
 from trainer.exporting.tables import parquet, plan, ranges, write
-from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, range_bits, rows_at_once
+from trainer.exporting.tables.layout import (
+    PARTIAL_FOLDER,
+    ShardWork,
+    Slice,
+    range_bits,
+    rows_at_once,
+)
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.plan import Survey, TablePlan
 from trainer.exporting.tables.summaries import RangeSummary, Tree
 
 _SOURCE = "source"
+
+# Reads in flight per element: Cloud Storage answers after some 50 ms, a slice is small.
+_READERS = 16
 
 
 def read_source(settings: ExportSettings, objects: Objects) -> Source:
@@ -49,12 +59,20 @@ class _Step(beam.DoFn):
     def setup(self):
         """Make what cannot be pickled."""
         self._objects = Objects(self._beam_flags)
+        self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="slices")
+
+    def teardown(self):
+        """End the pool's threads."""
+        self._pool.shutdown()
 
     def _address(self, name: str) -> str:
         return storage.join(self._settings.output, name)
 
-    def _read_partial(self, name: str, start: int, size: int) -> bytes:
-        return self._objects.read_range(self._address(name), start, size)
+    def _read(self, slices: Sequence[Slice]) -> Iterator[bytes]:
+        """The bytes of slices of temporary files, in order."""
+        return self._pool.map(
+            lambda s: self._objects.read_range(self._address(s.file), s.start, s.size), slices
+        )
 
 
 class ListRowGroups(_Step):
@@ -103,7 +121,7 @@ class SummariseRange(_Step):
     ) -> Iterator[tuple[int, RangeSummary]]:
         """All rows of a range."""
         columns = source.columns
-        yield range_, ranges.summarise(range_, survey.layout, columns, self._read_partial)
+        yield range_, ranges.summarise(range_, survey.layout, columns, self._read)
 
 
 class MergeSummaries(beam.CombineFn):
@@ -146,7 +164,7 @@ class WriteShard(_Step):
         def writing(name):
             return self._objects.writing(self._address(name))
 
-        shard = write.write_shard(work, table, self._read_partial, writing)
+        shard = write.write_shard(work, table, self._read, writing)
         # Shown in Dataflow's console while the job runs.
         Metrics.counter("export", "shards").inc()
         Metrics.counter("export", "examples").inc(shard.examples)

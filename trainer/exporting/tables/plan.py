@@ -28,7 +28,7 @@ from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.columns import Columns, TableFeature
 from trainer.exporting.tables.findings import Findings
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
-from trainer.exporting.tables.parquet import Report
+from trainer.exporting.tables.parquet import Report, check_number_of_classes
 from trainer.exporting.tables.summaries import RangeSummary, Terms
 from trainer.exporting.warnings import absent_classes
 
@@ -99,6 +99,7 @@ def _check_classes(
     classes: tuple[str, ...], labels: dict[str, np.ndarray], columns: Columns
 ) -> None:
     title = f"the label ({columns.label})"
+    check_number_of_classes(classes, columns)
     if len(classes) < 2:
         raise ExportError(
             f"{title} is {classes[0]!r} in every row; a classifier needs at least two classes"

@@ -1,6 +1,6 @@
 """One range of fingerprints: its rows brought together from all temporary files, and summarised."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,8 @@ from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Terms
 
-# (file, first byte, number of bytes) -> those bytes of a temporary file.
-ReadRange = Callable[[str, int, int], bytes]
+# The bytes of slices of temporary files, in order.
+ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]
 
 _TRAIN = 0
 
@@ -20,12 +20,9 @@ _TRAIN = 0
 _MICROSECONDS = 1e6
 
 
-def read_rows(slices: Iterable[Slice], schema: pa.Schema, read: ReadRange) -> pa.RecordBatch:
+def read_rows(slices: Sequence[Slice], schema: pa.Schema, read: ReadSlices) -> pa.RecordBatch:
     """The rows of one range and split as a block, by fingerprint and then key."""
-    parts = [
-        pa.ipc.read_record_batch(pa.py_buffer(read(s.file, s.start, s.size)), schema)
-        for s in slices
-    ]
+    parts = [pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in read(slices)]
     if not parts:
         return pa.RecordBatch.from_pylist([], schema)
     block = pa.concat_batches(parts)
@@ -37,7 +34,7 @@ def read_rows(slices: Iterable[Slice], schema: pa.Schema, read: ReadRange) -> pa
     return block.take(pa.array(order) if isinstance(order, np.ndarray) else order)
 
 
-def summarise(range_: int, layout: Layout, columns: Columns, read: ReadRange) -> RangeSummary:
+def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -> RangeSummary:
     """Duplicate keys in all splits, statistics of the train split, terms of the others."""
     schema = block_schema(columns)
     summary = RangeSummary()

@@ -29,14 +29,14 @@ from trainer.dataset_description import (
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.layout import ShardWork, pieces
 from trainer.exporting.tables.plan import TablePlan
-from trainer.exporting.tables.ranges import ReadRange, read_rows
+from trainer.exporting.tables.ranges import ReadSlices, read_rows
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tfrecord import Column, tfrecords
 
 Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
-def write_shard(work: ShardWork, plan: TablePlan, read: ReadRange, writing: Writing) -> Shard:
+def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Writing) -> Shard:
     """Write the file of one piece of work, one range of fingerprints after the other."""
     start = time.monotonic()
     schema = block_schema(plan.columns)
