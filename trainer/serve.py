@@ -10,12 +10,17 @@ AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE) and no flag is needed. By hand:
   echo '{"instances": [{"image_bytes": {"b64": "'$(base64 -w0 seven.png)'"}}]}' |
     curl localhost:8080/predict --data-binary @-
 
-Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB; an instance is one of
+Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. To a model of images one
+           of
              {"image_bytes": {"b64": "..."}}     the image file in base64
              {"image_uri": "gs://..."}           which the server's service account may read
-           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.6 megapixels
+           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.6 megapixels. To a model of rows
+             {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
+              "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
+           every column of the table that is a feature, raw; null where a value is not known
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
+             {"value": 152.1}                    of a regression, in the label's unit
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
   400, 413   the request is wrong, for example instances[3].image_bytes.b64; all of it is refused

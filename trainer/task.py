@@ -1,19 +1,27 @@
 """Train a model: one tuning trial, or one full training on any number of machines.
 
-The dataset is what trainer.export wrote. After every epoch the validation split is evaluated, a
-checkpoint saved, and one line printed:
+The dataset is what trainer.export wrote, of images or of a table's rows. A row's features are made
+fit for a network by the model itself, with statistics of the train split: numbers are standardized
+(NULL counts as the mean, and a flag tells of it), terms are embedded (NULL and unknown terms have
+embeddings of their own), a time becomes its age, time of day and day of week, and a sequence its
+mean, spread, maximum and length (dense) or what a GRU makes of it (recurrent).
+
+After every epoch the validation split is evaluated, a checkpoint saved, and one line printed:
 
   epoch 3/30 loss 0.213 accuracy 0.931 val_loss 0.201 val_accuracy 0.944 lr 0.001 2.1 s
 
 At the end, the weights of the best epoch (by --metric on the validation split) become
-  model/                 SavedModel: encoded images in (JPEG, PNG), probabilities out
+  model/                 SavedModel: encoded images (JPEG, PNG) or raw rows in, one tensor for each
+                         column; probabilities out, or for a regression the value in its own unit
   predictions.parquet    what that SavedModel says about every example of the test split
   metrics.json           settings, every epoch, final metrics, what each replica did
 
 Examples:
   python -m trainer.task --dataset gs://bucket/digits/datasets/3f2a/ --model convolutional \\
       --task multiclass_classification --epochs 25 --output /tmp/digits
-  ... --learning_rate 0.003 --batch_size 64 --augment true      other hyperparameters
+  python -m trainer.task --dataset gs://bucket/cells/datasets/77b0/ --model dense \\
+      --task binary_classification --metric auc --epochs 30 --output /tmp/cells
+  ... --learning_rate 0.003 --batch_size 64 --dropout 0.2       other hyperparameters
   ... --outputs metrics                                         as a tuning trial does
   python -m trainer.task --schema                               all of it, for programs
 

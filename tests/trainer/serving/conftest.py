@@ -4,7 +4,10 @@ import keras
 import numpy as np
 import pytest
 
+from tests.trainer.training.tables import mixed_rows, write_table
+from trainer import dataset_description, models
 from trainer.dataset_description import Counts, DatasetDescription, Feature, Split
+from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
 
 CLASSES = ("dark", "light")
@@ -38,3 +41,21 @@ def model_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serving") / "model"
     saved_model.export(brightness_model(), dataset, folder)
     return folder
+
+
+@pytest.fixture(scope="session", params=["binary_classification", "regression"])
+def row_model_folder(request, tmp_path_factory):
+    """SavedModels of rows (tests.trainer.training.tables.mixed_rows), with random weights."""
+    folder = tmp_path_factory.mktemp("rows")
+    columns, labels = mixed_rows(60)
+    files = {"train": [50], "validation": [5], "test": [5]}
+    address = write_table(folder / "d", columns, labels, files=files, task=request.param)
+    dataset = dataset_description.load(address)
+    keras.utils.set_random_seed(1)
+    model = models.build("recurrent", dataset, Hyperparameters())
+    # As if trained: else all terms would mean the same.
+    for variable in model.weights:
+        if variable.name == "embeddings":
+            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
+    saved_model.export(model, dataset, folder / "model")
+    return folder / "model"

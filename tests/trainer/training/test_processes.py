@@ -200,3 +200,32 @@ def test_two_devices_of_one_machine(few_digits, make_job):
     replica = job.metrics["replicas"][CHIEF]
     assert replica["steps"] == 3 * (161 // (2 * 32))
     assert replica["examples"] == 3 * (161 // (2 * 32)) * 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", PAIR)
+def test_a_training_on_rows_survives_a_kill_too(few_rows, make_job, victim):
+    """Embeddings, GRUs and a metric that is gathered from both workers."""
+    flags = {
+        "model": "recurrent",
+        "task": "binary_classification",
+        "metric": "auc",
+        "dropout": 0.2,
+        "batch_size": 8,
+        "epochs": 8,
+        "early_stopping_patience": 0,
+    }
+    undisturbed = make_job(PAIR, few_rows, **flags)
+    undisturbed.start()
+    assert undisturbed.wait() == dict.fromkeys(PAIR, 0), undisturbed.log(CHIEF)
+    (survivor,) = set(PAIR) - {victim}
+    job = make_job(PAIR, few_rows, **flags)
+    job.start()
+    job.wait_for(victim, "epoch 4/8")
+    job.kill(victim)
+    assert job.wait() == {victim: -signal.SIGKILL, survivor: 75}
+    job.start()
+    assert job.wait() == dict.fromkeys(PAIR, 0), job.log(CHIEF)
+    assert "going on from step-" in job.log(CHIEF)
+    assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
+    assert 0 < job.metrics["test"]["auc"] <= 1

@@ -1,0 +1,122 @@
+"""Rows of a table as JSON: what is taken, and what is said of a field that is wrong."""
+
+import datetime
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.serving.errors import InvalidRequestError
+from trainer.serving.rows import NULLS, Field, RowReader
+
+FIELDS = [
+    Field("radius", "numeric", "radius", 0),
+    Field("smoker", "boolean", "smoker", 0),
+    Field("site", "categorical", "site", 0),
+    Field("taken", "timestamp", "taken", 0),
+    Field("pulse", "sequence", "pulse", 3),
+]
+GOOD = {
+    "radius": 17.9,
+    "smoker": False,
+    "site": "",
+    "taken": "1970-01-01T00:00:01Z",
+    "pulse": [1, None, 2.5],
+}
+
+
+def read(*instances):
+    body = json.dumps({"instances": instances}).encode()
+    return [row.values for row in RowReader(FIELDS).read(body)]
+
+
+def violations(*instances):
+    with pytest.raises(InvalidRequestError) as error:
+        read(*instances)
+    return [str(violation) for violation in error.value.violations]
+
+
+def test_a_row_is_read_in_the_order_of_the_models_fields():
+    ((radius, smoker, site, taken, pulse),) = read(dict(reversed(GOOD.items())))
+    assert (radius, smoker, site, taken) == (17.9, 0.0, b"", 1_000_000)
+    assert pulse[::2] == [1.0, 2.5]
+    assert math.isnan(pulse[1])
+
+
+def test_null_is_a_value_of_every_kind():
+    (values,) = read(dict.fromkeys(GOOD))
+    assert repr(values) == repr(tuple(NULLS[field.kind] for field in FIELDS))
+
+
+def test_elements_that_the_model_does_not_read_are_left_out():
+    assert read(GOOD | {"pulse": [1, 2, 3, 4, 5]})[0][-1] == [1, 2, 3]
+
+
+def test_a_whole_number_stands_for_its_digits_as_a_term():
+    assert read(GOOD | {"site": 30})[0][2] == b"30"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2024-02-29T12:00:00Z", 1709208000),
+        ("2024-02-29T12:00:00+02:00", 1709200800),
+        ("2024-02-29 12:00:00 UTC", 1709208000),
+        ("2024-02-29 12:00:00.5+00", 1709208000.5),
+        ("2024-02-29T12:00:00", 1709208000),
+        ("2024-02-29", 1709164800),
+        ("1969-12-31T23:59:59.999999Z", -0.000001),
+    ],
+)
+def test_times_are_taken_as_bigquery_writes_them(text, seconds):
+    assert read(GOOD | {"taken": text})[0][3] == round(seconds * 1e6)
+
+
+@given(st.datetimes(timezones=st.timezones() | st.none()))
+def test_every_time_keeps_its_microsecond(time):
+    (values,) = read(GOOD | {"taken": time.isoformat()})
+    utc = time.replace(tzinfo=time.tzinfo or datetime.UTC)
+    utc = utc.replace(tzinfo=datetime.timezone(utc.utcoffset()))
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    assert epoch + datetime.timedelta(microseconds=values[3]) == utc
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("radius", "17.9", "expected a number or null, got a string of 4 characters"),
+        ("radius", True, "expected a number or null, got the value True"),
+        ("radius", 1e39, "1e+39 is beyond float32, in which the model counts"),
+        ("smoker", 1, "expected true, false or null, got the value 1"),
+        ("site", 1.5, "expected a string, a whole number or null, got the value 1.5"),
+        ("site", True, "expected a string, a whole number or null, got the value True"),
+        ("taken", 1709208000, 'expected a time like "2024-02-29T12:00:00Z" or null, got the'),
+        ("taken", "yesterday", "not a time like \"2024-02-29T12:00:00Z\": 'yesterday'"),
+        ("pulse", 3, "expected a list of numbers or null, got the value 3"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(field, value, message):
+    (told,) = violations(GOOD, GOOD | {field: value})
+    assert told.startswith(f"instances[1].{field}: {message}")
+
+
+def test_a_wrong_element_is_named():
+    (told,) = violations(GOOD | {"pulse": [1, "2"]})
+    assert told.startswith("instances[0].pulse[1]: expected a number or null, got a string")
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    wrong = {name: value for name, value in GOOD.items() if name != "radius"}
+    assert violations(wrong | {"radios": 1, "smoker": "no"}, [], GOOD) == [
+        "instances[0].radios: no feature of this model; did you mean radius?",
+        "instances[0].radius: missing; null says that a value is not known",
+        "instances[0].smoker: expected true, false or null, got a string of 2 characters",
+        'instances[1]: expected {"radius": ..., "smoker": ..., "site": ..., ...}, got a list of 0',
+    ]
+
+
+def test_the_envelope_is_checked_as_for_images():
+    with pytest.raises(InvalidRequestError, match="instances: expected a list of"):
+        RowReader(FIELDS).read(b'{"instances": {}}')

@@ -1,0 +1,198 @@
+"""Whole trainings on tables: what is learned, and that interruptions leave no trace."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from tests.trainer.training.helpers import arguments, without_seconds
+from tests.trainer.training.tables import write_table
+from trainer import predictions
+from trainer.dataset_description import NUMERIC, SEQUENCE
+from trainer.training import TrainingError, callbacks, checkpoints, loop, run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+
+class Interruption(BaseException):
+    """Ends a training as a kill would."""
+
+
+@pytest.fixture
+def train(tmp_path):
+    """A function: dataset, output folder, flags -> metrics.json."""
+
+    def train(dataset, output="out", task="binary_classification", **flags):
+        argv = arguments(dataset, output=tmp_path / output, task=task, **flags)
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    return train
+
+
+# All that has a state of its own; with embeddings, and a metric that is gathered.
+STATEFUL = {
+    "units": 8,
+    "embedding": 2,
+    "dropout": 0.3,
+    "batch_size": 8,
+    "learning_rate": 0.02,
+    "metric": "auc",
+    "plateau_patience": 1,
+    "early_stopping_patience": 2,
+    "epochs": 6,
+    "outputs": "metrics",
+}
+
+
+def interrupt(patch, owner, name, after):
+    """Make `owner.name` work `after` times and raise Interruption from then on."""
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*arguments, **options):
+        if len(calls) == after:
+            raise Interruption
+        calls.append(name)
+        return original(*arguments, **options)
+
+    patch.setattr(owner, name, interrupted)
+
+
+def test_an_interrupted_training_ends_as_an_undisturbed_one(train, few_rows, monkeypatch):
+    """Interrupted twice: within an epoch of 20 steps, and after one."""
+    undisturbed = without_seconds(train(few_rows, "undisturbed", **STATEFUL))
+    assert undisturbed["epochs_run"] > 2
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    for owner, name, after in (
+        (checkpoints, "save", 3),
+        (callbacks.ProgressLine, "on_epoch_end", 1),
+    ):
+        with monkeypatch.context() as patch:
+            interrupt(patch, owner, name, after)
+            with pytest.raises(Interruption):
+                train(few_rows, **STATEFUL)
+    assert without_seconds(train(few_rows, **STATEFUL)) == undisturbed
+
+
+def test_the_best_epoch_is_that_of_the_metric_that_was_asked_for(train, few_rows, monkeypatch):
+    """And a table that does not fit in memory is trained on as well."""
+    monkeypatch.setattr("trainer.training.input.CACHE_BYTES", 0)
+    metrics = train(few_rows, epochs=5, metric="auc", outputs="metrics", learning_rate=0.02)
+    best = max(metrics["history"], key=lambda row: (row["val_auc"], -row["val_loss"]))
+    assert metrics["best_epoch"] == best["epoch"]
+    assert metrics["validation"]["auc"] == best["val_auc"]
+
+
+def split(rows):
+    """Sizes of the files of 80, 10 and 10 percent."""
+    most, more = int(0.8 * rows), int(0.9 * rows)
+    return {
+        "train": [most // 2, most - most // 2],
+        "validation": [more - most],
+        "test": [rows - more],
+    }
+
+
+def bundled(folder, data, **task):
+    """One of scikit-learn's tables as a dataset, in a random order."""
+    order = np.random.default_rng(0).permutation(len(data.target))
+    columns = {
+        name.replace(" ", "_"): (NUMERIC, data.data[order, column].tolist())
+        for column, name in enumerate(data.feature_names)
+    }
+    return write_table(
+        folder, columns, data.target[order].tolist(), files=split(len(order)), **task
+    )
+
+
+def test_breast_cancer_is_told_from_its_30_numbers(train, tmp_path):
+    metrics = train(bundled(tmp_path / "d", load_breast_cancer()), epochs=12)
+    assert metrics["test"]["accuracy"] >= 0.96
+    assert metrics["test"]["auc"] >= 0.99
+
+
+def test_a_regression_beats_the_mean(train, tmp_path):
+    data = load_diabetes(scaled=False)
+    address = bundled(tmp_path / "d", data, task="regression")
+    metrics = train(address, task="regression", epochs=12)
+    assert metrics["test"]["loss"] < 0.75  # 1: predicting the train split's mean
+    stored = predictions.read(tmp_path / "out/predictions.parquet")
+    assert 80 < stored.values.mean() < 220
+    assert metrics["test"]["mae"] == pytest.approx(np.abs(stored.values - stored.labels).mean())
+
+
+@pytest.fixture(scope="module")
+def rising(tmp_path_factory):
+    """Is a sequence's last element larger than its first? Only its order tells."""
+    random, rows = np.random.default_rng(1), 2000
+    sequences = [random.normal(5, 2, random.integers(0, 16)).tolist() for _ in range(rows)]
+    labels = [int(len(s) > 1 and s[0] < s[-1]) for s in sequences]
+    columns = {
+        "signal": (SEQUENCE, sequences),
+        "noise": (NUMERIC, random.normal(size=rows).tolist()),
+    }
+    folder = tmp_path_factory.mktemp("d") / "rising"
+    return write_table(folder, columns, labels, files=split(rows))
+
+
+@pytest.mark.slow
+def test_only_recurrent_learns_what_only_the_order_tells(train, rising):
+    flags = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0.003}
+    assert train(rising, model="recurrent", **flags)["validation"]["auc"] > 0.97
+    assert train(rising, "dense", model="dense", **flags)["validation"]["auc"] < 0.75
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"model": "convolutional"},
+            "is one of tables, which convolutional does not read: use --model dense or recurrent",
+        ),
+        (
+            {"task": "regression"},
+            r"has 2 classes \(0, 1\), no number to predict: export it for "
+            "regression, or use --task multiclass_classification",
+        ),
+        (
+            {"augment": True},
+            "is one of tables, for binary_classification: augment would change nothing",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_table_is_refused(train, few_rows, flags, message):
+    with pytest.raises(TrainingError, match=message):
+        train(few_rows, **flags)
+
+
+def test_what_does_not_fit_its_label_or_features_is_refused(train, tmp_path):
+    numbers = [float(n) for n in range(12)]
+    files = {"train": [8], "validation": [2], "test": [2]}
+
+    def table(name, label, columns=None, **options):
+        columns = {"x": (NUMERIC, numbers)} if columns is None else columns
+        return write_table(tmp_path / name, columns, label, files=files, **options)
+
+    regression = table("values", numbers, task="regression")
+    with pytest.raises(
+        TrainingError, match=r"a number to predict \(target\), no classes: use --ta"
+    ):
+        train(regression)
+    with pytest.raises(TrainingError, match="label_smoothing would change nothing"):
+        train(regression, task="regression", label_smoothing=0.1)
+    classes = table("classes", [0, 1, 2] * 4)
+    with pytest.raises(TrainingError, match="has 3 classes; binary_classification has 2"):
+        train(classes)
+    with pytest.raises(
+        TrainingError, match=r"has no sequence \(an ARRAY column\), which recurrent"
+    ):
+        train(classes, task="multiclass_classification", model="recurrent")
+    with pytest.raises(TrainingError, match="has no features"):
+        train(table("nothing", [0, 1] * 6, columns={}))
+    absent = table("absent", [0, 1] * 4 + [0, 0] + [0, 1])
+    with pytest.raises(TrainingError, match="has no 1 in the validation split, so there is no auc"):
+        train(absent, metric="auc")
+    undefined = train(absent, epochs=1, outputs="metrics", batch_size=4)
+    assert "auc" not in undefined["validation"]
