@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from google.cloud import aiplatform_v1 as api
 
 from local_gcp.wire import invalid_argument, not_played
+
+if TYPE_CHECKING:
+    from google.cloud import aiplatform_v1 as api
 
 NAMES = ("training", "validation", "test")
 """Of the sets, and of the values in a predefined split's column."""

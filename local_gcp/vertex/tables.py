@@ -1,13 +1,11 @@
 """Rows of tabular data, from CSV objects and BigQuery tables to Parquet files, and back.
 
-Everything here streams, so memory does not grow with the rows. A CSV has no types: all its
-columns are text, as Vertex AI reads them; an empty field is NULL.
+Everything here streams, so memory does not grow with the rows.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from local_gcp.bigquery.errors import BigQueryError
@@ -24,10 +21,8 @@ from local_gcp.bigquery.refs import DatasetRef, TableRef
 from local_gcp.bigquery.schema import field_from_arrow
 from local_gcp.home import PROJECT
 from local_gcp.vertex import gcs, splits
+from local_gcp.vertex.csv_rows import BATCH, csv_rows
 from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_played
-
-BATCH = 10_000
-"""Rows that are in memory at a time, about."""
 
 
 class Tables:
@@ -129,44 +124,6 @@ def destination(uri: str, field: str) -> tuple[str | None, str | None]:
 def _check_project(project: str, field: str) -> None:
     if project != PROJECT:
         raise invalid_argument(field, f"the only project here is {PROJECT}, not {project!r}.")
-
-
-def csv_rows(files: Sequence[Path], field: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """(columns, rows) of CSV files. The first line of the first file is the header; the other
-    files have the same or none."""
-    header = _first_line(files[0])
-    if not header or len(set(header)) < len(header) or not all(header):
-        raise failed_precondition(
-            f"{field}: the first line of {files[0].name} is no header of distinct names: {header}."
-        )
-    schema = pa.schema([(name, pa.string()) for name in header])
-    return schema, _csv_batches(files, header, schema, field)
-
-
-def _csv_batches(
-    files: Sequence[Path], header: list[str], schema: pa.Schema, field: str
-) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        skip = 1 if _first_line(file) == header else 0
-        if file.stat().st_size == 0:
-            continue
-        try:
-            yield from pyarrow.csv.open_csv(
-                file,
-                pyarrow.csv.ReadOptions(column_names=header, skip_rows=skip),
-                pyarrow.csv.ParseOptions(newlines_in_values=True),
-                pyarrow.csv.ConvertOptions(
-                    column_types=schema, strings_can_be_null=True, null_values=[""]
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" not in str(error):  # a header alone
-                raise failed_precondition(f"{field}: {file.name}: {error}") from None
-
-
-def _first_line(file: Path) -> list[str]:
-    with file.open(newline="", encoding="utf-8-sig") as lines:
-        return next(csv.reader(lines), [])
 
 
 def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> int:

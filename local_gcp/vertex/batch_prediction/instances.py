@@ -19,12 +19,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from local_gcp.vertex import gcs, tables
+from local_gcp.vertex import gcs
 from local_gcp.vertex.automl.features import DataError
 from local_gcp.vertex.automl.model import ImageModel
 from local_gcp.vertex.batch_prediction import files
 from local_gcp.vertex.batch_prediction.container import Container, RequestError
 from local_gcp.vertex.batch_prediction.rows import ERRORS, PREDICTIONS
+from local_gcp.vertex.csv_rows import BATCH
 from local_gcp.wire import RpcError
 
 IMAGES = 256
@@ -121,11 +122,11 @@ class _Rows:
     def add(self, said: Any, prediction: Any) -> None:
         text = prediction if isinstance(prediction, str) else json.dumps(prediction)
         self._good.append({**self._columns(said), "prediction": text})
-        self._flush(tables.BATCH)
+        self._flush(BATCH)
 
     def fail(self, said: Any, status: dict[str, Any]) -> None:
         self._bad.append({**self._columns(said), "errors": status})
-        self._flush(tables.BATCH)
+        self._flush(BATCH)
 
     def close(self) -> None:
         self._flush(1)
@@ -150,7 +151,7 @@ def _rows(config: dict[str, Any], buckets: Path, images: bool) -> Iterator[Row]:
     if source["format"] == "bigquery":
         with pq.ParquetFile(paths[0]) as rows:
             names = rows.schema_arrow.names
-            for batch in rows.iter_batches(tables.BATCH):
+            for batch in rows.iter_batches(BATCH):
                 for row in batch.to_pylist():
                     value = _shaped(files.jsonable(row), shape, shape["type"] or "array")
                     is_table = config["output"]["format"] == "bigquery"

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from local_gcp.vertex import tables
 from local_gcp.vertex.automl.features import DataError
 from local_gcp.vertex.automl.inputs import CLASSIFICATION
 from local_gcp.vertex.automl.model import TabularModel
 from local_gcp.vertex.batch_prediction import files
+from local_gcp.vertex.csv_rows import BATCH, csv_rows
 
 PREDICTIONS, ERRORS = "predictions.parquet", "errors.parquet"
 _STATUS = pa.struct({"code": pa.int64(), "message": pa.string()})
@@ -122,12 +122,12 @@ def _tables(source: dict[str, Any], model: TabularModel, counts: Any) -> Iterato
     if source["format"] == "bigquery":
         (path,) = paths
         with pq.ParquetFile(path) as rows:
-            for batch in rows.iter_batches(tables.BATCH):
+            for batch in rows.iter_batches(BATCH):
                 yield pa.Table.from_batches([batch])
             if not rows.metadata.num_rows:
                 yield rows.schema_arrow.empty_table()
     elif source["format"] == "csv":
-        schema, batches = tables.csv_rows(paths, "instances")
+        schema, batches = csv_rows(paths, "instances")
         yield schema.empty_table()  # so that there is a header for no rows, too
         for batch in batches:
             yield pa.Table.from_batches([batch])
@@ -139,7 +139,7 @@ def _json_tables(paths: list[Path], model: TabularModel) -> Iterator[pa.Table]:
     """JSON lines; the columns are those of the first batch, and the model's."""
     schema: pa.Schema | None = None
     lines = (line for path in paths for line in path.open(encoding="utf-8") if line.strip())
-    while chunk := list(itertools.islice(lines, tables.BATCH)):
+    while chunk := list(itertools.islice(lines, BATCH)):
         try:
             rows = [json.loads(line) for line in chunk]
             table = pa.Table.from_pylist(rows, schema)

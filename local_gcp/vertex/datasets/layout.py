@@ -23,6 +23,7 @@ from google.cloud import aiplatform_v1 as api
 from local_gcp import filters, names
 from local_gcp.home import PROJECT
 from local_gcp.vertex import gcs, splits, tables
+from local_gcp.vertex.csv_rows import BATCH
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.items import CLASSIFICATION
 from local_gcp.vertex.datasets.service import IMAGE, ITEM_FIELDS, source
@@ -169,5 +170,5 @@ def _write_csv(source_file: Path, target: Path) -> None:
             rows.schema_arrow,
             write_options=pyarrow.csv.WriteOptions(quoting_style="needed"),
         ) as writer:
-            for batch in rows.iter_batches(tables.BATCH):
+            for batch in rows.iter_batches(BATCH):
                 writer.write_batch(batch)
