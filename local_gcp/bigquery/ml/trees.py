@@ -46,10 +46,10 @@ class Boosted:
 
 def fit(problem: Problem, options: Options, progress: Progress) -> Boosted:
     """Train. Boosting is sequential, so the first trees of a long run are those of a short one:
-    all iterations are run at once, and again up to the one at which BigQuery ML would have stopped.
+    all iterations are run at once, and those after BigQuery ML would have stopped are cut off.
     """
     began = time.monotonic()
-    estimator = _fitted(problem, options, options["max_iterations"])
+    estimator = _fitted(problem, options)
     stages = zip(_staged(estimator, problem.x), _staged(estimator, problem.eval_x), strict=True)
     seconds = (time.monotonic() - began) / estimator.n_iter_
     for done, (scores, eval_scores) in enumerate(stages, start=1):
@@ -60,16 +60,16 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Boosted:
             seconds=seconds,
         )
         if not more and done < estimator.n_iter_:
-            estimator = _fitted(problem, options, done)
+            estimator._predictors = estimator._predictors[:done]
             break
     return Boosted(estimator, problem.classes)
 
 
-def _fitted(problem: Problem, options: Options, iterations: int) -> Any:
+def _fitted(problem: Problem, options: Options) -> Any:
     kind = HistGradientBoostingClassifier if problem.classes else HistGradientBoostingRegressor
     estimator = kind(
         learning_rate=options["learn_rate"],
-        max_iter=iterations,
+        max_iter=options["max_iterations"],
         max_depth=options["max_tree_depth"],
         max_leaf_nodes=None,  # the depth is the only bound, as in XGBoost's default
         min_samples_leaf=max(1, options["min_tree_child_weight"]),
@@ -78,7 +78,9 @@ def _fitted(problem: Problem, options: Options, iterations: int) -> Any:
         early_stopping=False,
         random_state=SEED,
     )
-    return estimator.fit(problem.x, problem.labels, sample_weight=problem.weights)
+    # With weights scikit-learn sorts every column again for each of its 255 bins.
+    weights = None if (problem.weights == 1).all() else problem.weights
+    return estimator.fit(problem.x, problem.labels, sample_weight=weights)
 
 
 def _staged(estimator: Any, x: np.ndarray) -> Any:

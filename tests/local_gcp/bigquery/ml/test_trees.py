@@ -54,6 +54,15 @@ def test_early_stopping_looks_at_the_rows_held_back(cancer):
     last, before = iterations[-1].eval_loss, iterations[-2].eval_loss
     assert before - last < 0.01 * before
     assert model.first("EVALUATE")["log_loss"] == pytest.approx(last)
+    # The trees are those of a training that was asked for no more.
+    short = train(
+        cancer,
+        "BOOSTED_TREE_CLASSIFIER",
+        max_iterations=len(iterations),
+        data_split_method="CUSTOM",
+        data_split_col="held",
+    )
+    assert (model.positive(cancer) == short.positive(cancer)).all()
 
 
 FEW = ["x0", "x1", "x2", "x3", "label"]
