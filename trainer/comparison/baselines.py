@@ -20,6 +20,7 @@ is a contender that failed, with the reason: it spoils neither the trainings nor
 
 import dataclasses
 from collections.abc import Mapping
+from math import isfinite
 
 from trainer import predictions, storage
 from trainer.comparison import raw_predictions
@@ -76,6 +77,10 @@ def _with_predictions(contender: Contender, split: TestSplit) -> Contender:
 
 
 def importances(baseline: Mapping) -> list[Mapping]:
-    """A baseline.json's feature importances, the largest first."""
-    found = baseline.get("feature_importance") or []
+    """A baseline.json's feature importances that are numbers, the largest first."""
+    found = [
+        one
+        for one in baseline.get("feature_importance") or []
+        if isinstance(one["weight"], int | float) and isfinite(one["weight"])
+    ]
     return sorted(found, key=lambda one: -abs(one["weight"]))

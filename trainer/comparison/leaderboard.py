@@ -6,6 +6,7 @@ depends on when it was made: the same run and the same image give the same bytes
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.intervals import LEVEL
@@ -156,7 +157,16 @@ def _baseline(document: Mapping) -> dict | None:
         "model": document.get("model"),
         "options": dict(document.get("options") or {}),
         "features_left_out": list(document.get("features_left_out") or []),
-        "evaluation": dict(document.get("evaluation") or {}),
+        "evaluation": _scalars(document.get("evaluation") or {}),
+    }
+
+
+def _scalars(figures: Mapping) -> dict:
+    """Of a service's evaluation what is one value: no curves, matrices or NaN."""
+    return {
+        name: value
+        for name, value in figures.items()
+        if isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value))
     }
 
 

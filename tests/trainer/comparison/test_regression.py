@@ -138,6 +138,7 @@ def test_published_intervals_cover_the_truth():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("noise", [stats.norm, stats.laplace], ids=["normal", "laplace"])
 def test_published_intervals_cover_the_truth_in_500_simulations(noise):
     scores, differences = coverage(500, 200, noise, seed=5)

@@ -79,6 +79,7 @@ def test_a_metric_that_is_undefined_here_cannot_decide():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_published_intervals_cover_the_truth_in_500_simulations(two_contenders):
     """500 test splits of 250 examples: intervals of scores and of differences, every metric."""
     population = dict(zip(("better", "worse"), two_contenders, strict=True))
