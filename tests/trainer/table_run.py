@@ -171,7 +171,13 @@ class TableRun(RunFolder):
         return DatasetDescription(
             fingerprint=fingerprint,
             task=task if classes else REGRESSION,
-            source={"columns": "gs://b/columns.json", "table": "p.d.t", "query": None, "rows": 570},
+            source={
+                "columns": "gs://b/columns.json",
+                "table": "p.d.t",
+                "query": None,
+                "partition": {"column": "day", "from": "2024-01-01", "to": "2024-01-02"},
+                "rows": 570,
+            },
             split=Split("FARM_FINGERPRINT(key) mod 100", RANGES),
             features=tuple(features),
             label=Label("label", "int64", "malignant")

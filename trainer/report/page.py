@@ -105,6 +105,7 @@ def _environment() -> jinja2.Environment:
         "interval": intervals.interval,
         "places": shown_decimals,
         "breakable": _breakable,
+        "setting": _setting,
         "figure": charts.figure,
         "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
         "moment": moments.moment,
@@ -115,6 +116,15 @@ def _environment() -> jinja2.Environment:
         "duration": moments.duration,
     }
     return environment
+
+
+def _setting(value: object) -> str:
+    """A setting for a reader: of several its names and values."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(text, value))
+    return text(value)
 
 
 def _breakable(name: str) -> Markup:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import metrics
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.scores import CLASSIFICATION_METRICS
@@ -38,6 +39,21 @@ def test_a_weighted_resample_scores_like_the_repeated_examples(metric, drawn):
     resampled = metric.resampled(outcome, weights[:, None])
     assert resampled.shape == (1,)
     assert resampled[0] == pytest.approx(metric.point(repeated), abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("classes", [2, 7])
+def test_scores_are_scikit_learns(classifier, classes):
+    labels = np.random.default_rng(1).integers(0, classes, 500)
+    outcome = Outcome(labels, classifier(labels, classes, skill=1, seed=2))
+    scores = outcome.probabilities[:, 1] if classes == 2 else outcome.probabilities
+    expected = {
+        "accuracy": metrics.accuracy_score(labels, outcome.predicted),
+        "balanced_accuracy": metrics.balanced_accuracy_score(labels, outcome.predicted),
+        "f1": metrics.f1_score(labels, outcome.predicted, average="macro"),
+        "auc": metrics.roc_auc_score(labels, scores, multi_class="ovr"),
+        "log_loss": metrics.log_loss(labels, outcome.probabilities),
+    }
+    assert {name: point(name, outcome) for name in expected} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 120])

@@ -34,6 +34,7 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
         "since dataset beef",
         "Features that moved: 8 little, 0 some, 1 much",
         "moves with the calendar",
+        "column day, from 2024-01-01, to 2024-01-02",
         "41.3 s",
         "0.05",
     ):
