@@ -61,6 +61,7 @@ def run(names: list[str], params: dict) -> int:
     """Start, load, trigger, show; returns the exit code: 0 only if all DAG runs succeeded."""
     began = time.monotonic()
     environment = services.start(say)
+    experiments.make_bucket(environment)
     for name in names:
         experiments.load_data(name, environment)
     airflow = _wait_for_airflow()

@@ -15,7 +15,6 @@ import sys
 
 import cv2
 import numpy as np
-from google.api_core.exceptions import Conflict
 from google.cloud import storage
 from google.cloud.storage import transfer_manager
 from sklearn.datasets import load_digits
@@ -23,11 +22,7 @@ from sklearn.datasets import load_digits
 
 def main(folder: str) -> None:
     bucket_name, _, prefix = folder.removeprefix("gs://").rstrip("/").partition("/")
-    client = storage.Client()
-    try:
-        bucket = client.create_bucket(bucket_name, location="us-central1")
-    except Conflict:
-        bucket = client.bucket(bucket_name)
+    bucket = storage.Client().bucket(bucket_name)
     manifest = bucket.blob(f"{prefix}/manifest.csv")
     if manifest.exists():
         print(f"{folder}manifest.csv is there already")

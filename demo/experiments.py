@@ -50,6 +50,19 @@ class FinishedRun:
         )
 
 
+def make_bucket(environment: dict[str, str]) -> None:
+    """The group's one bucket, as a person would make it once; does nothing if it is there."""
+    platform = _platform()
+    answer = httpx.post(
+        f"{environment['LOCAL_GCP_URL']}/storage/v1/b",
+        params={"project": platform["project"]},
+        json={"name": platform["bucket"], "location": platform["region"]},
+        trust_env=False,
+    )
+    if answer.status_code != httpx.codes.CONFLICT:
+        answer.raise_for_status()
+
+
 def load_data(name: str, environment: dict[str, str]) -> None:
     """Put an experiment's data where its file expects them; does nothing if they are there."""
     module, place = DATA[name]
