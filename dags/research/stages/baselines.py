@@ -33,6 +33,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
         folder = layout.run_folder(run_id, experiment.generation)
         run = layout.Run(platform.bucket, experiment.name, folder)
+        if not storage.blob(platform, run.plan).exists():
+            raise AirflowSkipException("The run was refused: it has no plan.")
         content = storage.read_json(platform, run.plan)
         if not content["baselines"]:
             raise AirflowSkipException("This run has no baselines.")
