@@ -1,0 +1,30 @@
+"""The Airflow provider's operators for datasets, AutoML and batch prediction, through the door."""
+
+import json
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("programs") / "provider_automl.py"
+
+
+def test_provider_operators(local_gcp):
+    out = local_gcp.run(PROGRAM, "provider_automl", environment="airflow")
+    answer = json.loads(out.splitlines()[-1])
+
+    assert set(answer["states"].values()) == {"success"}, answer["states"]
+    assert answer["returned"]["import"] == {"total_data_items_imported": 2}
+    assert answer["returned"]["train"]["description"].startswith("A local stand-in for AutoML")
+    for name in ("wait", "deferred"):
+        rows = {row["key"]: row for row in answer["tables"][name]}
+        assert sorted(rows, key=lambda key: int(key[1:])) == [f"k{n}" for n in range(80)]
+        right = 0
+        for row in rows.values():
+            predicted = row["predicted_label"]
+            assert predicted["classes"] == ["benign", "malignant"]
+            right += row["label"] == predicted["classes"][predicted["scores"][1] > 0.5]
+        assert right > 70
+    evaluated = answer["tables"]["evaluated"]
+    assert len(evaluated) == 20, "the test set"
+    assert evaluated[0]["predicted_label"]["classes"] == ["benign", "malignant"]
+    kinds = {job["display_name"]: job["kind"] for job in local_gcp.status()["jobs"]}
+    assert kinds["wait"] == "batch"
+    assert "deferred" not in kinds, "it was deleted"
