@@ -44,6 +44,25 @@ objects = Objects()
 objects.write("gs://data/new/a b é.bin", b"first")
 objects.write("gs://data/new/a b é.bin", bytes(range(256)) * 100_000)  # as large as a shard
 assert objects.read("gs://data/new/a b é.bin") == bytes(range(256)) * 100_000
+middle = bytes([*range(250, 256), *range(4)])
+assert objects.read_range("gs://data/new/a b é.bin", 250, 10) == middle
+with objects.open("gs://data/new/a b é.bin") as file:
+    file.seek(-2, 2)
+    assert (file.tell(), file.read()) == (25_600_000 - 2, bytes([254, 255]))
+with objects.writing("gs://data/parts/deeper/b") as file:
+    assert file.write(b"one ") + file.write(b"two") == 7
+try:
+    with objects.writing("gs://data/parts/half") as file:
+        file.write(b"half")
+        raise InterruptedError
+except InterruptedError:
+    pass
+assert objects.list("gs://data/parts") == ["gs://data/parts/deeper/b"]
+assert objects.read("gs://data/parts/deeper/b") == b"one two"
+objects.remove_folder("gs://data/parts/")
+objects.remove_folder("gs://data/parts")
+assert objects.list("gs://data/parts/") == []
+assert len(objects.list("gs://data/new")) == 1
 """
     python(gcp, program)
     written = Path(gcp["GCS_ROOT"], "data/new/a b é.bin").read_bytes()
@@ -148,6 +167,28 @@ def test_paths_are_files(tmp_path):
     for missing in (f"{tmp_path}/b", f"{tmp_path}/new", f"{tmp_path}/new/a/b"):
         with pytest.raises(FileNotFoundError):
             objects.read(missing)
+
+
+def test_folders_are_listed_and_removed_with_all_below(tmp_path):
+    objects = Objects()
+    with objects.writing(f"{tmp_path}/parts/deeper/b") as file:
+        file.write(b"one two")
+
+    def fail(file):
+        file.write(b"half")
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError), objects.writing(f"{tmp_path}/parts/half") as file:
+        fail(file)
+    objects.write(f"{tmp_path}/a", b"")
+    assert objects.list(f"{tmp_path}/parts/") == [f"{tmp_path}/parts/deeper/b"]
+    assert objects.read_range(f"{tmp_path}/parts/deeper/b", 4, 2) == b"tw"
+    with objects.open(f"{tmp_path}/parts/deeper/b") as file:
+        assert file.read() == b"one two"
+    objects.remove_folder(f"{tmp_path}/parts")
+    objects.remove_folder(f"{tmp_path}/parts")
+    assert objects.list(str(tmp_path)) == [f"{tmp_path}/a"]
+    assert objects.list(f"{tmp_path}/nowhere") == []
 
 
 def test_an_address_of_another_service_is_refused():

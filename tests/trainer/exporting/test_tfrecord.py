@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainer.exporting import tfrecord
@@ -32,7 +32,6 @@ def columns(rows):
     }
 
 
-@settings(deadline=None)  # the first call builds TensorFlow's kernels
 @given(rows)
 # Lengths at which a varint grows: of the value, and of the messages around it.
 @example([("k", b"x" * size, size) for size in (0, 1, 110, 127, 128, 129, 16383, 16384, 2_100_000)])
@@ -68,7 +67,6 @@ table_rows = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(table_rows)
 # Where a packed list's length, and a varint inside it, grow.
 @example([("k", [0.5], [v], [1.0] * n, 0.0) for v in (0, 127, 128, -1) for n in (31, 32, 0)])
