@@ -256,7 +256,7 @@ def with_schema(catalog: Catalog, record: TableRecord, fields: list[Field]) -> T
         own = have.get(field.name.lower())
         column = quoted(field.name)
         if own is None:
-            definition = column_definition(dataclasses.replace(field, mode="NULLABLE"))
+            definition = column_definition(field)
             catalog.cursor.execute(f"ALTER TABLE {record.sql} ADD COLUMN {definition}")
         elif own.mode == "REQUIRED" and field.mode == "NULLABLE":
             catalog.cursor.execute(f"ALTER TABLE {record.sql} ALTER {column} DROP NOT NULL")

@@ -15,15 +15,17 @@ from .sql import of_duckdb
 log = logging.getLogger(__name__)
 
 
-def as_bigquery_error(error: Exception, cancelled: bool = False) -> BigQueryError:
-    """The error to report for `error`, which ended a job or a request."""
+def as_bigquery_error(error: Exception, why_stopped: str = "local_gcp stopped") -> BigQueryError:
+    """The error to report for `error`, which ended a job or a request.
+
+    `why_stopped`: who interrupted it, if somebody did.
+    """
     if isinstance(error, BigQueryError):
         return error
     if isinstance(error, ApiError):  # Cloud Storage's answer about a source or destination
         return BigQueryError("notFound" if error.code == 404 else "invalid", error.message)
     if isinstance(error, duckdb.InterruptException):
-        why = "User requested cancellation" if cancelled else "local_gcp stopped"
-        return BigQueryError("stopped", f"Job execution was cancelled: {why}")
+        return BigQueryError("stopped", f"Job execution was cancelled: {why_stopped}")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
         log.exception("DuckDB failed", exc_info=error)
         return BigQueryError("internalError", f"local_gcp failed: {_first_line(error)}")

@@ -13,6 +13,7 @@ from .errors import BigQueryError, already_exists, invalid
 from .job_store import JobStore
 from .jobs import Job, JobRunner
 from .pages import position_of, token_of
+from .query_job import check as check_query
 from .refs import DatasetRef
 from .resources import DEFAULT_LOCATION, new_job, project_id
 
@@ -50,6 +51,8 @@ class JobApi:
         configuration["jobType"] = kind.upper()
         project = project_id(project)
         _fill_projects(configuration[kind], project)
+        if kind == "query":
+            check_query(configuration[kind])
         return new_job(project, self._location(configuration[kind]), body, configuration)
 
     def refuse_used(self, project: str, job: str) -> None:

@@ -240,7 +240,7 @@ class JobRunner:
             log.info("Job %s is done.", job.id)
             return None
         except Exception as error:
-            problem = as_bigquery_error(error, job.cancelled.is_set())
+            problem = as_bigquery_error(error, (job.parent or job).why_cancelled)
             with contextlib.suppress(duckdb.Error):
                 job.cursor.execute("ROLLBACK")
             if not self._stopping:

@@ -14,7 +14,7 @@ from .destination import checked_clustering, with_schema
 from .errors import invalid, not_played
 from .locks import TableLocks
 from .pages import page_by_name
-from .partitions import checked_partitioning, condition
+from .partitions import check_decorator, checked_partitioning, condition
 from .refs import DatasetRef, TableRef
 from .resources import DEFAULT_LOCATION, project_id, table_item, table_resource
 from .schema import Field, fields_from_api, fields_to_api
@@ -78,7 +78,11 @@ class TableApi:
         with self._database.cursor() as cursor:
             cursor.execute("BEGIN")
             catalog = Catalog(cursor)
-            return self._resource(catalog, catalog.get(_ref(call)))
+            ref = _ref(call)
+            record = catalog.get(ref)
+            if ref.partition:
+                check_decorator(record, ref.partition)
+            return self._resource(catalog, dataclasses.replace(record, ref=ref))
 
     def patch(self, call: Call) -> dict[str, Any]:
         """tables.patch: the members that are given."""
@@ -184,6 +188,8 @@ class TableApi:
         if record.ref.dataset != ANONYMOUS:
             location = catalog.dataset(record.ref.dataset_ref)["location"]
         parts = self._sizes.partitions(catalog.cursor, record)
+        if record.ref.partition:
+            parts = [part for part in parts if part.id == record.ref.partition]
         count = len(parts) if record.partitioning else None
         rows, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         return table_resource(record, rows, size, location, count)
