@@ -5,7 +5,6 @@ A node without a function is refused by name: nothing passes through untranslate
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Sequence
 
@@ -121,12 +120,34 @@ def _raw_string(ctx: Context, node: exp.RawString) -> Value:
 
 @handles(exp.ByteString)
 def _bytes(ctx: Context, node: exp.ByteString) -> Value:
-    # The tokenizer has already turned \xff into the character U+00FF.
-    if any(ord(c) > 127 for c in node.this):
-        raise ctx.not_played("bytes literals with other than ASCII characters (FROM_HEX is)", node)
-    data = node.this.encode("ascii")
-    sql = f"from_base64('{base64.b64encode(data).decode()}')"
-    return Value(sql, BYTES, literal=True, text=data)
+    # The tokenizer has made one character of \xff and of U+00FF: what was written tells.
+    written = ctx.job.text[node.meta["start"] : node.meta["end"] + 1]
+    data = bytes_of(written)
+    if data is None:
+        raise ctx.not_played(f"the bytes literal {written}", node)
+    return Value(f"from_hex('{data.hex()}')", BYTES, literal=True, text=data)
+
+
+_BYTES = re.compile(r"[bB](\"{3}|'{3}|\"|')(.*)\1", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{2})|([0-7]{3})|(.))|([^\\]+)", re.DOTALL)
+_PLAIN_ESCAPES = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
+
+
+def bytes_of(written: str) -> bytes | None:
+    """The value of a bytes literal as written, None for a form not known.
+
+    https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#escape_sequences
+    """
+    match = _BYTES.fullmatch(written)
+    if match is None:
+        return None
+    found = bytearray()
+    for hexadecimal, octal, escaped, plain in _ESCAPE.findall(match[2]):
+        if hexadecimal or octal:
+            found.append(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 255)
+        else:
+            found += (_PLAIN_ESCAPES.get(escaped, escaped) + plain).encode()
+    return bytes(found)
 
 
 @handles(exp.Boolean)

@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 import duckdb
 import farmhash
+import numpy as np
 import pyarrow as pa
 
 _WHITE_SPACE = "".join(map(chr, (9, 10, 11, 12, 13, 32, 133, 160, 5760, *range(8192, 8203), 8232,
@@ -163,9 +164,12 @@ def fingerprint(data: bytes) -> int:
 
 
 def _fingerprints(column: pa.ChunkedArray) -> pa.Array:
-    return pa.array(
-        [None if data is None else fingerprint(data) for data in column.to_pylist()], pa.int64()
-    )
+    values = column.to_pylist()
+    missing = [value is None for value in values] if column.null_count else None
+    if missing:
+        values = [value or b"" for value in values]
+    unsigned = np.fromiter(map(farmhash.fingerprint64, values), np.uint64, len(values))
+    return pa.array(unsigned.view(np.int64), mask=None if missing is None else np.array(missing))
 
 
 _EXACT = Context(prec=80, rounding=ROUND_HALF_UP)

@@ -38,8 +38,10 @@ def call(ctx: Context, node: exp.Table, alias: str | None) -> tuple[str, Relatio
     rows, options = None, {}
     if arguments and isinstance(arguments[0], TableArgument | exp.Subquery | exp.Query):
         rows = _rows(ctx, arguments.pop(0))
+    if arguments and (isinstance(arguments[0], exp.Array) or _is_generated(arguments[0])):
+        options["thresholds"] = _thresholds(ctx, arguments.pop(0))  # of ML.ROC_CURVE
     if arguments:
-        options = _options(ctx, function, arguments.pop(0))
+        options |= _options(ctx, function, arguments.pop(0))
     if arguments:
         raise ctx.error(f"Too many arguments in {function}", node)
     if not ctx.job.catalog.has_model(model):
@@ -76,6 +78,25 @@ def _named(rows: Output) -> str:
     """The input with the columns' own names, which the model goes by."""
     named = ", ".join(f"c{i + 1} AS {quoted(n or f'f{i}_')}" for i, n in enumerate(rows.names))
     return f"SELECT {named} FROM ({rows.sql}) AS q"
+
+
+def _is_generated(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "GENERATE_ARRAY"
+
+
+def _thresholds(ctx: Context, node: exp.Expression) -> list[float]:
+    """An array of numbers, also as GENERATE_ARRAY(start, end[, step])."""
+    from .options import plain
+
+    if isinstance(node, exp.Array):
+        return [float(value) for value in plain(ctx, node)]
+    if len(node.expressions) not in (2, 3):
+        raise ctx.error("GENERATE_ARRAY takes two or three numbers", node)
+    start, end, step = ([float(plain(ctx, n)) for n in node.expressions] + [1.0])[:3]
+    if step == 0:
+        raise ctx.error("Sequence step cannot be 0.", node)
+    count = int((end - start) / step + 1e-9) + 1
+    return [start + i * step for i in range(max(0, count))]
 
 
 def _options(ctx: Context, function: str, node: exp.Expression) -> dict[str, Any]:

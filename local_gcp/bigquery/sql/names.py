@@ -51,7 +51,7 @@ def _in_relation(
             return use(ctx, relation.value, path[0], outer)
         return row(ctx, relation, path[0])
     name = path[1].name
-    found = [c for c in (*relation.columns, *relation.hidden) if c.name.lower() == name.lower()]
+    found = relation.by_name.get(name.lower(), [])
     if len(found) > 1:
         raise ctx.error(f"Column name {name} is ambiguous", path[1])
     if relation.value is not None:

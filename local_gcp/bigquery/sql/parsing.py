@@ -7,6 +7,7 @@ here every function stays what was written, so that the translation decides over
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.bigquery import BigQuery
@@ -116,6 +117,7 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
     BigQueryError(invalidQuery) with BigQuery's "Syntax error: ...".
     """
     tokens = tokenize(text)
+    _check_clauses(text, tokens)
     parser = _DIALECT.parser()
     try:
         if whole:
@@ -133,6 +135,17 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
             at = position_at(text, name.meta["start"])
             raise invalid_query(f"Syntax error: Unexpected keyword {name.name.upper()}", at)
     return trees[0]
+
+
+def _check_clauses(text: str, tokens: list[Token]) -> None:
+    """sqlglot takes `FROM FROM t`, and a query that begins with FROM, for other dialects' ways."""
+    for token, following in pairwise([None, *tokens]):
+        if following.text.upper() != "FROM" or following.token_type != TokenType.FROM:
+            continue
+        if token is None or token.text.upper() in ("FROM", "("):
+            raise invalid_query(
+                "Syntax error: Unexpected keyword FROM", position_at(text, following.start)
+            )
 
 
 def position_at(text: str, offset: int) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..refs import TableRef
 from .types import Type, Value
@@ -38,6 +39,14 @@ class Relation:
     hidden: tuple[Column, ...] = ()
     value: Column | None = None
 
+    @cached_property
+    def by_name(self) -> dict[str, list[Column]]:
+        """Columns by lower-case name: a table may have thousands."""
+        found: dict[str, list[Column]] = {}
+        for column in (*self.columns, *self.hidden):
+            found.setdefault(column.name.lower(), []).append(column)
+        return found
+
 
 @dataclass
 class Scope:
@@ -61,10 +70,7 @@ class Scope:
         merged = [c for c in self.merged if c.name.lower() == name]
         if merged:
             return merged[-1:]
-        found = [
-            c for r in self.relations for c in (*r.columns, *r.hidden) if c.name.lower() == name
-        ]
-        return found
+        return [c for r in self.relations for c in r.by_name.get(name, ())]
 
     def visible(self) -> Iterator[Column]:
         """What `*` stands for."""
@@ -89,8 +95,3 @@ class Scope:
         known = {n.lower(): n for n in self.names()}
         close = difflib.get_close_matches(name.lower(), known, 1, 0.7)
         return f"; Did you mean {known[close[0]]}?" if close else ""
-
-
-def renamed(relation: Relation, name: str | None) -> Relation:
-    """The relation under another alias."""
-    return replace(relation, name=name)
