@@ -11,9 +11,11 @@ seconds and rows a second from start to end (Beam's import included), and the mo
 process held. It must not grow with the rows: an export of 1,000 rows shows what Beam and the
 libraries take. 3 GB of temporary disk.
 
-Measured on two cores (2.x GHz, one used):    1,000 rows   3 s             250 MB
-                                          1,000,000 rows   6 s  170,000/s  560 MB
-                                          4,000,000 rows  19 s  210,000/s  620 MB
+Measured on two busy cores, of which it uses one (seconds of CPU in brackets):
+
+        1,000 rows    4.4 s (2.4)                 250 MB
+    1,000,000 rows    5.7 s (3.6)  174,000 rows/s   560 MB
+    4,000,000 rows   19.2 s (8.2)  208,000 rows/s   620 MB
 """
 
 import io
