@@ -108,6 +108,14 @@ def test_a_mean_far_above_the_spread_costs_no_precision():
     np.testing.assert_allclose(values, [[1.4], [-0.6]], rtol=1e-5)
 
 
+def test_what_is_far_out_is_drawn_in_and_stays_in_order():
+    values = np.array([-1e30, -11, -10, -9, 0, 10, 10.001, 1e5], np.float32)
+    tamed = Standardization([number()])(values[:, np.newaxis]).numpy()[:, 0]
+    np.testing.assert_array_equal(tamed[2:6], [-10, -9, 0, 10])
+    assert (np.diff(tamed) > 0).all()
+    assert np.abs(tamed).max() < 100
+
+
 @pytest.mark.parametrize(
     "known",
     [{"mean": 5.0, "stddev": 1e-17, "min": 5.0, "max": 5.0}, {"count": 0, "stddev": 0.0}],
@@ -128,9 +136,9 @@ def test_a_feature_without_spread_is_harmless(known):
 @settings(deadline=None, max_examples=30)
 def test_the_calendar_agrees_with_pythons(times):
     ticks = np.array([[(time - EPOCH) // MICROSECOND] for time in times])
-    age, *cycles = Calendar([time(mean=1e9, stddev=1e7)])(ticks).numpy().T
+    age, *cycles = Calendar([time(mean=1e9, stddev=1e11)])(ticks).numpy().T
     seconds = ticks[:, 0] / 1e6
-    np.testing.assert_allclose(age, (seconds - 1e9) / 1e7, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(age, (seconds - 1e9) / 1e11, rtol=1e-6, atol=1e-6)
     of_day = np.array([(t - t.replace(hour=0, minute=0, second=0, microsecond=0)) for t in times])
     day = 2 * math.pi * np.array([part.total_seconds() for part in of_day]) / DAY
     week = 2 * math.pi * np.array([t.weekday() for t in times]) / 7
@@ -163,11 +171,11 @@ def test_a_sequence_is_summed_up_whatever_it_is_padded_with(lists, more):
     limit = 4
     width = max(map(len, lists)) + more
     padded = np.array([[*one, *[math.nan] * (width - len(one))] for one in lists], np.float32)
-    feature = Feature("s", SEQUENCE, "float32", statistics=statistics(mean=3.0, stddev=2.0))
+    feature = Feature("s", SEQUENCE, "float32", statistics=statistics(mean=3.0, stddev=20.0))
     values, mask = Elements(feature, limit)(padded.reshape(len(lists), width))
     summary = Summary(limit)(values, mask).numpy()
     for one, found in zip(lists, summary, strict=True):
-        there = (np.array([v for v in one[:limit] if not math.isnan(v)]) - 3) / 2
+        there = (np.array([v for v in one[:limit] if not math.isnan(v)]) - 3) / 20
         expected = [0, 0, 0, 0]
         if len(there):
             length = math.log1p(len(there)) / math.log1p(limit)
