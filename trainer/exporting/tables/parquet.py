@@ -1,4 +1,8 @@
-"""The Parquet files of a table, and the sorted temporary files that their rows go to."""
+"""The Parquet files of a table, and the sorted temporary files that their rows go to.
+
+Rows are read a bounded number at a time, but Parquet's reader holds the whole row group that they
+stand in, about four times its size at most. How large that is, who wrote the file decides.
+"""
 
 import posixpath
 import time
