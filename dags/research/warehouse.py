@@ -24,6 +24,10 @@ from research.source import SourceError
 DATASET_VERSION = 1
 
 
+# The end of a statement, and comments after it: no place for them within another statement.
+_END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
+
+
 @dataclass(frozen=True)
 class Inspection:
     """What is known of a source without having read it.
@@ -56,7 +60,7 @@ def inspect(
         source = sql.identifier(name)
     else:
         name, known = "The query (source.query)", None
-        query = wanted.query.strip().rstrip(";")
+        query = _END.sub("", wanted.query.strip())
         fields = _dry_run(client, query, query).schema
         source = f"(\n{query}\n)"
     described = table.resolve(experiment, name, table.columns(fields))

@@ -11,7 +11,6 @@ from airflow.sdk import TaskGroup
 from bigquery.operators import BigQueryJobOperator
 from research import bqml, jobs, sql
 from research.experiment import Experiment
-from research.layout import run_folder
 from research.plan import Plan
 from research.platform import Platform
 from vertex.identity import label_value
@@ -63,5 +62,5 @@ def script(plan: Plan, platform: Platform, name: str) -> str:
 
 def model(plan: Plan, platform: Platform, name: str) -> str:
     """PROJECT.DATASET.MODEL of a run's model: no two runs share one."""
-    run = label_value(run_folder(plan.run.folder))
+    run = label_value(plan.run.folder)
     return platform.own_table(f"{plan.experiment.name}_{name}_{run}".replace("-", "_"))

