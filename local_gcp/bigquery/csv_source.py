@@ -42,8 +42,9 @@ class CsvSource:
     def __init__(self, paths: list[Path], configuration: dict[str, Any]):
         self.paths = paths
         self.delimiter = _delimiter(configuration.get("fieldDelimiter") or ",")
-        self.quote = configuration.get("quote", '"')
-        self.null_marker = configuration.get("nullMarker", "")
+        quote = configuration.get("quote")  # "" is: no quotes
+        self.quote = '"' if quote is None else quote
+        self.null_marker = configuration.get("nullMarker") or ""
         self.skip = int(configuration.get("skipLeadingRows") or 0)
         self.skip_given = configuration.get("skipLeadingRows") is not None
         self.newlines = bool(configuration.get("allowQuotedNewlines"))

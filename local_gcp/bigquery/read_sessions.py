@@ -75,8 +75,9 @@ class ReadSessions:
                 cursor, ref, [f.name for f in fields], restriction or None
             )
             count = max(1, min(streams, -(-total // _LEAST_STREAM_ROWS)))
+            each = max(1, -(-total // count))
             reader = stream(cursor, query, _BATCH_ROWS)
-            files, rows = _write(reader, arrow_schema(fields), folder, count, -(-total // count))
+            files, rows = _write(reader, arrow_schema(fields), folder, each)
         session = Session(name, fields, avro, files, rows, size, time.time() + LIFETIME_SECONDS)
         with self._guard:
             self._sessions[name] = session
@@ -122,20 +123,24 @@ class ReadSessions:
 
 
 def _write(
-    reader: pa.RecordBatchReader, schema: pa.Schema, folder: Path, count: int, each: int
+    reader: pa.RecordBatchReader, schema: pa.Schema, folder: Path, each: int
 ) -> tuple[list[Path], int]:
-    """Fill `count` files with about `each` rows; fewer files when there are fewer rows."""
+    """Fill files with `each` rows. Returns (files, number of rows)."""
     paths: list[Path] = []
     writer, inside, rows = None, 0, 0
     for batch in reader:
-        if writer is None or (inside >= each and len(paths) < count):
-            if writer is not None:
-                writer.close()
-            paths.append(folder / str(len(paths)))
-            writer, inside = pa.ipc.new_file(str(paths[-1]), schema), 0
-        writer.write_batch(batch.cast(schema))
-        inside += batch.num_rows
+        batch = batch.cast(schema)
         rows += batch.num_rows
+        while batch.num_rows:
+            if writer is None or inside == each:
+                if writer is not None:
+                    writer.close()
+                paths.append(folder / str(len(paths)))
+                writer, inside = pa.ipc.new_file(str(paths[-1]), schema), 0
+            part = batch.slice(0, each - inside)
+            writer.write_batch(part)
+            inside += part.num_rows
+            batch = batch.slice(part.num_rows)
     if writer is not None:
         writer.close()
     return paths, rows
