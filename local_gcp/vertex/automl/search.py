@@ -54,6 +54,13 @@ class Data:
         """Only these rows."""
         return Data(self.x[rows], self.y[rows], self.weights[rows])
 
+    def sample(self, most: int) -> Data:
+        """At most so many rows, the same ones each time."""
+        if len(self) <= most:
+            return self
+        dice = np.random.default_rng(SEED)
+        return self.at(np.sort(dice.choice(len(self), most, replace=False)))
+
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
@@ -73,6 +80,8 @@ class Outcome:
     trials: list[Trial]
     held_out: tuple[np.ndarray, np.ndarray]
     """(targets, predictions) of the best one on rows that it had not been fitted to."""
+    model: Any
+    """The best one as it was fitted to the training rows; None if it was cross-validated."""
     how: str
     """By which rows was chosen, in words."""
     out_of_time: bool
@@ -104,7 +113,7 @@ def search(
     """
     folds, how = _folds(training, validation, kind, classes)
     trials: list[Trial] = []
-    best: tuple[float, Candidate, Any] | None = None
+    best: tuple[float, Candidate, Any, Any] | None = None
     since = 0
     try:
         with alarm(deadline):
@@ -113,12 +122,12 @@ def search(
                 if early_stopping and not patient:
                     break
                 started = time.monotonic()
-                targets, predictions, weights = _held_out(candidate, folds, kind, classes)
+                (targets, predictions, weights), model = _held_out(candidate, folds, kind, classes)
                 score = loss(targets, predictions, weights)
                 trials.append(Trial(candidate, score, time.monotonic() - started))
                 since += 1
                 if np.isfinite(score) and (best is None or score < best[0] - 1e-9):
-                    best, since = (score, candidate, (targets, predictions)), 0
+                    best, since = (score, candidate, (targets, predictions), model), 0
                 say(f"trial {len(trials)}: {candidate}: {score:.5g} ({trials[-1].seconds:.1f} s)")
             out_of_time = False
     except OutOfTimeError:
@@ -129,7 +138,9 @@ def search(
             if out_of_time
             else "No model could be trained on this data."
         )
-    return Outcome(best[1], trials, best[2], how, out_of_time)
+    _, candidate, held_out, model = best
+    model = model if len(folds) == 1 else None
+    return Outcome(candidate, trials, held_out, model, how, out_of_time)
 
 
 def fit(candidate: Candidate, data: Data, kind: str) -> Any:
@@ -196,12 +207,12 @@ def _folds(
 
 def _held_out(
     candidate: Candidate, folds: list[tuple[Data, Data]], kind: str, classes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(targets, predictions, weights) of the rows that are scored on."""
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], Any]:
+    """((targets, predictions, weights) of the rows that are scored on, the model of the last)."""
     targets, predictions, weights = [], [], []
     for fitted, scored in folds:
         model = fit(candidate, fitted, kind)
         predictions.append(predict(model, scored.x, kind, classes))
         targets.append(scored.y)
         weights.append(scored.weights)
-    return np.concatenate(targets), np.concatenate(predictions), np.concatenate(weights)
+    return tuple(map(np.concatenate, (targets, predictions, weights))), model

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from local_gcp.vertex import splits
 from local_gcp.vertex.automl import candidates, evaluation, features, images, model, search
 from local_gcp.vertex.automl.features import DataError
 from local_gcp.vertex.automl.inputs import (
@@ -38,9 +39,14 @@ from local_gcp.vertex.automl.search import Data
 
 SEARCH = 0.75
 """Part of the budget that the search may take; the rest is for the final fit."""
+SEARCHED, FITTED = 50_000, 200_000
+"""Rows of a set that the search looks at, and training rows that the model is fitted to, at most;
+larger sets are sampled, so that one machine is enough."""
 EXPLAINED = 300
 """Rows by which the features' importance is measured."""
 MOST_CLASSES = 500
+LEAST_ROWS, MOST_COLUMNS = 1000, 1000
+"""Google's limits for tables. The first is only spoken of: a demonstration may be smaller."""
 
 
 def main(config_file: str) -> int:
@@ -70,7 +76,7 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
     """Search, fit, write the model into `work`, evaluate. `started`: time.monotonic()."""
     sent = [Transformation(**transformation) for transformation in given["transformations"]]
     inputs = TabularInputs(**{**given, "transformations": tuple(sent)})
-    training = pq.read_table(data["training"])
+    training = _read(data["training"])
     chosen = _features(inputs, training, data["left_out"])
     training = _usable(training, inputs)
     if not training.num_rows:
@@ -79,14 +85,14 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
     if not encoder.columns:
         raise DataError("There is no column to predict from.")
     training = training.filter(pa.array(~encoder.incomplete(training)))
-    validation = _usable(pq.read_table(data["validation"]), inputs)
+    validation = _usable(_read(data["validation"]), inputs)
     validation = validation.filter(pa.array(~encoder.incomplete(validation)))
     classes = _classes(inputs, training, validation)
     parts = [_data(part, encoder, inputs, classes) for part in (training, validation)]
 
     name = inputs.objective or evaluation.default_objective(inputs.prediction_type, len(classes))
     outcome = search.search(
-        *parts,
+        *(part.sample(SEARCHED) for part in parts),
         inputs.prediction_type,
         len(classes),
         evaluation.objective(name, inputs.objective_value, len(classes)),
@@ -95,7 +101,8 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
         inputs.early_stopping,
         _say,
     )
-    estimator = _fit(outcome.best, parts[0] + parts[1], inputs.prediction_type, started, inputs)
+    every = parts[0] + parts[1]
+    estimator, fitted = _fit(outcome, every, inputs.prediction_type, started, inputs.budget)
     trained = model.TabularModel(
         inputs.prediction_type,
         inputs.target,
@@ -105,7 +112,10 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
         (0.0, 0.0) if classes else _interval(*outcome.held_out),
     )
     model.save(trained, work)
-    result = _result(outcome, name, started, 1)
+    result = _result(outcome, fitted, name, started, 1)
+    rows = sum(pq.read_metadata(data[name]).num_rows for name in splits.NAMES)
+    if rows < LEAST_ROWS:
+        result.description += f" Google asks for {LEAST_ROWS} rows or more; these are {rows}."
     test = _known(trained, pq.read_table(data["test"]), inputs)
     predictions, _ = trained.predict(test)
     pq.write_table(test.append_column(*trained.column(predictions)), work / EVALUATED)
@@ -137,10 +147,10 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
         _say,
     )
     every = parts["training"] + parts["validation"]
-    estimator = _fit(outcome.best, every, CLASSIFICATION, started, inputs)
+    estimator, fitted = _fit(outcome, every, CLASSIFICATION, started, inputs.budget)
     ids = [data["ids"][label] for label in classes]
     model.save(model.ImageModel(estimator, classes, ids), work)
-    result = _result(outcome, "minimize-log-loss", started, inputs.nodes)
+    result = _result(outcome, fitted, "minimize-log-loss", started, inputs.nodes)
     tested = [i for i in data["items"] if i["set"] == "test" and i["label"] in classes]
     test = _image_data(tested, classes)
     if len(test):
@@ -175,6 +185,26 @@ def attributions(
         shuffled[:, place] = shuffled[order, place]
         result[column] = score(shuffled) - usual
     return result
+
+
+def _read(file: str) -> pa.Table:
+    """The rows of a set, a sample of a large one; DataError for too many columns."""
+    with pq.ParquetFile(file) as rows:
+        count, columns = rows.metadata.num_rows, len(rows.schema_arrow)
+        if columns > MOST_COLUMNS:
+            raise DataError(f"The data has {columns} columns; {MOST_COLUMNS} are allowed.")
+        if count <= FITTED:
+            return rows.read()
+        _say(f"{count} rows: a sample of {FITTED} is used")
+        chosen = np.zeros(count, dtype=bool)
+        dice = np.random.default_rng(candidates.SEED)
+        chosen[dice.choice(count, FITTED, replace=False)] = True
+        parts, start = [], 0
+        for batch in rows.iter_batches():
+            mask = chosen[start : start + batch.num_rows]
+            parts.append(batch.filter(pa.array(mask)))
+            start += batch.num_rows
+        return pa.Table.from_batches(parts)
 
 
 def _features(inputs: TabularInputs, table: pa.Table, left_out: list[str]) -> list[Transformation]:
@@ -251,14 +281,24 @@ def _image_data(items: list[dict[str, str]], classes: list[str]) -> Data:
     return Data(pixels, np.array(y, dtype=np.int64), np.ones(len(y)))
 
 
-def _fit(best: Any, data: Data, kind: str, started: float, inputs: Any) -> Any:
-    """Fit the best candidate to training and validation rows, within the budget."""
-    _say(f"final fit of {best} to {len(data)} training and validation rows")
+def _fit(
+    outcome: search.Outcome, data: Data, kind: str, started: float, budget: float
+) -> tuple[Any, str]:
+    """(the best candidate fitted to all rows, and to which in words), within the budget.
+
+    When there is not enough of it left, what the search has fitted must do.
+    """
+    _say(f"final fit of {outcome.best} to {len(data)} training and validation rows")
     try:
-        with search.alarm(started + inputs.budget):
-            return search.fit(best, data, kind)
+        with search.alarm(started + budget):
+            model = search.fit(outcome.best, data, kind)
+        return model, f"fitted again to {len(data)} training and validation rows"
     except search.OutOfTimeError:
-        raise DataError("The training budget was used up before the model was finished.") from None
+        if outcome.model is None:
+            raise DataError(
+                "The training budget was used up before the model was finished."
+            ) from None
+        return outcome.model, "as it was fitted to the training rows, for want of time"
 
 
 def _interval(values: np.ndarray, predictions: np.ndarray) -> tuple[float, float]:
@@ -287,7 +327,9 @@ def _metrics(trained: model.TabularModel, test: pa.Table, inputs: TabularInputs)
     return evaluation.classification(labels, raw, [{"displayName": c} for c in trained.classes])
 
 
-def _result(outcome: search.Outcome, objective: str, started: float, nodes: int) -> Result:
+def _result(
+    outcome: search.Outcome, fitted: str, objective: str, started: float, nodes: int
+) -> Result:
     hours = (time.monotonic() - started) / 3600
     ranked = sorted(outcome.trials, key=lambda trial: trial.score)
     tried = "; ".join(f"{trial.candidate} {trial.score:.4g}" for trial in ranked[:12])
@@ -295,9 +337,8 @@ def _result(outcome: search.Outcome, objective: str, started: float, nodes: int)
     return Result(
         description=(
             "A local stand-in for AutoML, not Google's: the best of "
-            f"{len(ranked)} scikit-learn models by {objective} on {outcome.how}, fitted again to "
-            f"training and validation data: {outcome.best}. Tried (objective as a loss, lower is "
-            f"better): {tried}{more}."
+            f"{len(ranked)} scikit-learn models by {objective} on {outcome.how}, {fitted}: "
+            f"{outcome.best}. Tried (objective as a loss, lower is better): {tried}{more}."
         ),
         milli_node_hours=math.ceil(hours * 1000 * nodes),
         converged=not outcome.out_of_time,

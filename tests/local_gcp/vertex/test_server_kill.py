@@ -6,7 +6,10 @@ from pathlib import Path
 
 import psutil
 
-SUBMIT = Path(__file__).with_name("programs") / "submit.py"
+from tests.local_gcp.vertex import cases
+
+PROGRAMS = Path(__file__).with_name("programs")
+SUBMIT = PROGRAMS / "submit.py"
 
 
 def test_kill_adopts_and_down_restarts(new_local_gcp, until, tmp_path):
@@ -39,3 +42,33 @@ def test_kill_adopts_and_down_restarts(new_local_gcp, until, tmp_path):
     until(lambda: job()["state"] == "JOB_STATE_SUCCEEDED")
     log = Path(job()["replicas"][0]["log"]).read_text().splitlines()
     assert [line for line in log if not line.startswith("local_gcp")] == ["start", "start", "end"]
+
+
+def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp, until):
+    server = new_local_gcp()
+    server.up()
+    server.buckets.joinpath("pictures").mkdir()
+    cases.write_images(server.buckets / "pictures")
+    url = server.client_env["LOCAL_GCP_URL"]
+    program = PROGRAMS / "submit_automl.py"
+    root = str(Path(__file__).resolve().parents[3])
+
+    def replica():
+        with urllib.request.urlopen(f"{url}/local_gcp/status") as answer:
+            (job,) = json.load(answer)["jobs"]
+        return {"state": job["state"], **(job["replicas"] or [{"pid": None}])[0]}
+
+    name = server.run(program, "start", "pictures", PYTHONPATH=root).splitlines()[-1]
+    first = until(lambda: replica()["pid"])
+    server.kill()
+    server.up()
+    assert replica()["pid"] == first, "the training is adopted"
+    psutil.Process(first).kill()
+    second = until(lambda: (pid := replica()["pid"]) and pid != first and pid)
+    assert replica()["attempt"] == 2
+    server.kill()
+    until(lambda: not psutil.pid_exists(second), 120)  # it ends while there is no server
+    server.up()
+    until(lambda: replica()["state"] == "JOB_STATE_SUCCEEDED")
+    said = server.run(program, "model", name, PYTHONPATH=root)
+    assert said.startswith("PIPELINE_STATE_SUCCEEDED A local stand-in for AutoML")

@@ -119,7 +119,7 @@ with DAG("provider_automl", schedule=None) as dag:
 
 
 def fill():
-    """A table of 80 cells, and a manifest of two pictures."""
+    """A view of 80 cells, and a manifest of two pictures."""
     bucket = storage.Client().create_bucket(BUCKET)
     dice, text = random.Random(1), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -138,8 +138,9 @@ def fill():
     tables.create_dataset(BUCKET)
     config = bigquery.LoadJobConfig(source_format="CSV", autodetect=True)
     tables.load_table_from_uri(
-        f"gs://{BUCKET}/cells.csv", f"{BUCKET}.cells", job_config=config
+        f"gs://{BUCKET}/cells.csv", f"{BUCKET}.rows", job_config=config
     ).result()
+    tables.query(f"CREATE VIEW {BUCKET}.cells AS SELECT * FROM {BUCKET}.rows").result()
     return tables
 
 
