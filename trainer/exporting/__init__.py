@@ -1,8 +1,9 @@
 """The parts of trainer.export: manifest -> plan -> shards -> commit, and the pipeline over them.
 
 That is the way of images; tables/ has that of rows, over the same objects, splits and TFRecords.
-Only the modules `pipeline` and `objects` know Beam and Google's clients; the rest are functions of plain
-values. TensorFlow is imported nowhere here: workers would spend nine seconds on it for nothing.
+Only the modules `pipeline` and `objects` know Beam and Google's clients; the rest are functions of
+plain values. TensorFlow is imported nowhere here: workers would spend nine seconds on it for
+nothing.
 """
 
 
