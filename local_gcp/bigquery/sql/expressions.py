@@ -48,7 +48,7 @@ def handles(*kinds: type[exp.Expression]) -> Callable:
 
 def translate(ctx: Context, node: exp.Expression) -> Value:
     """An expression; BigQueryError when it is wrong or cannot be translated faithfully."""
-    if ctx.grouped and type(node) in ctx.keys and not isinstance(node, exp.Column):
+    if ctx.grouped and type(node) in ctx.keys:
         key = translate(ctx.inside(grouped=None, no_aggregates=""), node)
         if key.sql in ctx.grouped:
             return key
@@ -105,7 +105,9 @@ def _negative(ctx: Context, node: exp.Neg) -> Value:
     if value.type not in (INT64, FLOAT64, NUMERIC):
         raise ctx.error(f"Operand for operator - must be numeric, not {value.type}", node)
     text = -value.text if value.text is not None else None
-    return Value(f"(- {value.sql})", value.type, literal=value.literal, text=text)
+    # DuckDB makes a wider number of the negated least INT64; for BigQuery it is an overflow.
+    zero = "CAST(0 AS BIGINT)" if value.type == INT64 else ""
+    return Value(f"({zero} - {value.sql})", value.type, literal=value.literal, text=text)
 
 
 @handles(exp.HexString)
@@ -489,9 +491,8 @@ def _cast(ctx: Context, node: exp.Cast) -> Value:
     if isinstance(inner, exp.Array | exp.Struct) and to.name in ("ARRAY", "STRUCT"):
         value = translate(ctx, inner)
         sql = coerce(value, to)
-        if sql is None:
-            raise ctx.error(f"Cannot construct {to} from elements of {value.type}", node)
-        return Value(sql, to, items=value.items)
+        if sql is not None:
+            return Value(sql, to, items=value.items)
     value = translate(ctx, inner)
     sql = casts.cast(ctx, value, to, node)
     if isinstance(node, exp.TryCast):

@@ -35,7 +35,7 @@ _MACROS = {
     "bq_json_float(x)": """CASE WHEN isnan(x) THEN '"NaN"'
         WHEN isinf(x) THEN if(x > 0, '"Infinity"', '"-Infinity"') ELSE bq_float_text(x) END""",
     # Beyond 2^53 a JavaScript number is not exact: BigQuery quotes it.
-    "bq_json_number(x)": """CASE WHEN abs(CAST(x AS DOUBLE)) > 9007199254740992
+    "bq_json_number(x)": """CASE WHEN abs(CAST(x AS DECIMAL(38,9))) > 9007199254740992
         THEN '"' || x || '"' ELSE x END""",
     # Values of text
     "bq_parse_int64(x)": """CASE

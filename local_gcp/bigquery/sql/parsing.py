@@ -37,6 +37,12 @@ def _with_position(parse: Callable) -> Callable:
     return parse_here
 
 
+def _parameter_with_position(self: BigQueryParser) -> exp.Expression | None:
+    at = self._prev
+    found = BigQueryParser.PLACEHOLDER_PARSERS[TokenType.PARAMETER](self)
+    return found and found.update_positions(at)
+
+
 class _Parser(BigQueryParser):
     FUNCTIONS = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
@@ -50,6 +56,7 @@ class _Parser(BigQueryParser):
     }
     PLACEHOLDER_PARSERS = {  # noqa: RUF012
         **BigQueryParser.PLACEHOLDER_PARSERS,
+        TokenType.PARAMETER: _parameter_with_position,
         # A positional parameter is told from the others by where it stands.
         TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
     }
@@ -132,6 +139,8 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
     for name in trees[0].find_all(exp.Identifier):
         # sqlglot takes many reserved words for names where it expects nothing else.
         if not name.quoted and name.name.upper() in _RESERVED and "start" in name.meta:
+            if text[: name.meta["start"]].rstrip().endswith("."):
+                continue  # after a dot any word is a name
             at = position_at(text, name.meta["start"])
             raise invalid_query(f"Syntax error: Unexpected keyword {name.name.upper()}", at)
     return trees[0]

@@ -266,7 +266,10 @@ def _table(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
 
 def _array_of_neighbour(ctx: Context, node: exp.Table) -> tuple[str, Relation] | None:
     """`FROM t, t.items` means UNNEST(t.items)."""
-    if ctx.scope.relation(node.db) is None:
+    scope: Scope | None = ctx.scope
+    while scope is not None and scope.relation(node.db) is None:
+        scope = scope.parent
+    if scope is None:
         return None
     column = exp.Column(this=node.this.copy(), table=node.args["db"].copy())
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot.tokens import Token, TokenType
 
@@ -98,10 +99,11 @@ def split(script: str) -> list[Statement]:
 
 def kind_of(tokens: list[Token]) -> str:
     """BigQuery's statementType by the first words."""
-    words = [t.text.upper() for t in tokens[:8]]
+    # Some tokens are of two words: BEGIN TRANSACTION.
+    words = " ".join(t.text.upper() for t in tokens[:8]).split() or [""]
     if words[0] == "CREATE":
         words = [w for w in words if w not in _NOISE]
-    if words[:2] == ["BEGIN", "TRANSACTION"] or (words[0] == "BEGIN" and len(tokens) == 1):
+    if words[:2] == ["BEGIN", "TRANSACTION"] or words == ["BEGIN"]:
         return "BEGIN_TRANSACTION"
     text = " ".join(words) + " "
     kind = next((k for start, k in _KINDS if text.startswith(start + " ")), "UNKNOWN")
@@ -113,7 +115,7 @@ def kind_of(tokens: list[Token]) -> str:
 def _has_query(tokens: list[Token]) -> bool:
     """Whether AS, outside of parentheses, begins a query."""
     depth = 0
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in pairwise(tokens):
         depth += nesting(token)
         if depth == 0 and token.text.upper() == "AS" and token.token_type != TokenType.IDENTIFIER:
             return following.text.upper() in ("SELECT", "WITH", "(", "FROM")

@@ -63,7 +63,7 @@ def apply(
     if signature.template.startswith("!"):
         raise ctx.not_played(f"{name} {signature.template[1:].strip()}", node)
     sql = signature.template.replace("{*}", ", ".join(arguments))
-    for index, argument in enumerate(arguments):
+    for index in range(len(arguments)):
         sql = sql.replace(f"{{{index}}}", f"\0{index}\0")
     for index, argument in enumerate(arguments):
         sql = sql.replace(f"\0{index}\0", argument)

@@ -124,7 +124,7 @@ class Warehouse:
         """The error that a statement ends with."""
         with pytest.raises(BigQueryError) as caught:
             translated = self.translate(text, *parameters)
-            if translated.fields:
+            if translated.kind == "SELECT":
                 self.arrow(translated)
             elif translated.sql:
                 self.change(text, *parameters)
