@@ -38,8 +38,6 @@ from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_
 
 log = logging.getLogger(__name__)
 
-_FIELDS = {**JOB_FIELDS, "model": filters.Text("model")}
-
 
 class BatchPredictionJobs:
     """Part of JobService. See the module. `work`: a folder; `trained`: of the models' files."""
@@ -97,7 +95,7 @@ class BatchPredictionJobs:
 
     def list_batch_prediction_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         parent = names.location(request.parent)
-        matches = filters.parse_filter(request.filter, _FIELDS)
+        matches = filters.parse_filter(request.filter, JOB_FIELDS)
         jobs = (self._view(job) for _, job in self._table.list(f"{parent}/batchPredictionJobs/"))
         found, token = page(filter(matches, jobs), request.page_size, request.page_token)
         return {
