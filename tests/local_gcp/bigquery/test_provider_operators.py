@@ -19,12 +19,12 @@ def test_provider_operators(local_gcp, client, folder):
 
     assert set(answer["states"].values()) == {"success"}, answer["states"]
     returned = answer["returned"]
-    assert returned["get_data"] == [["k0", 1.0], ["k1", 3.0]]
+    assert [row["__data__"] for row in returned["get_data"]] == [["k0", "1.0"], ["k1", "3.0"]]
     written = sorted((folder / "out").iterdir())
     assert [path.name for path in written] == ["rows-000000000000.parquet", "rows.csv"]
     assert pq.read_table(written[0]).to_pydict() == {"key": ["k0", "k1"], "value": [1.0, 3.0]}
     assert written[1].read_text() == "key,value\nk0,1.0\nk1,3.0\n"
     job = client.get_job(returned["deferred"])
     assert [tuple(row.values()) for row in job.result()] == [(4,)]
-    assert client.get_job("from_airflow_snapshot").labels["team"] == "vision"
+    assert client.get_job(returned["snapshot"]).labels["team"] == "vision"
     assert "from_airflow" not in [d.dataset_id for d in client.list_datasets()]

@@ -62,7 +62,7 @@ with DAG("provider", schedule=None, template_searchpath=None) as dag:
         task_id="load",
         bucket=BUCKET,
         source_objects=["in/*.csv"],
-        destination_project_dataset_table=f"{PROJECT}.{DATASET}.rows",
+        destination_project_dataset_table=f"{PROJECT}.{DATASET}.samples",
         schema_fields=[
             {"name": "key", "type": "STRING"},
             {"name": "value", "type": "FLOAT"},
@@ -76,11 +76,11 @@ with DAG("provider", schedule=None, template_searchpath=None) as dag:
     snapshot = query(
         "snapshot",
         f"CREATE OR REPLACE TABLE {DATASET}.snapshot AS SELECT key, value * 2 AS value "
-        f"FROM {DATASET}.rows WHERE day = '2024-01-03'",
+        f"FROM {DATASET}.samples WHERE day = '2024-01-03'",
     )
     deferred = query(
         "deferred",
-        f"SELECT COUNT(*) AS n FROM {DATASET}.rows",
+        f"SELECT COUNT(*) AS n FROM {DATASET}.samples",
         deferrable=True,
         poll_interval=1,
     )
@@ -89,14 +89,6 @@ with DAG("provider", schedule=None, template_searchpath=None) as dag:
         sql=f"SELECT COUNT(*) = 2 FROM {DATASET}.snapshot",
         use_legacy_sql=False,
         location="US",
-    )
-    check_deferred = operators.BigQueryCheckOperator(
-        task_id="check_deferred",
-        sql=f"SELECT COUNT(*) FROM {DATASET}.snapshot",
-        use_legacy_sql=False,
-        location="US",
-        deferrable=True,
-        poll_interval=1,
     )
     got = operators.BigQueryGetDataOperator(
         task_id="get_data",
@@ -143,7 +135,7 @@ with DAG("provider", schedule=None, template_searchpath=None) as dag:
     ended = operators.BigQueryDeleteDatasetOperator(
         task_id="delete_dataset", dataset_id=DATASET, delete_contents=True, **WHERE
     )
-    made >> table >> loaded >> snapshot >> [check, check_deferred, deferred, got] >> exported
+    made >> table >> loaded >> snapshot >> [check, deferred, got] >> exported
     exported >> exported_deferred >> updated >> changed >> removed >> ended
 
 
