@@ -168,7 +168,10 @@ class Statements:
             shown = {"mlStatistics": {"iterationResults": [_iteration(i) for i in iterations]}}
             job.amend(statistics={"query": shown})
 
-        record = self._models.create(details, rows, progress, job.cancelled)
+        try:
+            record = self._models.create(details, rows, progress, job.cancelled)
+        finally:
+            reader.close()  # not read to its end when the options are wrong
         job.catalog.put_model(details.ref, record.json)
         if old is not None:
             job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))
