@@ -10,6 +10,8 @@ MINUS = "\N{MINUS SIGN}"  # as wide as a plus, unlike the hyphen
 
 # A positive quantity that spans more than this is drawn on a logarithmic scale.
 _LOG_FROM = 30.0
+# Unless it comes so close to zero that the room around it would reach zero.
+_LOG_LEAST = 1e-280
 # Up to this many different whole numbers (layers, units) are shown as what was tried.
 _FEW = 8
 
@@ -49,7 +51,7 @@ class Scale:
         values = list(values)
         low, high = min(values), max(values)
         if logarithmic is None:
-            logarithmic = low > 0 and high / low > _LOG_FROM
+            logarithmic = low > _LOG_LEAST and high / low > _LOG_FROM
         if logarithmic:
             low, high = math.log10(low), math.log10(high)
         spread = (high - low) * padding or abs(low) * 0.1 or 0.5

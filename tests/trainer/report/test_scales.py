@@ -1,7 +1,7 @@
 """Data values to pixels, with round ticks inside."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainer.report.scales import Categories, Scale, scale_for, text
@@ -10,6 +10,7 @@ numbers = st.floats(-1e9, 1e9, allow_nan=False)
 
 
 @given(st.lists(numbers, min_size=1, max_size=20))
+@example([1.0, 5e-324])
 def test_every_value_and_every_tick_lies_within_the_pixels(values):
     scale = Scale.around(values, 300, 10)
     for value in values:
