@@ -1,26 +1,24 @@
-"""Expressions: each kind of syntax node has one function here or in a module that this one names.
+"""Expressions: names, operators, conditions, arrays and structs, casts, calls.
 
-A node without a function is refused by name: nothing passes through untranslated.
+Each kind of syntax node has one function here or in literals.py.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from . import casts, names, operators, parameters
+from . import casts, literals, names, operators, parameters
 from .context import Context
+from .dispatch import common, handles, translate, translate_as
 from .types import (
     BOOL,
-    BYTES,
     DATE,
     DATETIME,
     FLOAT64,
     INT64,
     JSON,
-    NUMERIC,
     STRING,
     TIME,
     TIMESTAMP,
@@ -33,144 +31,7 @@ from .types import (
     supertype,
 )
 
-_HANDLERS: dict[type[exp.Expression], Callable[[Context, exp.Expression], Value]] = {}
-
-
-def handles(*kinds: type[exp.Expression]) -> Callable:
-    """Register the function for kinds of nodes."""
-
-    def register(function: Callable) -> Callable:
-        _HANDLERS.update(dict.fromkeys(kinds, function))
-        return function
-
-    return register
-
-
-def translate(ctx: Context, node: exp.Expression) -> Value:
-    """An expression; BigQueryError when it is wrong or cannot be translated faithfully."""
-    if ctx.grouped and type(node) in ctx.keys:
-        key = translate(ctx.inside(grouped=None, no_aggregates=""), node)
-        if key.sql in ctx.grouped:
-            return key
-    handler = _HANDLERS.get(type(node))
-    if handler is None:
-        raise ctx.not_played(f"{type(node).__name__} expressions: {node.sql('bigquery')}", node)
-    return handler(ctx, node)
-
-
-def translate_as(ctx: Context, node: exp.Expression, to: Type, what: str) -> str:
-    """An expression's SQL, coerced; `what` names the place in the error."""
-    value = translate(ctx, node)
-    sql = coerce(value, to)
-    if sql is None:
-        raise ctx.error(f"{what} should return type {to}, but returns {value.type}", node)
-    return sql
-
-
-def common(ctx: Context, nodes: Sequence[exp.Expression], what: str) -> tuple[list[str], Type]:
-    """Expressions coerced to their common type; `what` names the construct in the error."""
-    values = [translate(ctx, node) for node in nodes]
-    kind = supertype(values)
-    if kind is None:
-        listed = ", ".join(str(v.type) for v in values)
-        raise ctx.error(f"No matching signature for {what} for argument types: {listed}", nodes[0])
-    return [coerce(v, kind) for v in values], kind
-
-
-# Literals ---------------------------------------------------------------------------------------
-
-
-@handles(exp.Literal)
-def _literal(ctx: Context, node: exp.Literal) -> Value:
-    if node.is_string:
-        return Value(literal(node.this), STRING, literal=True, text=node.this)
-    if re.fullmatch(r"\d+", node.this):
-        return integer(ctx, int(node.this), node)
-    return Value(f"CAST('{node.this}' AS DOUBLE)", FLOAT64, literal=True, text=float(node.this))
-
-
-def integer(ctx: Context, number: int, node: exp.Expression) -> Value:
-    """An INT64 literal."""
-    if not -(2**63) <= number < 2**63:
-        raise ctx.error(f"Invalid integer literal: {number}", node)
-    return Value(f"CAST({number} AS BIGINT)", INT64, literal=True, text=number)
-
-
-@handles(exp.Neg)
-def _negative(ctx: Context, node: exp.Neg) -> Value:
-    inner = node.this
-    if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
-        return integer(ctx, -int(inner.this), node)
-    value = translate(ctx, inner)
-    if value.type not in (INT64, FLOAT64, NUMERIC):
-        raise ctx.error(f"Operand for operator - must be numeric, not {value.type}", node)
-    text = -value.text if value.text is not None else None
-    # DuckDB makes a wider number of the negated least INT64; for BigQuery it is an overflow.
-    zero = "CAST(0 AS BIGINT)" if value.type == INT64 else ""
-    return Value(f"({zero} - {value.sql})", value.type, literal=value.literal, text=text)
-
-
-@handles(exp.HexString)
-def _hexadecimal(ctx: Context, node: exp.HexString) -> Value:
-    return integer(ctx, int(node.this, 16), node)
-
-
-@handles(exp.RawString)
-def _raw_string(ctx: Context, node: exp.RawString) -> Value:
-    return Value(literal(node.this), STRING, literal=True, text=node.this)
-
-
-@handles(exp.ByteString)
-def _bytes(ctx: Context, node: exp.ByteString) -> Value:
-    # The tokenizer has made one character of \xff and of U+00FF: what was written tells.
-    written = ctx.job.text[node.meta["start"] : node.meta["end"] + 1]
-    data = bytes_of(written)
-    if data is None:
-        raise ctx.not_played(f"the bytes literal {written}", node)
-    return Value(f"from_hex('{data.hex()}')", BYTES, literal=True, text=data)
-
-
-_BYTES = re.compile(r"[bB](\"{3}|'{3}|\"|')(.*)\1", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{2})|([0-7]{3})|(.))|([^\\]+)", re.DOTALL)
-_PLAIN_ESCAPES = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
-
-
-def bytes_of(written: str) -> bytes | None:
-    """The value of a bytes literal as written, None for a form not known.
-
-    https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#escape_sequences
-    """
-    match = _BYTES.fullmatch(written)
-    if match is None:
-        return None
-    found = bytearray()
-    for hexadecimal, octal, escaped, plain in _ESCAPE.findall(match[2]):
-        if hexadecimal or octal:
-            found.append(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 255)
-        else:
-            found += (_PLAIN_ESCAPES.get(escaped, escaped) + plain).encode()
-    return bytes(found)
-
-
-@handles(exp.Boolean)
-def _boolean(ctx: Context, node: exp.Boolean) -> Value:
-    return Value("true" if node.this else "false", BOOL, literal=True, text=bool(node.this))
-
-
-@handles(exp.Null)
-def _null(ctx: Context, node: exp.Null) -> Value:
-    return Value("CAST(NULL AS BIGINT)", INT64, literal=True, null=True)
-
-
-@handles(exp.ParseJSON)
-def _json_literal(ctx: Context, node: exp.ParseJSON) -> Value:
-    return Value(f"CAST({literal(node.this.this)} AS JSON)", JSON)
-
-
-@handles(exp.Paren)
-def _parentheses(ctx: Context, node: exp.Paren) -> Value:
-    return translate(ctx, node.this)
-
+__all__ = ["common", "literals", "struct", "translate", "translate_as"]
 
 # Parameters and names ---------------------------------------------------------------------------
 

@@ -50,7 +50,8 @@ _MACROS = {
     "bq_parse_numeric(x)": """CASE
         WHEN regexp_full_match(x, '\\s*[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?\\s*')
         THEN CAST(ltrim(trim(x, bq_white_space()), '+') AS DECIMAL(38,9))
-        WHEN x IS NOT NULL THEN CAST(bq_error('Invalid NUMERIC value: ' || x) AS DECIMAL(38,9)) END""",
+        WHEN x IS NOT NULL
+        THEN CAST(bq_error('Invalid NUMERIC value: ' || x) AS DECIMAL(38,9)) END""",
     "bq_parse_bool(x)": """CASE lower(x) WHEN 'true' THEN true WHEN 'false' THEN false
         ELSE CASE WHEN x IS NOT NULL THEN CAST(bq_error('Bad bool value: ' || x) AS BOOLEAN) END
         END""",

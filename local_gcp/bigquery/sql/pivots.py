@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from .context import Context, Output
 from .expressions import translate
+from .grouping import aggregates_in
 from .scopes import Relation, Scope
-from .selects import aggregates_in
 from .sources import of_output
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from . import ordering, selects
+from . import grouping, ordering, selects
 from .context import Context, Output
 from .scopes import Column, Relation, Scope
 from .types import INT64, Value, coerce, supertype
@@ -190,7 +190,7 @@ def _wrapped(ctx: Context, node: exp.Expression, output: Output, names: bool) ->
     if order is not None:
         keys = []
         for item in order.expressions:
-            place = selects.ordinal(inner, item.this, len(columns), "ORDER BY")
+            place = grouping.ordinal(inner, item.this, len(columns), "ORDER BY")
             value = columns[place].value if place is not None else ordering.ordered(inner, item)
             keys.append(ordering.key(value, item))
         tail = f" ORDER BY {', '.join(keys)}"

@@ -11,18 +11,11 @@ from ..errors import BigQueryError
 from ..schema import quoted
 from . import ordering, sources
 from .context import Context, Output
-from .functions import aggregates
+from .dispatch import translate_as
+from .grouping import by_alias, condition, group_by, ordinal
 from .scopes import Column, Relation, Scope
-from .types import BOOL, FLOAT64, INT64, Type, Value, literal, pack, struct_name
-
-
-@dataclass
-class Item:
-    """One item of the SELECT list. `node` is None for a column that `*` brought."""
-
-    name: str | None
-    node: exp.Expression | None
-    column: Column | None = None
+from .select_list import Item, item_value, items_of
+from .types import BOOL, FLOAT64, INT64, Type, Value, literal, pack
 
 
 def select(ctx: Context, node: exp.Select, names: bool, keep_order: bool) -> Output:
@@ -32,17 +25,15 @@ def select(ctx: Context, node: exp.Select, names: bool, keep_order: bool) -> Out
     inner = ctx.inside(scope=source.scope, windows=_windows(node))
     where = ""
     if node.args.get("where") is not None:
-        from .expressions import translate_as
-
         clause = inner.inside(no_aggregates="WHERE clause", no_windows="WHERE clause")
         where = f" WHERE {translate_as(clause, node.args['where'].this, BOOL, 'WHERE clause')}"
-    items = list(_items(inner, node))
+    items = list(items_of(inner, node))
     if not items:
         raise ctx.error("SELECT list must not be empty", node)
-    group_sql, grouped = _group(inner, node, items)
-    values = [_item_value(grouped, item) for item in items]
-    having = _condition(grouped, node, "having", items, values)
-    qualify = _condition(grouped, node, "qualify", items, values)
+    group_sql, grouped = group_by(inner, node, items)
+    values = [item_value(grouped, item) for item in items]
+    having = condition(grouped, node, "having", items, values)
+    qualify = condition(grouped, node, "qualify", items, values)
     if having and not group_sql and grouped.grouped is None:
         raise ctx.error("HAVING clause requires GROUP BY or aggregation", node.args["having"])
     output = _output(ctx, node, items, values, names)
@@ -78,220 +69,6 @@ def _refuse(ctx: Context, node: exp.Select) -> None:
 
 def _windows(node: exp.Select) -> dict[str, exp.Expression]:
     return {w.this.name.lower(): w for w in node.args.get("windows") or []}
-
-
-# The list ---------------------------------------------------------------------------------------
-
-
-def _items(ctx: Context, node: exp.Select) -> Iterator[Item]:
-    for item in node.expressions:
-        star = item if isinstance(item, exp.Star) else None
-        if isinstance(item, exp.Column | exp.Dot) and isinstance(
-            item.this if isinstance(item, exp.Column) else item.expression, exp.Star
-        ):
-            yield from _star_of(ctx, item)
-        elif star is not None:
-            if not ctx.scope.relations:
-                raise ctx.error("SELECT * must have a FROM clause", item)
-            yield from _except_replace(ctx, star, list(ctx.scope.visible()))
-        elif isinstance(item, exp.Alias):
-            yield Item(item.alias, item.this)
-        elif isinstance(item, exp.Column | exp.Dot):
-            yield Item(item.name, item)
-        else:
-            yield Item(None, item)
-
-
-def _star_of(ctx: Context, item: exp.Expression) -> Iterator[Item]:
-    """`t.*` and `struct.*`."""
-    from . import names
-
-    if isinstance(item, exp.Column):
-        star, path = item.this, [part for part in item.parts if part is not item.this]
-        relation = ctx.scope.relation(path[0].name) if len(path) == 1 else None
-        if relation is not None:
-            yield from _except_replace(ctx, star, list(relation.columns))
-            return
-        base = names.resolve(ctx, path)
-    else:
-        from .expressions import translate
-
-        star, base = item.expression, translate(ctx, item.this)
-    if base.type.name != "STRUCT":
-        raise ctx.error(f"Dot-star is not supported for type {base.type}", item)
-    fields = [
-        Column(name, kind, f"struct_extract({base.sql}, {literal(struct_name(name, i))})")
-        for i, (name, kind) in enumerate(base.type.fields)
-    ]
-    yield from _except_replace(ctx, star, fields)
-
-
-def _except_replace(ctx: Context, star: exp.Star, columns: list[Column]) -> Iterator[Item]:
-    left_out = {e.name.lower(): e for e in star.args.get("except_") or []}
-    replaced = {e.alias.lower(): e for e in star.args.get("replace") or []}
-    if star.args.get("rename"):
-        raise ctx.not_played("SELECT * RENAME", star)
-    have = {c.name.lower() for c in columns}
-    for name, node in {**left_out, **replaced}.items():
-        if name not in have:
-            word = "EXCEPT" if name in left_out else "REPLACE"
-            shown = node.name if name in left_out else node.alias
-            raise ctx.error(f"Column {shown} in SELECT * {word} list does not exist", node)
-    for column in columns:
-        name = column.name.lower()
-        if name in replaced:
-            yield Item(column.name, replaced[name].this)
-        elif name not in left_out:
-            yield Item(column.name or None, None, column)
-
-
-def _item_value(ctx: Context, item: Item) -> Value:
-    from . import names
-    from .expressions import translate
-
-    if item.column is not None:
-        return names.use(ctx, item.column, None)
-    return translate(ctx.inside(no_aggregates=""), item.node)
-
-
-# Grouping ---------------------------------------------------------------------------------------
-
-
-def _group(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Context]:
-    """GROUP BY's SQL and the context in which the list and HAVING stand."""
-    group = node.args.get("group")
-    aggregates_there = any(aggregates_in(i.node) for i in items if i.node is not None)
-    for key in ("having", "order", "qualify"):
-        aggregates_there = aggregates_there or aggregates_in(node.args.get(key))
-    if group is None:
-        if not aggregates_there:
-            return "", ctx
-        return "", ctx.inside(grouped=frozenset())
-    if any(group.args.get(key) for key in ("cube", "grouping_sets", "totals")):
-        raise ctx.not_played("GROUP BY with CUBE or GROUPING SETS", group)
-    clause = ctx.inside(no_aggregates="GROUP BY", no_windows="GROUP BY")
-    keys: list[tuple[Value, exp.Expression | None]] = []
-    if group.args.get("all"):
-        keys = [
-            (_item_value(clause, i), i.node)
-            for i in items
-            if i.node is None or not aggregates_in(i.node)
-        ]
-        words = [value.sql for value, _ in keys]
-    else:
-        words = []
-        for expression in [*group.expressions, *(group.args.get("rollup") or [])]:
-            rollup = isinstance(expression, exp.Rollup)
-            if isinstance(expression, exp.Cube | exp.GroupingSets):
-                raise ctx.not_played("GROUP BY with CUBE or GROUPING SETS", group)
-            found = [
-                _group_key(clause, part, items)
-                for part in (expression.expressions if rollup else [expression])
-            ]
-            keys += found
-            listed = ", ".join(value.sql for value, _ in found)
-            words.append(f"ROLLUP ({listed})" if rollup else listed)
-    for value, key_node in keys:
-        if value.type.element or value.type.name == "JSON":
-            raise ctx.error(
-                f"Grouping by expressions of type {value.type} is not allowed", key_node or group
-            )
-    classes = frozenset(type(n) for _, n in keys if n is not None)
-    grouped = ctx.inside(grouped=frozenset(v.sql for v, _ in keys), keys=classes)
-    return (f" GROUP BY {', '.join(words)}" if words else ""), grouped
-
-
-def _group_key(
-    ctx: Context, node: exp.Expression, items: list[Item]
-) -> tuple[Value, exp.Expression | None]:
-    place = ordinal(ctx, node, len(items), "GROUP BY")
-    item = items[place] if place is not None else _by_alias(node, items)
-    if item is not None:
-        return _item_value(ctx.inside(no_aggregates="GROUP BY"), item) if item.node is None else (
-            _translated(ctx, item.node)
-        ), item.node
-    return _translated(ctx, node), node
-
-
-def _translated(ctx: Context, node: exp.Expression) -> Value:
-    from .expressions import translate
-
-    return translate(ctx, node)
-
-
-def _by_alias(node: exp.Expression, items: list[Item]) -> Item | None:
-    """The item that a bare name means: an alias of the list goes before a column of FROM."""
-    if not isinstance(node, exp.Column) or node.args.get("table") is not None:
-        return None
-    named = [i for i in items if i.node is not None and (i.name or "").lower() == node.name.lower()]
-    # A column selected under its own name is that column.
-    return (
-        named[0]
-        if (len(named) == 1 and not isinstance(named[0].node, exp.Column))
-        or (len(named) == 1 and named[0].node.name.lower() != node.name.lower())
-        else None
-    )
-
-
-def ordinal(ctx: Context, node: exp.Expression, count: int, clause: str) -> int | None:
-    """The place (from 0) that an integer in ORDER BY or GROUP BY names."""
-    if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
-        return None
-    number = int(node.this)
-    if not 1 <= number <= count:
-        raise ctx.error(
-            f"{clause} is out of SELECT column number range: {number}"
-            if clause == "GROUP BY"
-            else f"{clause} column number item is out of range. Column numbers must be between 1 "
-            f"and {count}; found {number}",
-            node,
-        )
-    return number - 1
-
-
-def aggregates_in(node: exp.Expression | None) -> bool:
-    """Whether aggregate functions stand in an expression (not those of subqueries, or OVER)."""
-    if node is None:
-        return False
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        parts = [*node.this.expressions] if isinstance(node.this, exp.Anonymous) else [node.this]
-        parts += [*(node.args.get("partition_by") or []), node.args.get("order")]
-        return any(aggregates_in(p) for p in parts if p is not None)
-    if isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES:
-        return True
-    return any(aggregates_in(child) for child in node.iter_expressions())
-
-
-def _condition(
-    ctx: Context, node: exp.Select, key: str, items: list[Item], values: list[Value]
-) -> str:
-    """HAVING or QUALIFY; they see the list's aliases where FROM has no such column."""
-    from .expressions import translate_as
-
-    clause = node.args.get(key)
-    if clause is None:
-        return ""
-    word = key.upper()
-    aliases = tuple(
-        Column(i.name, v.type, v.sql)
-        for i, v in zip(items, values, strict=True)
-        if i.name and i.node is not None and not ctx.scope.columns(i.name)
-    )
-    scope = Scope(
-        [*ctx.scope.relations, Relation(None, aliases)], ctx.scope.parent, ctx.scope.merged
-    )
-    grouped = ctx.grouped
-    if grouped is not None:
-        grouped = grouped | {c.sql for c in aliases}
-    inner = ctx.inside(
-        scope=scope, grouped=grouped, no_windows="HAVING clause" if key == "having" else ""
-    )
-    return f" {word} {translate_as(inner, clause.this, BOOL, f'{word} clause')}"
-
-
-# What comes out ---------------------------------------------------------------------------------
 
 
 @dataclass
@@ -349,7 +126,8 @@ def shown_names(
         if label.lower() in seen:
             raise BigQueryError(
                 "invalidQuery",
-                f"Duplicate column names in the result are not supported. Found duplicate(s): {label}",
+                "Duplicate column names in the result are not supported. "
+                f"Found duplicate(s): {label}",
                 "query",
             )
         seen.add(label.lower())
@@ -376,7 +154,7 @@ def _order(ctx: Context, node: exp.Select, items: list[Item], columns: _Columns)
             raise ctx.not_played("ORDER BY ... WITH FILL", item)
         place = ordinal(ctx, item.this, len(items), "ORDER BY")
         if place is None:
-            found = _by_alias(item.this, items)
+            found = by_alias(item.this, items)
             place = items.index(found) if found is not None else None
         if place is None or columns.output.value_table:
             keys.append(ordering.key(ordering.ordered(ctx, item), item))

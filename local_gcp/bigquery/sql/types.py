@@ -126,7 +126,8 @@ def _coerce_array(value: Value, to: Type) -> str | None:
         return f"CAST([{', '.join(items)}] AS {to.duckdb})"
     same_shape = value.type.element and to.element.name == "STRUCT"
     if same_shape and _same_shape(value.type.element, to.element):
-        return f"list_transform({value.sql}, lambda e: {_renamed('e', value.type.element, to.element)})"
+        element = _renamed("e", value.type.element, to.element)
+        return f"list_transform({value.sql}, lambda e: {element})"
     return None
 
 

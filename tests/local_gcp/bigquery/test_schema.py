@@ -81,11 +81,12 @@ def test_bad_columns_are_refused(resource, message):
 
 
 def test_types_of_files():
+    times = [("t", pa.timestamp("ns")), ("z", pa.timestamp("ms", "UTC"))]
     schema = pa.schema(
         [
             pa.field("i", pa.int32(), nullable=False),
             pa.field("d", pa.dictionary(pa.int8(), pa.string())),
-            pa.field("l", pa.list_(pa.struct([("t", pa.timestamp("ns")), ("z", pa.timestamp("ms", "UTC"))]))),
+            pa.field("l", pa.list_(pa.struct(times))),
         ]
     )  # fmt: skip
     inner = (Field("t", "DATETIME"), Field("z", "TIMESTAMP"))

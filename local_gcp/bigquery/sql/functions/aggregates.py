@@ -21,7 +21,9 @@ SUM(INT64) -> INT64 = CAST(sum({distinct}{0}){filter}{over} AS BIGINT)
 SUM(FLOAT64) -> FLOAT64 = sum({distinct}{0}){filter}{over}
 SUM(NUMERIC) -> NUMERIC = CAST(sum({distinct}{0}){filter}{over} AS DECIMAL(38,9))
 AVG(FLOAT64) -> FLOAT64 = avg({distinct}{0}){filter}{over}
-AVG(NUMERIC) -> NUMERIC = bq_numeric_divide(CAST(sum({distinct}{0}){filter}{over} AS DECIMAL(38,9)), CAST(nullif(count({distinct}{0}){filter}{over}, 0) AS DECIMAL(38,9)))
+AVG(NUMERIC) -> NUMERIC =
+    bq_numeric_divide(CAST(sum({distinct}{0}){filter}{over} AS DECIMAL(38,9)),
+    CAST(nullif(count({distinct}{0}){filter}{over}, 0) AS DECIMAL(38,9)))
 MAX(T) -> T = max({0}){filter}{over}
 MIN(T) -> T = min({0}){filter}{over}
 ANY_VALUE(T) -> T = first({0}){filter}{over}

@@ -3,7 +3,7 @@
 Parameters are types, `T` for any type (all T of a signature coerce to one) or `N` for any number;
 `ARRAY<T>` for an array of it; the last one followed by `*` may come any number of times. In the
 template `{0}`, `{1}` are the arguments, `{*}` is all of them. A template that begins with `!` says
-that a call of this signature is not played.
+that a call of this signature is not played. A line that is indented continues the one above.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Signature:
 def table(text: str) -> dict[str, list[Signature]]:
     """Signatures by function, from lines as above."""
     found: dict[str, list[Signature]] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in filter(None, map(str.strip, text.replace("\n    ", " ").splitlines())):
         match = _LINE.fullmatch(line)
         if match is None:
             raise ValueError(f"not a signature: {line}")

@@ -33,9 +33,11 @@ UPPER(STRING) -> STRING = bq_upper({0})
 LEFT(STRING, INT64) -> STRING = left({0}, bq_not_negative({1}, 'LEFT'))
 RIGHT(STRING, INT64) -> STRING = right({0}, bq_not_negative({1}, 'RIGHT'))
 LPAD(STRING, INT64) -> STRING = lpad({0}, CAST(bq_not_negative({1}, 'LPAD') AS INTEGER), ' ')
-LPAD(STRING, INT64, STRING) -> STRING = lpad({0}, CAST(bq_not_negative({1}, 'LPAD') AS INTEGER), {2})
+LPAD(STRING, INT64, STRING) -> STRING =
+    lpad({0}, CAST(bq_not_negative({1}, 'LPAD') AS INTEGER), {2})
 RPAD(STRING, INT64) -> STRING = rpad({0}, CAST(bq_not_negative({1}, 'RPAD') AS INTEGER), ' ')
-RPAD(STRING, INT64, STRING) -> STRING = rpad({0}, CAST(bq_not_negative({1}, 'RPAD') AS INTEGER), {2})
+RPAD(STRING, INT64, STRING) -> STRING =
+    rpad({0}, CAST(bq_not_negative({1}, 'RPAD') AS INTEGER), {2})
 TRIM(STRING) -> STRING = trim({0}, bq_white_space())
 TRIM(STRING, STRING) -> STRING = trim({0}, {1})
 LTRIM(STRING) -> STRING = ltrim({0}, bq_white_space())
@@ -43,7 +45,8 @@ LTRIM(STRING, STRING) -> STRING = ltrim({0}, {1})
 RTRIM(STRING) -> STRING = rtrim({0}, bq_white_space())
 RTRIM(STRING, STRING) -> STRING = rtrim({0}, {1})
 REPEAT(STRING, INT64) -> STRING = repeat({0}, bq_not_negative({1}, 'REPEAT'))
-REPLACE(STRING, STRING, STRING) -> STRING = CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END
+REPLACE(STRING, STRING, STRING) -> STRING =
+    CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END
 REVERSE(STRING) -> STRING = bq_reverse({0})
 SPLIT(STRING) -> ARRAY<STRING> = string_split({0}, ',')
 SPLIT(STRING, STRING) -> ARRAY<STRING> = string_split({0}, {1})

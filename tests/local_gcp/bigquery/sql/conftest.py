@@ -123,12 +123,15 @@ class Warehouse:
     def error(self, text: str, *parameters: dict) -> BigQueryError:
         """The error that a statement ends with."""
         with pytest.raises(BigQueryError) as caught:
-            translated = self.translate(text, *parameters)
-            if translated.kind == "SELECT":
-                self.arrow(translated)
-            elif translated.sql:
-                self.change(text, *parameters)
+            self._attempt(text, *parameters)
         return caught.value
+
+    def _attempt(self, text: str, *parameters: dict) -> None:
+        translated = self.translate(text, *parameters)
+        if translated.kind == "SELECT":
+            self.arrow(translated)
+        elif translated.sql:
+            self.change(text, *parameters)
 
     # What a script asks (sql.script.Executor) ---------------------------------------------------
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case is a line
 """DML: what rows are afterwards."""
 
 import datetime as dt

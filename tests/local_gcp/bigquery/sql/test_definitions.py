@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case is a line
 """DDL, EXPORT DATA and CREATE MODEL: what the warehouse is told."""
 
 import datetime as dt

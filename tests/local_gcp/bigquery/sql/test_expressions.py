@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case is a line
 """Expressions and what BigQuery's documentation says they are worth: values and types."""
 
 import datetime as dt

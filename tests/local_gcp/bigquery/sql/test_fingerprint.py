@@ -30,8 +30,6 @@ def test_a_column_is_hashed_value_by_value(shared, texts):
     found = shared.connection.execute(
         "SELECT bq_farm_fingerprint(encode(x)) FROM texts ORDER BY i"
     ).fetchall()
-    signed = [
-        None if t is None else int.from_bytes(farmhash.fingerprint64(t.encode()).to_bytes(8), signed=True)
-        for t in texts
-    ]  # fmt: skip
-    assert [value for (value,) in found] == signed
+    unsigned = [None if t is None else farmhash.fingerprint64(t.encode()) for t in texts]
+    assert [None if v is None else v % 2**64 for (v,) in found] == unsigned
+    assert all(v is None or -(2**63) <= v < 2**63 for (v,) in found)

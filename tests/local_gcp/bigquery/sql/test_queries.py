@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case is a line
 """Clauses of queries: which rows, in which order, under which names."""
 
 import datetime as dt

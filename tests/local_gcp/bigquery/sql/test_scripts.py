@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case is a line
 """Scripts: how they are split, and what their statements see."""
 
 import datetime as dt
