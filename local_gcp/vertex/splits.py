@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from local_gcp.wire import invalid_argument, not_played
 
@@ -85,10 +87,12 @@ def by_time(values: Sequence[Any], parts: Sequence[float]) -> np.ndarray:
     return _cut(order[: int(np.isfinite(times).sum())], len(times), parts)
 
 
-def by_name(values: Sequence[Any]) -> np.ndarray:
+def by_name(values: pa.ChunkedArray) -> np.ndarray:
     """int8[rows]: the set that the value names; other values are ignored."""
-    places = {name: place for place, name in enumerate(NAMES)}
-    return np.array([places.get(value, IGNORED) for value in values], dtype=np.int8)
+    if not pa.types.is_string(values.type):
+        return np.full(len(values), IGNORED, dtype=np.int8)
+    places = pc.index_in(values, pa.array(NAMES))
+    return pc.fill_null(places, IGNORED).to_numpy().astype(np.int8)
 
 
 def _cut(order: np.ndarray, rows: int, parts: Sequence[float]) -> np.ndarray:

@@ -164,7 +164,7 @@ def assign(source: Path, config: Any, field: str) -> np.ndarray:
         return splits.by_fraction(count, splits.fractions(config.fraction_split, field))
     if key not in names:
         raise failed_precondition(f"{field}: there is no column {key!r}; there are {names}.")
-    values = pq.read_table(source, columns=[key])[key].to_pylist()
+    values = pq.read_table(source, columns=[key])[key]
     if "predefined_split" in config:
         return splits.by_name(values)
-    return splits.by_time(values, splits.fractions(config.timestamp_split, field))
+    return splits.by_time(values.to_pylist(), splits.fractions(config.timestamp_split, field))

@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from google.cloud import aiplatform_v1 as api
 from hypothesis import given
@@ -36,8 +37,9 @@ def test_rows_without_a_time_or_a_known_set_are_ignored():
     now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
     times = ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00", None, "soon", 7, now]
     assert splits.by_time(times, (1, 0, 0)).tolist() == [0, -1, -1, -1, -1, 0]
-    values = ["test", "TEST", "training", None, "validation", "train"]
+    values = pa.chunked_array([["test", "TEST", "training"], [None, "validation", "train"]])
     assert splits.by_name(values).tolist() == [2, -1, 0, -1, 1, -1]
+    assert splits.by_name(pa.chunked_array([[1, 2]])).tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize(
