@@ -68,7 +68,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         trained >> compared >> result.task(experiment, platform)
 
         if experiment.source.kind == "image":
-            ready = planned
+            # AutoML takes the images that the export took.
+            ready = exported
             planned >> exported
         else:
             ready = check.task(experiment, platform)

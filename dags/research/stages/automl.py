@@ -2,6 +2,8 @@
 
 For a table: views -> dataset -> train -> predict -> export. The split goes with the rows
 (predefined split), and the batch prediction reads exactly the test rows.
+
+For images: images -> dataset (with its import) -> train -> predict, see `automl_images`.
 """
 
 from typing import Any
@@ -13,6 +15,7 @@ from research import jobs, sql
 from research.experiment import Experiment
 from research.plan import Plan
 from research.platform import Platform
+from research.stages import automl_images
 from research.table import Feature
 from vertex.datasets import DatasetOperator
 from vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
@@ -52,11 +55,17 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     in_bigquery = {**common, "location": platform.location}
     in_vertex = {**common, "region": platform.region}
     with TaskGroup(NAME) as group:
-        views = BigQueryJobOperator(
-            task_id="views", configuration=f"{{{{ {_PLANNED}.get('views') }}}}", **in_bigquery
-        )
+        if experiment.source.kind == "image":
+            ready = automl_images.task(experiment, platform)
+        else:
+            ready = BigQueryJobOperator(
+                task_id="views", configuration=f"{{{{ {_PLANNED}.get('views') }}}}", **in_bigquery
+            )
         dataset = DatasetOperator(
-            task_id="dataset", dataset=f"{{{{ {_PLANNED}.get('dataset') }}}}", **in_vertex
+            task_id="dataset",
+            dataset=f"{{{{ {_PLANNED}.get('dataset') }}}}",
+            import_configs=f"{{{{ {_PLANNED}.get('imports') }}}}",
+            **in_vertex,
         )
         train = TrainingOperator(
             task_id="train",
@@ -68,10 +77,13 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             batch_prediction_job=f"{{{{ {_PLANNED}.get('prediction') }}}}",
             **in_vertex,
         )
-        export = ExportOperator(
-            task_id="export", configuration=f"{{{{ {_PLANNED}.get('export') }}}}", **in_bigquery
-        )
-        views >> dataset >> train >> predict >> export
+        ready >> dataset >> train >> predict
+        if experiment.source.kind == "table":
+            predict >> ExportOperator(
+                task_id="export",
+                configuration=f"{{{{ {_PLANNED}.get('export') }}}}",
+                **in_bigquery,
+            )
     return group
 
 
@@ -95,7 +107,8 @@ class PredictionOperator(BatchPredictionJobOperator):
 
 def jobs_of(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The messages of all tasks: {"views", "dataset", "pipeline", "prediction", "export"}."""
-    assert plan.table is not None
+    if plan.table is None:
+        return automl_images.jobs_of(plan, platform, milli_node_hours(plan.experiment))
     training = platform.own_table(f"automl_{plan.fingerprint}")
     test = platform.own_table(f"automl_{plan.fingerprint}_test")
     name = f"{plan.experiment.name} AutoML"
