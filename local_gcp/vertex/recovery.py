@@ -39,7 +39,7 @@ PRIMARY_HAS_THE_WORD = 30.0
 SETTLE = 2.0
 """Seconds. In a distributed job the death of a peer may be seen just after the exit it caused."""
 
-_CRASHES = {
+CRASHES = {
     signal.SIGABRT,
     signal.SIGBUS,
     signal.SIGFPE,
@@ -117,7 +117,7 @@ def judge_preemption(run: Run, replica: Replica) -> Fail | RestartJob:
 
 
 def _killed_from_outside(replica: Replica) -> bool:
-    return replica.exit.signal is not None and replica.exit.signal not in _CRASHES
+    return replica.exit.signal is not None and replica.exit.signal not in CRASHES
 
 
 def _after_kill(

@@ -21,7 +21,7 @@ from local_gcp.bigquery.refs import DatasetRef, TableRef
 from local_gcp.bigquery.schema import field_from_arrow
 from local_gcp.home import PROJECT
 from local_gcp.vertex import gcs, splits
-from local_gcp.vertex.csv_rows import BATCH, csv_rows
+from local_gcp.vertex.csv_rows import csv_rows
 from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_played
 
 
@@ -56,7 +56,11 @@ class Tables:
             if create:
                 warehouse.ensure_dataset(ref.dataset_ref)
             schema = rows.schema_arrow
-            batches = pa.RecordBatchReader.from_batches(schema, rows.iter_batches(BATCH))
+            # Not iter_batches: it keeps what it has read of the file.
+            groups = map(rows.read_row_group, range(rows.num_row_groups))
+            batches = pa.RecordBatchReader.from_batches(
+                schema, (batch for group in groups for batch in group.to_batches())
+            )
             disposition = "WRITE_TRUNCATE" if replace else "WRITE_EMPTY"
             fields = [field_from_arrow(column) for column in schema]
             warehouse.write(ref, batches, fields, disposition)
@@ -147,11 +151,13 @@ def split_parquet(source: Path, sets: np.ndarray, targets: Sequence[Path]) -> li
             stack.enter_context(pq.ParquetWriter(target, rows.schema_arrow)) for target in targets
         ]
         start = 0
-        for batch in rows.iter_batches(BATCH):
-            part = sets[start : start + batch.num_rows]
-            start += batch.num_rows
+        # Not iter_batches: it keeps what it has read of the file.
+        for group in range(rows.num_row_groups):
+            table = rows.read_row_group(group)
+            part = sets[start : start + table.num_rows]
+            start += table.num_rows
             for place, writer in enumerate(writers):
-                writer.write_batch(batch.filter(pa.array(part == place)))
+                writer.write_table(table.filter(pa.array(part == place)))
     return [int((sets == place).sum()) for place in range(len(targets))]
 
 

@@ -94,7 +94,7 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
             raise not_played(f"{field}.{name}", "Read from a bucket, at /gcs/BUCKET.")
     if pool.replica_count < 1:
         raise invalid_argument(f"{field}.replica_count", "must be at least 1.")
-    _check_machine(pool.machine_spec, f"{field}.machine_spec")
+    check_machine(pool.machine_spec, f"{field}.machine_spec")
     if "container_spec" in pool:
         if not pool.container_spec.image_uri:
             raise invalid_argument(f"{field}.container_spec.image_uri", "is required.")
@@ -105,7 +105,7 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
         raise invalid_argument(field, "container_spec or python_package_spec is required.")
 
 
-def _check_machine(machine: api.MachineSpec, field: str) -> None:
+def check_machine(machine: api.MachineSpec, field: str) -> None:
     if not machine.machine_type:
         raise invalid_argument(f"{field}.machine_type", "is required.")
     if machine.tpu_topology or re.match(r"ct\d|cloud-tpu", machine.machine_type):

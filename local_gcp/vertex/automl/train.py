@@ -200,11 +200,12 @@ def _read(file: str) -> pa.Table:
         dice = np.random.default_rng(candidates.SEED)
         chosen[dice.choice(count, FITTED, replace=False)] = True
         parts, start = [], 0
-        for batch in rows.iter_batches():
-            mask = chosen[start : start + batch.num_rows]
-            parts.append(batch.filter(pa.array(mask)))
-            start += batch.num_rows
-        return pa.Table.from_batches(parts)
+        for group in range(rows.num_row_groups):
+            table = rows.read_row_group(group)
+            mask = chosen[start : start + table.num_rows]
+            parts.append(table.filter(pa.array(mask)))
+            start += table.num_rows
+        return pa.concat_tables(parts)
 
 
 def _features(inputs: TabularInputs, table: pa.Table, left_out: list[str]) -> list[Transformation]:

@@ -122,8 +122,8 @@ def _tables(source: dict[str, Any], model: TabularModel, counts: Any) -> Iterato
     if source["format"] == "bigquery":
         (path,) = paths
         with pq.ParquetFile(path) as rows:
-            for batch in rows.iter_batches(BATCH):
-                yield pa.Table.from_batches([batch])
+            # Not iter_batches: it keeps what it has read of the file.
+            yield from map(rows.read_row_group, range(rows.num_row_groups))
             if not rows.metadata.num_rows:
                 yield rows.schema_arrow.empty_table()
     elif source["format"] == "csv":

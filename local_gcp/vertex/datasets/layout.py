@@ -23,7 +23,6 @@ from google.cloud import aiplatform_v1 as api
 from local_gcp import filters, names
 from local_gcp.home import PROJECT
 from local_gcp.vertex import gcs, splits, tables
-from local_gcp.vertex.csv_rows import BATCH
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.items import CLASSIFICATION
 from local_gcp.vertex.datasets.service import IMAGE, ITEM_FIELDS, source
@@ -170,5 +169,5 @@ def _write_csv(source_file: Path, target: Path) -> None:
             rows.schema_arrow,
             write_options=pyarrow.csv.WriteOptions(quoting_style="needed"),
         ) as writer:
-            for batch in rows.iter_batches(BATCH):
-                writer.write_batch(batch)
+            for group in range(rows.num_row_groups):
+                writer.write_table(rows.read_row_group(group))
