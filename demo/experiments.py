@@ -149,7 +149,7 @@ def _leaderboard(board: dict) -> Table:
     metrics = list(next(c for c in board["contenders"] if c["status"] == "ok")["metrics"])
     table = Table(box=None, header_style="bold")
     for heading in ("", "contender", *metrics):
-        table.add_column(heading)
+        table.add_column(heading.replace("_", " "), no_wrap=heading == "contender")
     for contender in board["contenders"]:
         champion = "*" if contender["name"] == board["champion"] else ""
         scored = contender["status"] == "ok"

@@ -5,6 +5,7 @@ it is drawn anew several times a minute; elsewhere `news` prints a plain line fo
 """
 
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ WORDS = {
 }
 # What TensorFlow's C++ parts and local_gcp's launcher say before the program itself says anything.
 NOISE = re.compile(r"[IWEF]\d{4} |local_gcp: ")
+# Characters of a job's last line that are shown.
+LINE = 120
 STYLES = {"done": "green", "running": "cyan", "failed": "bold red", "not reached": "red"}
 
 
@@ -41,8 +44,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Work:
-    """A trial or a replica at work: what it is, how it stands, and its latest figures."""
+    """A trial or a replica at work: what it is, how it stands, and its latest figures.
 
+    key: tells apart what has the same name, as jobs may.
+    """
+
+    key: str
     name: str
     state: str
     latest: str
@@ -82,9 +89,9 @@ def news(before: Snapshot | None, now: Snapshot) -> Iterator[str]:
     for stage in now.stages:
         if stage.state not in ("waiting", known.get(stage.name)):
             yield f"{stage.name}: {stage.state}"
-    seen = {w.name: w for w in before.work} if before else {}
+    seen = {w.key: w for w in before.work} if before else {}
     for work in now.work:
-        if work != seen.get(work.name):
+        if work != seen.get(work.key):
             yield f"  {work.name}: {work.state} {work.latest}".rstrip()
 
 
@@ -116,19 +123,21 @@ def _task_name(task: dict) -> str:
 def _work(job: dict) -> Iterator[Work]:
     if job["kind"] == "tuning":
         for trial in job["trials"]:
-            yield Work(f"trial {trial['id']}", _state(trial), _measured(trial))
+            name = f"trial {trial['id']}"
+            yield Work(f"{job['name']} {name}", name, _state(trial), _measured(trial))
         return
     name = job["display_name"]
     if not job.get("replicas"):
-        yield Work(name, _state(job), "")
+        yield Work(job["name"], name, _state(job), "")
         return
     for replica in job["replicas"]:
         place = f" {replica['type']}:{replica['index']}" if len(job["replicas"]) > 1 else ""
-        yield Work(name + place, _state(replica), _told(replica["last_line"] or ""))
+        told = _told(replica["last_line"] or "")
+        yield Work(job["name"] + place, name + place, _state(replica), told)
 
 
 def _told(line: str) -> str:
-    return "" if NOISE.match(line) else line
+    return "" if NOISE.match(line) else textwrap.shorten(line, LINE, placeholder=" ...")
 
 
 def _state(item: dict) -> str:

@@ -4,7 +4,9 @@ import sys
 
 from rich.console import Console
 
-console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+# Where nobody sees it at once (a file, a pipe), nothing is cut to a terminal's 80 columns.
+_file = None if sys.stdout.isatty() else 120
+console = Console(highlight=False, soft_wrap=_file is not None, width=_file)
 
 
 def say(line: str = "") -> None:

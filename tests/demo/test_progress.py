@@ -24,7 +24,8 @@ def replica(kind, index, state, last_line):
 
 
 def job(created, **more):
-    return {"create_time": created, "display_name": "digits-train", "kind": "custom", **more}
+    named = {"name": "customJobs/1", "display_name": "digits-train", "kind": "custom"}
+    return {"create_time": created, **named, **more}
 
 
 TRIAL = {
@@ -92,6 +93,21 @@ def test_plain_lines_tell_only_what_changed():
     now = snapshot(RUN, [task("plan", "success"), task("tune", None)], [], ORDER)
     assert list(news(before, now)) == ["plan: done"]
     assert list(news(now, now)) == []
+
+
+def test_jobs_of_the_same_name_are_told_apart():
+    first = job("2026-01-05T10:01:00Z", name="customJobs/1", replicas=[])
+    second = job("2026-01-05T10:02:00Z", name="customJobs/2", replicas=[])
+    jobs = [first | {"state": "SUCCEEDED"}, second | {"state": "RUNNING"}]
+    before = snapshot(RUN, [], jobs, ORDER)
+    assert list(news(before, snapshot(RUN, [], jobs, ORDER))) == []
+
+
+def test_a_long_last_line_is_cut():
+    training = job("2026-01-05T10:01:00Z", replicas=[replica("chief", 0, "running", "word " * 99)])
+    (work,) = snapshot(RUN, [], [training], ORDER).work
+    assert len(work.latest) <= 120
+    assert work.latest.endswith(" ...")
 
 
 def test_the_drawing_names_every_stage_and_trial():
