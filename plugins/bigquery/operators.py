@@ -160,9 +160,8 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
         """Cancel the job that this process inserted or adopted."""
         if self._job_id is not None:
             self.log.info("The task was killed: cancelling its BigQuery job %s", self._job_id)
-            self._hook.cancel_job(
-                job_id=self._job_id, project_id=self.project_id, location=self.location
-            )
+            client = self._hook.get_client(project_id=self.project_id, location=self.location)
+            client.cancel_job(self._job_id)
 
     def _configuration(self, context: Any) -> dict[str, Any] | None:
         """The job's configuration, templates rendered."""

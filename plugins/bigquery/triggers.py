@@ -72,9 +72,10 @@ class BigQueryJobTrigger(BaseTrigger):
 
     async def on_kill(self) -> None:
         self.log.info("The task was killed: cancelling its BigQuery job %s", self.job_id)
-        await self._hook().cancel_job(
-            job_id=self.job_id, project_id=self.project_id, location=self.location
-        )
+        hook = await self._hook().get_sync_hook()
+        # Not the asynchronous hook's own cancel: it goes by aiohttp, which knows no proxy.
+        client = await asyncio.to_thread(hook.get_client, self.project_id, self.location)
+        await asyncio.to_thread(client.cancel_job, self.job_id)
 
     def _hook(self) -> BigQueryAsyncHook:
         return BigQueryAsyncHook(

@@ -116,7 +116,7 @@ def test_another_generation_is_another_job(a_dag, jobs_of):
 
 
 def test_a_query_that_is_wrong_is_not_run_again_until_the_task_is_cleared(a_dag, jobs_of):
-    dag = a_dag(query("SELECT ERROR('the reason') AS x"))
+    dag = a_dag(query("SELECT CAST('the reason' AS INT64) AS x"))
     run = run_dag(dag)
     assert run.state == "failed"
     assert task_instance(run).try_number == 1
@@ -171,11 +171,11 @@ def test_a_job_that_someone_cancels_is_not_started_again(a_dag, jobs_of, client)
     dag = a_dag(query(SLOW.replace("12000", "90000")))
 
     def cancel_when_it_runs():
-        while not (jobs := jobs_of(dag)) or jobs[0].state != "RUNNING":
+        while not (jobs := jobs_of(dag)) or jobs[0].state == "PENDING":
             time.sleep(0.1)
         asyncio.run(trigger_of(jobs[0]).on_kill())
 
-    someone = threading.Thread(target=cancel_when_it_runs)
+    someone = threading.Thread(target=cancel_when_it_runs, daemon=True)
     someone.start()
     run = run_dag(dag)
     someone.join()
