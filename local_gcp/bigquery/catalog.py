@@ -309,8 +309,9 @@ PLACEHOLDER = "_no_columns"
 
 def column_definition(field: Field) -> str:
     """The column as CREATE TABLE and ADD COLUMN want it."""
-    required = " NOT NULL" if field.mode == "REQUIRED" else ""
-    return f"{quoted(field.name)} {field.duckdb}{required}"
+    # A NULL array is stored as an empty one; DuckDB gives new columns' rows the default too.
+    more = {"REQUIRED": " NOT NULL", "REPEATED": " DEFAULT []"}.get(field.mode, "")
+    return f"{quoted(field.name)} {field.duckdb}{more}"
 
 
 def _expired(record: TableRecord) -> bool:

@@ -96,6 +96,9 @@ def insert(
     """
     columns = [quoted(f.name) for f in fields]
     values = [f"CAST(s.{c} AS {_type_of(record, f)})" for c, f in zip(columns, fields, strict=True)]
+    values = [
+        f"coalesce({v}, [])" if f.repeated else v for v, f in zip(values, fields, strict=True)
+    ]
     names = list(columns)
     source = f"({query}) AS s({', '.join(columns)})" if columns else f"({query}) AS s"
     if record.by_ingestion_time:
