@@ -1,10 +1,14 @@
 """The breast-cancer experiment: a BigQuery table, two kinds of baselines, past partitions."""
 
 import json
+import subprocess
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
@@ -35,6 +39,20 @@ def test_tensorflow_bqml_and_automl_stand_side_by_side(first_run):
 def test_all_rows_of_the_table_are_in_the_dataset(first_run):
     examples = read(first_run / "leaderboard" / "leaderboard.json")["dataset"]["examples"]
     assert sum(examples.values()) == 569
+
+
+def test_the_baselines_predict_what_scikit_learn_does_on_the_same_split(first_run, demo):
+    dataset = demo.bucket / read(first_run / "plan.json")["dataset"]["uri"].split("/", 3)[3]
+    program = Path(__file__).with_name("scikit_learn_directly.py")
+    command = [ROOT / ".venv/trainer/bin/python", program, dataset, first_run]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    trees, logistic = found["bqml-boosted_tree_classifier"], found["bqml-logistic_reg"]
+    assert trees["largest"] < 1e-4
+    # BigQuery's default stops after 20 steps, and does not penalise large weights.
+    assert logistic["mean"] < 0.02
+    assert logistic["largest"] < 0.15
+    for figures in found.values():
+        assert figures["auc"] == pytest.approx(figures["scikit_learn_auc"], abs=0.005)
 
 
 def test_a_baseline_can_be_switched_off(first_run, demo):
