@@ -20,6 +20,7 @@ from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
+from local_gcp.vertex.artifacts import Artifacts
 from local_gcp.vertex.jobs import deletion_metadata, timestamp
 from local_gcp.wire import (
     RpcError,
@@ -43,6 +44,12 @@ class Models:
     def __init__(self, state: State, operations: Operations, buckets: Path):
         self._state, self._operations, self._buckets = state, operations, buckets
         self._table = state.table("models", api.Model)
+        self._artifacts = Artifacts(buckets)
+        self._copies = state.table("modelArtifacts", dict)
+
+    def start(self) -> None:
+        """Remove what a kill in the middle of an upload left."""
+        self._artifacts.sweep([record["uri"] for _, record in self._copies.list()])
 
     def upload_model(self, request: Any, _context: Any) -> Any:
         parent = names.location(request.parent)
@@ -101,8 +108,10 @@ class Models:
     def delete_model(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
             model = self.find(request.name.partition("@")[0])
-            for version in self._versions(model.name):
-                self._table.delete(key(version))
+            versions = self._versions(model.name)
+            _check_undeployed(versions)
+            for version in versions:
+                self._remove(version)
             return self._operations.done(model.name, metadata=deletion_metadata())
 
     def delete_model_version(self, request: Any, _context: Any) -> Any:
@@ -115,7 +124,8 @@ class Models:
                     f"{request.name} is the default version and cannot be deleted: make another "
                     "one the default, or delete the model."
                 )
-            self._table.delete(key(model))
+            _check_undeployed([model])
+            self._remove(model)
             return self._operations.done(model.name, metadata=deletion_metadata())
 
     def check(
@@ -158,16 +168,49 @@ class Models:
         FAILED_PRECONDITION when there are no files at its artifact_uri.
         """
         self._check_files(sent.artifact_uri)
+        copy = self._artifacts.copy(sent.artifact_uri)
         with self._state.transaction():
             versions = self._versions(name)
             now = timestamp(time.time())
-            model = api.Model(sent)
+            model = api.Model(sent, deployed_models=[])
             model.name, model.training_pipeline = name, training_pipeline
+            if model.container_spec.image_uri:
+                model.supported_deployment_resources_types = [
+                    api.Model.DeploymentResourcesType.DEDICATED_RESOURCES
+                ]
             model.version_id = str(1 + max((int(v.version_id) for v in versions), default=0))
             model.create_time = model.version_create_time = now
             model.update_time = model.version_update_time = now
             aliases = [*sent.version_aliases] if versions else [*sent.version_aliases, DEFAULT]
+            self._copies.put(key(model), {"uri": copy})
             return self._put(model, aliases)
+
+    def artifacts(self, model: api.Model) -> str:
+        """gs:// folder with the copy of a version's files that is served, "" if it has none."""
+        record = self._copies.get(key(model))
+        return record["uri"] if record else model.artifact_uri
+
+    def deployed(self, version: str, endpoint: str, deployed_id: str) -> None:
+        """Note that MODEL@VERSION is deployed; it cannot be deleted until it is `undeployed`."""
+        model = self._table.get(version)
+        reference = {"endpoint": endpoint, "deployed_model_id": deployed_id}
+        model.deployed_models.append(reference)
+        self._table.put(version, model)
+
+    def undeployed(self, version: str, endpoint: str, deployed_id: str) -> None:
+        """Note that it is not deployed there any more."""
+        model = self._table.get(version)
+        model.deployed_models = [
+            m
+            for m in model.deployed_models
+            if (m.endpoint, m.deployed_model_id) != (endpoint, deployed_id)
+        ]
+        self._table.put(version, model)
+
+    def _remove(self, version: api.Model) -> None:
+        self._artifacts.delete(self.artifacts(version) if self._copies.get(key(version)) else "")
+        self._copies.delete(key(version))
+        self._table.delete(key(version))
 
     def _check_files(self, uri: str) -> None:
         if not uri:
@@ -188,9 +231,9 @@ class Models:
         self._table.put(key(model), model)
         return model
 
-    def find(self, name: str) -> api.Model:
+    def find(self, name: str, field: str = "name") -> api.Model:
         """The version that `name` means: MODEL, MODEL@VERSION or MODEL@ALIAS; NOT_FOUND."""
-        model_name, _, wanted = names.resource(name, "models").partition("@")
+        model_name, _, wanted = names.resource(name, "models", field).partition("@")
         wanted = wanted or DEFAULT
         for version in self._versions(model_name):
             if wanted == version.version_id or wanted in version.version_aliases:
@@ -210,6 +253,15 @@ def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
     found, token = page(models, request.page_size, request.page_token)
     shown = [masked(model, request.read_mask) for model in found]
     return {"models": shown, "next_page_token": token}
+
+
+def _check_undeployed(versions: list[api.Model]) -> None:
+    places = [m.endpoint for version in versions for m in version.deployed_models]
+    if places:
+        raise failed_precondition(
+            "The Model is deployed or being deployed at the following Endpoint(s): "
+            f"{', '.join(dict.fromkeys(places))}. Please undeploy the model before retry."
+        )
 
 
 def _check_order(request: Any) -> None:

@@ -12,6 +12,10 @@ from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, Ta
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction.service import BatchPredictionJobs
 from local_gcp.vertex.datasets.service import Datasets
+from local_gcp.vertex.endpoints.fleet import Fleet
+from local_gcp.vertex.endpoints.prediction import Predictions
+from local_gcp.vertex.endpoints.rest import rest_app
+from local_gcp.vertex.endpoints.service import Endpoints
 from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.jobs import CustomJobs
 from local_gcp.vertex.machine import Machine
@@ -27,7 +31,7 @@ _SERVICES = "google.cloud.aiplatform_v1.services"
 
 
 class Vertex(Service):
-    """Jobs, training pipelines, datasets, the model registry and long-running operations.
+    """Jobs, training pipelines, datasets, the model registry, endpoints and their operations.
 
     `runner` also runs the jobs of other services (Dataflow), whose records go to the same `state`.
     `warehouse`: BigQuery's tables, None when BigQuery is not played.
@@ -76,12 +80,18 @@ class Vertex(Service):
             folder / "batch_predictions",
             folder / "models",
         )
+        self.fleet = Fleet(home, self.state, context.environment, self.runner.machine)
+        self.endpoints = Endpoints(self.state, self.operations, self.models, self.fleet)
+        predictions = Predictions(self.endpoints, self.fleet)
+        self.rest = rest_app(predictions)
         jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
         self.grpc_handlers = (
             Played(f"{_SERVICES}.job_service", *jobs),
             Played(f"{_SERVICES}.pipeline_service", self.pipelines),
             Played(f"{_SERVICES}.model_service", self.models, self.evaluations),
             Played(f"{_SERVICES}.dataset_service", self.datasets),
+            Played(f"{_SERVICES}.endpoint_service", self.endpoints),
+            Played(f"{_SERVICES}.prediction_service", predictions),
             Played("google.longrunning.operations", self.operations),
         )
 
@@ -91,15 +101,24 @@ class Vertex(Service):
         self.pipelines.start()
         self.datasets.start()
         self.batch_predictions.start()
+        self.models.start()
+        self.endpoints.start()
 
     def stop(self) -> None:
+        self.fleet.stop()
         self.background.stop()
         self.tuning_jobs.stop()
         self.runner.stop()
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:
-        parts = (self.custom_jobs, self.tuning_jobs, self.pipelines, self.batch_predictions)
+        parts = (
+            self.custom_jobs,
+            self.tuning_jobs,
+            self.pipelines,
+            self.batch_predictions,
+            self.endpoints,
+        )
         jobs = [job for part in parts for job in part.status()]
         return sorted(jobs, key=lambda job: job["create_time"])
 

@@ -136,7 +136,7 @@ def program_pid(until):
 @pytest.fixture
 def vertex(home, impatient, tmp_path, monkeypatch):
     """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`,
-    `.datasets`.
+    `.datasets`, `.endpoints`, `.predictions`.
 
     The image example.com/python runs programs with the Python of the tests.
     """
@@ -172,6 +172,8 @@ class VertexClients:
         self.pipelines = client(api.PipelineServiceClient)
         self.models = client(api.ModelServiceClient)
         self.datasets = client(api.DatasetServiceClient)
+        self.endpoints = client(api.EndpointServiceClient)
+        self.predictions = client(api.PredictionServiceClient)
 
     @staticmethod
     def pool(code, *args, replicas=1):

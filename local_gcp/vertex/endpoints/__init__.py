@@ -1,0 +1,17 @@
+"""Endpoints: models deployed as real serving processes, and predictions from them.
+
+service.py      EndpointService: endpoints, their deployed models, their traffic
+  request.py      what is refused
+  traffic.py      the traffic split
+fleet.py        starts, watches, restarts, scales, drains and ends the serving processes
+  deployment.py   a deployed model and its replicas, as they are stored and as they are
+  container.py    from a model to the program of its replicas
+  health.py       asks replicas whether they are ready
+  replica_call.py one HTTP request to a replica
+prediction.py   PredictionService: predict, raw predict, explain
+  values.py       google.protobuf.Value as JSON
+  explain.py      sampled Shapley attributions
+  rest.py         the same over REST
+savedmodel_server.py    plays Google's pre-built TensorFlow prediction images
+automl_server.py        serves models that AutoML trained here
+"""

@@ -1,0 +1,85 @@
+"""From a model and how it is deployed to the program of its replicas.
+
+https://cloud.google.com/vertex-ai/docs/predictions/custom-container-requirements#aip-variables
+"""
+
+from __future__ import annotations
+
+from google.cloud import aiplatform_v1 as api
+
+from local_gcp import names
+from local_gcp.home import PROJECT_NUMBER
+from local_gcp.images import ImageError, find_image
+from local_gcp.vertex.endpoints.deployment import Launch
+from local_gcp.wire import failed_precondition, not_played
+
+HEALTHY_WITHIN = 1800.0
+"""Seconds that a deployment may take if the model does not say (deployment_timeout)."""
+_NOT_PLAYED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports")
+
+
+def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str) -> Launch:
+    """How a replica of `deployed` is run. `artifacts`: gs:// folder with the model's files, or "".
+
+    FAILED_PRECONDITION if nothing here plays the model's image; UNIMPLEMENTED.
+    """
+    spec = model.container_spec
+    for name in _NOT_PLAYED:
+        if getattr(spec, name):
+            raise not_played(f"container_spec.{name}", "Leave it out.")
+    if spec.invoke_route_prefix:
+        raise not_played("container_spec.invoke_route_prefix", "Set a predict_route.")
+    try:
+        image = find_image(spec.image_uri)
+    except ImageError as error:
+        raise failed_precondition(f"{model.name}: container_spec.image_uri: {error}") from None
+    argv = image.command(spec.command, spec.args)
+    if not argv:
+        raise failed_precondition(
+            f"{model.name}: images.yaml knows no entrypoint of {spec.image_uri}, and the model "
+            "gives none (container_spec.command)."
+        )
+    notes = [f"{spec.image_uri} is played by {image.bin}"]
+    port = spec.ports[0].container_port if spec.ports else 8080
+    notes.append(f"AIP_HTTP_PORT, on Google Cloud {port}, is another one in each process here")
+    machine = deployed.dedicated_resources.machine_spec
+    if machine.accelerator_count:
+        kind = api.AcceleratorType(machine.accelerator_type).name
+        notes.append(f"{machine.accelerator_count} x {kind} asked for: runs on CPU here")
+    service = variables(model, deployed, endpoint, artifacts)
+    return Launch(
+        argv=argv,
+        image={**image.environment(), **service},
+        env={variable.name: variable.value for variable in spec.env},
+        cwd=image.workdir,
+        health=service["AIP_HEALTH_ROUTE"],
+        predict=service["AIP_PREDICT_ROUTE"],
+        timeout=spec.deployment_timeout.total_seconds() or HEALTHY_WITHIN,
+        notes=notes,
+    )
+
+
+def variables(
+    model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str
+) -> dict[str, str]:
+    """What Vertex AI sets in the container, without the port."""
+    spec, machine = model.container_spec, deployed.dedicated_resources.machine_spec
+    route = f"/v1/endpoints/{names.last(endpoint)}/deployedModels/{deployed.id}"
+    service = {
+        "AIP_MODE": "PREDICTION",
+        "AIP_MODE_VERSION": "1.0.0",
+        "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
+        "AIP_PROJECT_NUMBER": str(PROJECT_NUMBER),
+        "AIP_ENDPOINT_ID": names.last(endpoint),
+        "AIP_DEPLOYED_MODEL_ID": deployed.id,
+        "AIP_MODEL_NAME": names.last(model.name),
+        "AIP_VERSION_NAME": model.version_id,
+        "AIP_STORAGE_URI": artifacts,
+        "AIP_HEALTH_ROUTE": spec.health_route or route,
+        "AIP_PREDICT_ROUTE": spec.predict_route or f"{route}:predict",
+    }
+    if machine.machine_type:
+        service["AIP_MACHINE_TYPE"] = machine.machine_type
+    if machine.accelerator_count:
+        service["AIP_ACCELERATOR_TYPE"] = api.AcceleratorType(machine.accelerator_type).name
+    return service

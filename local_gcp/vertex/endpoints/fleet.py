@@ -1,0 +1,399 @@
+"""The serving processes of all deployed models, from their start to their end.
+
+- A process that ends is started again, at once the first time, then after 1, 2, 4... up to 30 s.
+  While a model is being deployed, one that exits by itself fails the deployment.
+- One that does not answer its health checks (health.py) is ended and started again.
+- Load: with L requests in flight, averaged over `AVERAGE` seconds, there are L / `PER_REPLICA`
+  replicas, rounded up, within the deployment's bounds: more at once, fewer after `PATIENCE` seconds
+  in which fewer would have done, one at a time.
+- A replica that has to go gets no new request, and is asked to end (SIGTERM) when it has answered
+  those that it has, or after `DRAIN` seconds.
+
+What is started is stored before it starts, and processes outlive the server (attempts.py), so that
+a server that starts after kill -9 goes on with the processes of the one before.
+
+Two locks. The state's, for all that is stored: the thread of the fleet holds it while it looks at
+the deployments. And the fleet's own, for what is not stored, so that a prediction never waits for
+a disk. Who wants both takes the state's first.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from local_gcp.home import Home
+from local_gcp.state import State
+from local_gcp.vertex import recovery
+from local_gcp.vertex.attempts import Attempt, Exit
+from local_gcp.vertex.endpoints import health
+from local_gcp.vertex.endpoints.deployment import Deployment, Replica
+from local_gcp.vertex.logs import QUOTED_LINES, append_line, last_lines
+from local_gcp.vertex.machine import Machine, free_addresses
+from local_gcp.vertex.variables import environment, expand
+
+log = logging.getLogger(__name__)
+
+TICK = 0.1
+GRACE = 10.0
+DRAIN = 75.0
+"""Seconds; longer than a prediction may take."""
+PER_REPLICA = 4
+AVERAGE = 5.0
+PATIENCE = 60.0
+_LONGEST_PAUSE = 30.0
+_KILLS_WHILE_DEPLOYING = 3
+_ADOPTED_WITHIN = 2.0
+"""Seconds that a process of the server before has to say that it is healthy."""
+
+Settled = Callable[[Deployment], None]
+"""Called by the fleet's thread, which holds the state's lock, when the deployment's operation is
+over: it is serving, or none of its processes is left. `error` says why if it failed."""
+
+
+class Fleet:
+    """See the module."""
+
+    def __init__(
+        self, home: Home, state: State, environment: Mapping[str, str], machine: Machine
+    ) -> None:
+        self.machine = machine
+        self._home, self._state, self._environment = home, state, dict(environment)
+        self._table = state.table("deployments", dict)
+        self._deployments: dict[str, Deployment] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._checks = health.Checks()
+        self._thread: threading.Thread | None = None
+        self._settled: Settled = lambda deployment: None
+        self._stopping = False
+
+    def start(self, settled: Settled) -> None:
+        """Find all processes again; those that are healthy take requests from now on."""
+        self._settled = settled
+        for key, record in self._table.list():
+            self._deployments[key] = Deployment.from_json(record)
+        self._adopt()
+        self._thread = threading.Thread(target=self._loop, name="fleet", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all processes; the deployments stay, and are served again after the next start."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread:
+            self._thread.join()
+        self._checks.stop()
+
+    def get(self, key: str) -> Deployment | None:
+        return self._deployments.get(key)
+
+    def of_endpoint(self, endpoint: str) -> list[Deployment]:
+        """In the order in which they were begun."""
+        return [d for d in list(self._deployments.values()) if d.endpoint == endpoint]
+
+    def save(self, deployment: Deployment) -> None:
+        """Store it; inside the caller's transaction, which holds the state's lock."""
+        self._table.put(deployment.key, deployment.to_json())
+
+    def watch(self, deployment: Deployment) -> None:
+        """Start its processes; after the transaction in which it was saved."""
+        self._deployments[deployment.key] = deployment
+        self._wake.set()
+
+    def undeploy(self, deployment: Deployment, operation: str) -> None:
+        """Store that it goes, inside the caller's transaction; it gets no more requests."""
+        deployment.state, deployment.operation = "undeploying", operation
+        self._leave(deployment, deployment.replicas)
+        self.save(deployment)
+        self._wake.set()
+
+    def lease(self, key: str, tried: Collection[Replica] = ()) -> Replica | None:
+        """The ready replica with the fewest requests, one more now; `release` it. None: there is
+        none but those that were `tried`."""
+        with self._lock:
+            deployment = self._deployments.get(key)
+            ready = [r for r in deployment.ready if r not in tried] if deployment else []
+            if not ready or self._stopping:
+                return None
+            fewest = min(replica.in_flight for replica in ready)
+            replica = random.choice([r for r in ready if r.in_flight == fewest])
+            replica.in_flight += 1
+            return replica
+
+    def release(self, replica: Replica, refused: bool = False) -> None:
+        """It has answered, or `refused` the connection: then it is asked for its health first."""
+        with self._lock:
+            replica.in_flight -= 1
+            if refused:
+                replica.ready, replica.next_check = False, 0.0
+        if refused or replica.leaving:
+            self._wake.set()
+
+    def status(self, deployment: Deployment) -> list[dict[str, Any]]:
+        """Its replicas in the JSON of `python -m local_gcp status`."""
+        return [self._describe(deployment, r) for r in list(deployment.replicas)]
+
+    def _describe(self, deployment: Deployment, replica: Replica) -> dict[str, Any]:
+        path = self._folder(deployment, replica) / "log"
+        state = "draining" if replica.leaving else "ready" if replica.ready else "starting"
+        return {
+            "pool": 0,
+            "index": replica.number,
+            "type": "replica",
+            "attempt": replica.attempt,
+            "state": state,
+            "pid": self._attempt(deployment, replica).pid,
+            "port": replica.port,
+            "log": str(path),
+            "last_line": "".join(last_lines(path, 1)),
+        }
+
+    def _adopt(self) -> None:
+        def ask(deployment: Deployment, replica: Replica) -> None:
+            route = deployment.launch.health
+            replica.launched = time.time()
+            replica.ready = health.healthy(replica.port, route, _ADOPTED_WITHIN)
+            replica.was_ready = replica.ready
+
+        running = [
+            (deployment, replica)
+            for deployment in self._deployments.values()
+            for replica in deployment.replicas
+            if not replica.leaving and self._runs(deployment, replica)
+        ]
+        with ThreadPoolExecutor(16) as threads:
+            list(threads.map(lambda pair: ask(*pair), running))
+
+    def _runs(self, deployment: Deployment, replica: Replica) -> bool:
+        attempt = self._attempt(deployment, replica)
+        return attempt.was_started and attempt.poll() is None
+
+    def _loop(self) -> None:
+        while True:
+            self._wake.clear()
+            with self._state.lock:
+                deployments = list(self._deployments.values())
+                for deployment in deployments:
+                    try:
+                        self._step(deployment, time.time())
+                    except Exception:
+                        log.exception("deployment %s", deployment.key)
+                if self._stopping and not any(
+                    self._runs(d, r) for d in deployments for r in d.replicas
+                ):
+                    return
+            self._wake.wait(TICK if deployments else None)
+
+    def _step(self, deployment: Deployment, now: float) -> None:
+        for replica in list(deployment.replicas):
+            self._look(deployment, replica, now)
+        if self._stopping:
+            return
+        if deployment.state in ("failing", "undeploying"):
+            if not deployment.replicas:
+                del self._deployments[deployment.key]
+                self._table.delete(deployment.key)
+                self._settle(deployment)
+            return
+        if deployment.operation:
+            self._progress(deployment, now)
+        if deployment.state in ("deploying", "serving"):
+            self._scale(deployment, now)
+
+    def _progress(self, deployment: Deployment, now: float) -> None:
+        """Of a deployment or a change of its numbers of replicas."""
+        if len(deployment.ready) >= deployment.required:
+            deployment.state = "serving"
+            self._settle(deployment)
+        elif now - deployment.began > deployment.launch.timeout:
+            why = (
+                "Model server never became ready. Please validate that your model file or "
+                "container configuration are valid."
+            )
+            replica = deployment.replicas[-1] if deployment.replicas else None
+            self._fail(deployment, why, replica)
+
+    def _settle(self, deployment: Deployment) -> None:
+        with self._state.transaction():
+            self._settled(deployment)
+            deployment.operation = deployment.error = None
+            if deployment.key in self._deployments:
+                self.save(deployment)
+        log.info("%s: %s", deployment.key, deployment.state)
+
+    def _fail(self, deployment: Deployment, why: str, replica: Replica | None) -> None:
+        if replica:
+            path = self._folder(deployment, replica) / "log"
+            quote = "".join(f"\n  {line}" for line in last_lines(path, QUOTED_LINES))
+            why = f"{why} Model server logs can be found at {path}\nIt ended with:{quote}"
+        deployment.error = why
+        if deployment.state == "serving":
+            self._settle(deployment)
+            return
+        deployment.state = "failing"
+        self._leave(deployment, deployment.replicas)
+        self.save(deployment)
+
+    def _leave(self, deployment: Deployment, replicas: Collection[Replica]) -> None:
+        with self._lock:
+            for replica in replicas:
+                replica.leaving, replica.left = True, replica.left or time.time()
+
+    def _look(self, deployment: Deployment, replica: Replica, now: float) -> None:
+        attempt = self._attempt(deployment, replica)
+        if not attempt.was_started:
+            if replica.leaving:
+                self._remove(deployment, replica)
+            elif now >= replica.not_before and not self._stopping:
+                self._launch(deployment, replica, attempt, now)
+            return
+        ended = attempt.poll()
+        if ended:
+            with self._lock:
+                replica.ready = False
+            if replica.leaving:
+                self._remove(deployment, replica)
+            elif not self._stopping:
+                self._died(deployment, replica, ended, now)
+        elif not replica.stopping and self._must_end(deployment, replica, now):
+            replica.stopping = True
+            attempt.stop()
+        elif not replica.leaving:
+            self._check(deployment, replica, now)
+
+    def _must_end(self, deployment: Deployment, replica: Replica, now: float) -> bool:
+        if self._stopping:
+            return True
+        if replica.leaving:
+            return replica.in_flight == 0 or now - replica.left > DRAIN
+        if replica.failed_checks >= health.FAILURES and replica.was_ready:
+            log.warning("%s: replica %d is not healthy", deployment.key, replica.number)
+            return True
+        late = now - (replica.launched or now) > deployment.launch.timeout
+        return late and not replica.was_ready
+
+    def _remove(self, deployment: Deployment, replica: Replica) -> None:
+        with self._lock:
+            deployment.replicas.remove(replica)
+        self.save(deployment)
+
+    def _died(self, deployment: Deployment, replica: Replica, ended: Exit, now: float) -> None:
+        log.warning("%s: replica %d %s", deployment.key, replica.number, ended)
+        if not ended.stopped:
+            replica.deaths += 1
+            if deployment.state == "deploying" and (
+                not _from_outside(ended) or replica.deaths > _KILLS_WHILE_DEPLOYING
+            ):
+                why = f"Model server exited unexpectedly: it {ended}."
+                self._fail(deployment, why, replica)
+                return
+        pause = 2.0 ** (replica.deaths - 2) if replica.deaths > 1 else 0.0
+        append_line(self._folder(deployment, replica) / "log", f"the one before {ended}")
+        with self._lock:
+            fresh = Replica(replica.number, replica.attempt + 1, deaths=replica.deaths)
+            fresh.not_before = now + min(_LONGEST_PAUSE, pause)
+            # A new object: a request or a check that is still out speaks of the old process.
+            deployment.replicas[deployment.replicas.index(replica)] = fresh
+        self._prepare(deployment, fresh)
+        self.save(deployment)
+
+    def _prepare(self, deployment: Deployment, replica: Replica) -> None:
+        """Give it an attempt that never was, and a port."""
+        while self._attempt(deployment, replica).folder.exists():
+            replica.attempt += 1
+        taken = {f"127.0.0.1:{r.port}" for d in self._deployments.values() for r in d.replicas}
+        replica.port = int(free_addresses(1, taken)[0].rpartition(":")[2])
+
+    def _scale(self, deployment: Deployment, now: float) -> None:
+        with self._lock:
+            in_flight = sum(r.in_flight for r in deployment.replicas)
+        deployment.load += (in_flight - deployment.load) * TICK / AVERAGE
+        needed = math.ceil(deployment.load / PER_REPLICA)
+        wanted = min(deployment.most, max(deployment.least, needed))
+        staying = deployment.staying
+        if wanted > len(staying):
+            for _ in range(wanted - len(staying)):
+                with self._lock:
+                    replica = deployment.add_replica()
+                self._prepare(deployment, replica)
+            self.save(deployment)
+            log.info("%s: %d replicas", deployment.key, wanted)
+        if wanted >= len(staying):
+            deployment.idle_since = None
+        elif deployment.idle_since is None:
+            deployment.idle_since = now
+        elif now - deployment.idle_since > PATIENCE:
+            deployment.idle_since = None
+            self._leave(deployment, [min(staying, key=lambda r: (r.ready, -r.number))])
+            self.save(deployment)
+            log.info("%s: %d replicas", deployment.key, len(staying) - 1)
+
+    def _check(self, deployment: Deployment, replica: Replica, now: float) -> None:
+        if not replica.checking and now >= replica.next_check:
+            replica.checking = True
+            then = functools.partial(self._checked, replica)
+            self._checks.ask(replica.port, deployment.launch.health, then)
+
+    def _checked(self, replica: Replica, healthy: bool) -> None:
+        with self._lock:
+            pause = health.EVERY if healthy or replica.was_ready else health.WHILE_STARTING
+            replica.checking, replica.next_check = False, time.time() + pause
+            replica.failed_checks = 0 if healthy else replica.failed_checks + 1
+            if healthy and replica.ready:  # the second time: it is well
+                replica.deaths = 0
+            new = healthy and not replica.ready
+            if healthy:
+                replica.ready = replica.was_ready = True
+            elif replica.failed_checks >= health.FAILURES:
+                replica.ready = False
+        if new:
+            self._wake.set()
+
+    def _launch(
+        self, deployment: Deployment, replica: Replica, attempt: Attempt, now: float
+    ) -> None:
+        launch, folder = deployment.launch, self._folder(deployment, replica)
+        folder.mkdir(parents=True, exist_ok=True)
+        if replica.attempt == 1:
+            for note in launch.notes:
+                append_line(folder / "log", note)
+        service = {
+            **self.machine.thread_environment(),
+            **self._environment,
+            **launch.image,
+            "AIP_HTTP_PORT": str(replica.port),
+        }
+        variables = environment(service, launch.env)
+        replica.launched = now
+        attempt.start(
+            [expand(argument, variables) for argument in launch.argv],
+            variables,
+            launch.cwd,
+            folder / "log",
+            GRACE,
+            self._home.buckets,
+        )
+        log.info("%s: replica %d at port %d", deployment.key, replica.number, replica.port)
+
+    def _folder(self, deployment: Deployment, replica: Replica) -> Path:
+        """Where its log and attempts are."""
+        _, _, _, location, _, endpoint = deployment.endpoint.split("/")
+        folder = self._home.jobs / "endpoints" / location / endpoint / deployment.id
+        return folder / f"replica-{replica.number}"
+
+    def _attempt(self, deployment: Deployment, replica: Replica) -> Attempt:
+        return Attempt(self._folder(deployment, replica) / f"attempt-{replica.attempt}")
+
+
+def _from_outside(ended: Exit) -> bool:
+    """Killed, by a signal that a program does not send itself when it crashes, or vanished."""
+    return ended.lost or (ended.signal is not None and ended.signal not in recovery.CRASHES)

@@ -1,0 +1,193 @@
+"""PredictionService: a request goes to one replica of one deployed model, chosen by traffic share.
+
+The container is sent {"instances": [...], "parameters": ...} and answers {"predictions": [...]};
+a raw request and its answer pass as they are. Limits and errors are those of Vertex AI's shared
+endpoints: https://cloud.google.com/vertex-ai/docs/predictions/get-online-predictions
+
+A replica that refuses the connection did not receive the request, and another one is asked. One
+that dies with a request in it is not asked again, nor is another: the request may be what killed
+it. The client decides (503).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+from google.api import httpbody_pb2
+from google.cloud import aiplatform_v1 as api
+
+from local_gcp.vertex.endpoints import traffic, values
+from local_gcp.vertex.endpoints.fleet import Fleet
+from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
+from local_gcp.vertex.endpoints.service import Endpoints
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found
+
+LARGEST_REQUEST = 1_500_000
+"""Bytes."""
+TIMEOUT = 60.0
+"""Seconds that a prediction may take, unless the endpoint says otherwise."""
+_JSON = {"Content-Type": "application/json"}
+_CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    403: grpc.StatusCode.PERMISSION_DENIED,
+    404: grpc.StatusCode.NOT_FOUND,
+    413: grpc.StatusCode.INVALID_ARGUMENT,
+    422: grpc.StatusCode.INVALID_ARGUMENT,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    501: grpc.StatusCode.UNIMPLEMENTED,
+    503: grpc.StatusCode.UNAVAILABLE,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,
+}
+_QUOTED = 4000
+"""Characters of the container's message."""
+
+
+class Predictions:
+    """See the module."""
+
+    def __init__(self, endpoints: Endpoints, fleet: Fleet):
+        self._endpoints, self._fleet = endpoints, fleet
+
+    def predict(self, request: Any, context: Any) -> api.PredictResponse:
+        pb = type(request).pb(request)
+        check_size(pb.ByteSize())
+        try:
+            body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
+            if pb.HasField("parameters"):
+                body["parameters"] = values.to_json(pb.parameters)
+        except ValueError as error:
+            raise invalid_argument("instances", f"{error}.") from None
+        return _response(self.ask(request.endpoint, body, _left(context)))
+
+    def raw_predict(self, request: Any, context: Any) -> httpbody_pb2.HttpBody:
+        sent = request.http_body
+        check_size(len(sent.data))
+        answer, _ = self.ask_raw(
+            request.endpoint, sent.data, sent.content_type, timeout=_left(context)
+        )
+        _check_status(answer)
+        return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
+
+    def ask(
+        self, endpoint: str, body: Mapping[str, Any], timeout: float = math.inf
+    ) -> dict[str, Any]:
+        """The fields of a PredictResponse, in JSON's values; RpcError."""
+        sent = json.dumps(body).encode()
+        answer, deployed = self.ask_raw(endpoint, sent, _JSON["Content-Type"], timeout=timeout)
+        _check_status(answer)
+        try:
+            said = json.loads(answer.body)
+            predictions = said["predictions"]
+            if not isinstance(predictions, list):
+                raise TypeError("predictions is no array")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RpcError(
+                grpc.StatusCode.INTERNAL,
+                f'The model server did not answer {{"predictions": [...]}}: {error!r}; it said: '
+                f"{answer.text[:_QUOTED]}",
+            ) from None
+        fields = {
+            "predictions": predictions,
+            "deployed_model_id": deployed.id,
+            "model": deployed.model,
+            "model_version_id": deployed.model_version_id,
+            "model_display_name": deployed.display_name,
+        }
+        return fields | ({"metadata": said["metadata"]} if "metadata" in said else {})
+
+    def ask_raw(
+        self,
+        endpoint_name: str,
+        body: bytes,
+        content_type: str,
+        deployed_id: str = "",
+        timeout: float = math.inf,
+    ) -> tuple[Answer, api.DeployedModel]:
+        """The answer of one of the models, whatever its status, and which model it was.
+
+        `deployed_id`: that model, whatever its share. RpcError: NOT_FOUND, FAILED_PRECONDITION when
+        the endpoint takes no traffic, UNAVAILABLE when no replica can answer, DEADLINE_EXCEEDED.
+        """
+        endpoint = self._endpoints.read(endpoint_name)
+        deployed = self._choose(endpoint, deployed_id)
+        deployment = self._fleet.get(f"{endpoint.name}/deployedModels/{deployed.id}")
+        limit = endpoint.client_connection_config.inference_timeout.total_seconds() or TIMEOUT
+        tried: list[Any] = []
+        while deployment and (replica := self._fleet.lease(deployment.key, tried)):
+            refused = False
+            try:
+                headers = {"Content-Type": content_type} if content_type else {}
+                route = deployment.launch.predict
+                seconds = min(limit, timeout)
+                return call(replica.port, "POST", route, body, headers, seconds), deployed
+            except RefusedError:
+                refused = True
+                tried.append(replica)
+            except DiedError as error:
+                why = f"its replica ended while it answered ({error})"
+                raise _unavailable(deployed, why) from None
+            except TimeoutError:
+                raise RpcError(
+                    grpc.StatusCode.DEADLINE_EXCEEDED,
+                    f"The prediction took longer than {seconds:g} s.",
+                ) from None
+            finally:
+                self._fleet.release(replica, refused)
+        raise _unavailable(deployed, "none of its replicas is healthy")
+
+    def _choose(self, endpoint: api.Endpoint, deployed_id: str) -> api.DeployedModel:
+        if not deployed_id:
+            deployed_id = traffic.choose(endpoint.traffic_split, random.random()) or ""
+            if not deployed_id:
+                # Google's words, as clients have reported them.
+                raise failed_precondition(f"Endpoint {endpoint.name} doesn't have traffic_split.")
+        for deployed in endpoint.deployed_models:
+            if deployed.id == deployed_id:
+                return deployed
+        raise not_found(f"{endpoint.name}/deployedModels/{deployed_id}")
+
+
+def check_size(count: int) -> None:
+    """FAILED_PRECONDITION, in Google's words, for a request that is too large."""
+    if count > LARGEST_REQUEST:
+        raise failed_precondition(f"The request size ({count} bytes) exceeds 1.500MB limit.")
+
+
+def _check_status(answer: Answer) -> None:
+    """The container's refusal as an RpcError, with its own words as the message."""
+    if 200 <= answer.status < 300:
+        return
+    code = _CODES.get(answer.status)
+    if code is None:
+        client = 400 <= answer.status < 500
+        code = grpc.StatusCode.FAILED_PRECONDITION if client else grpc.StatusCode.INTERNAL
+    raise RpcError(code, answer.text[:_QUOTED] or f"The model server answered {answer.status}.")
+
+
+def _response(answer: dict[str, Any]) -> api.PredictResponse:
+    plain = {name: value for name, value in answer.items() if isinstance(value, str)}
+    response = api.PredictResponse(plain)
+    # Not through proto-plus, which takes a Value for what is in it.
+    pb = api.PredictResponse.pb(response)
+    pb.predictions.extend(values.from_json(prediction) for prediction in answer["predictions"])
+    if "metadata" in answer:
+        pb.metadata.CopyFrom(values.from_json(answer["metadata"]))
+    return response
+
+
+def _unavailable(deployed: api.DeployedModel, why: str) -> RpcError:
+    return RpcError(
+        grpc.StatusCode.UNAVAILABLE,
+        f"The model {deployed.display_name} (DeployedModel {deployed.id}) cannot answer: {why}.",
+    )
+
+
+def _left(context: Any) -> float:
+    left = context.time_remaining()
+    return math.inf if left is None else left

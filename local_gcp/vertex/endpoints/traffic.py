@@ -1,0 +1,45 @@
+"""Endpoint.traffic_split: which deployed model gets which share of the requests, in percent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from local_gcp.wire import invalid_argument
+
+NEW = "0"
+"""In the traffic split of a DeployModel: the model that is being deployed."""
+
+
+def check(split: Mapping[str, int], deployed: Collection[str], field: str) -> None:
+    """Refuse a split that does not add up to 100 or points elsewhere than to `deployed` (ids).
+
+    An empty one is allowed: the endpoint then takes no traffic (Endpoint.traffic_split).
+    """
+    if not split:
+        return
+    for model, percent in split.items():
+        if model not in deployed:
+            known = ", ".join(sorted(deployed)) or "none"
+            raise invalid_argument(
+                field, f"{model!r} is not the ID of a DeployedModel of this Endpoint ({known})."
+            )
+        if not 0 <= percent <= 100:
+            raise invalid_argument(field, f"the traffic of {model!r} is {percent}, not 0 to 100.")
+    total = sum(split.values())
+    if total != 100:
+        raise invalid_argument(
+            field, f"the traffic percentage values must add up to 100, they add up to {total}."
+        )
+
+
+def choose(split: Mapping[str, int], place: float) -> str | None:
+    """The id whose share `place`, uniform in [0, 1), falls into; None when the split is empty.
+
+    The same place always gives the same id, whatever the order in which the split was written.
+    """
+    left = place * 100
+    for model in sorted(split):
+        left -= split[model]
+        if left < 0:
+            return model
+    return None

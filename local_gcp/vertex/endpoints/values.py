@@ -1,0 +1,48 @@
+"""google.protobuf.Value as JSON: what a gRPC client sends is what the container is sent.
+
+A Value knows doubles only. Whole ones are written without a point, as Google's own JSON of them is:
+a container that expects an index gets 3, not 3.0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from google.protobuf import struct_pb2
+
+_EXACT = 2.0**53
+
+
+def to_json(value: struct_pb2.Value) -> Any:
+    """As `json.dumps` takes it; ValueError for what JSON cannot say (NaN, infinity)."""
+    kind = value.WhichOneof("kind")
+    if kind == "number_value":
+        number = value.number_value
+        if not math.isfinite(number):
+            raise ValueError(f"{number} is no number of JSON; send null, or leave the field out")
+        return int(number) if number.is_integer() and abs(number) < _EXACT else number
+    if kind == "struct_value":
+        return {name: to_json(field) for name, field in value.struct_value.fields.items()}
+    if kind == "list_value":
+        return [to_json(item) for item in value.list_value.values]
+    if kind == "string_value":
+        return value.string_value
+    return value.bool_value if kind == "bool_value" else None
+
+
+def from_json(value: Any) -> struct_pb2.Value:
+    """The reverse, of what `json.loads` gives."""
+    if value is None:
+        return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
+    if isinstance(value, bool):
+        return struct_pb2.Value(bool_value=value)
+    if isinstance(value, (int, float)):
+        return struct_pb2.Value(number_value=value)
+    if isinstance(value, str):
+        return struct_pb2.Value(string_value=value)
+    if isinstance(value, list):
+        items = [from_json(item) for item in value]
+        return struct_pb2.Value(list_value=struct_pb2.ListValue(values=items))
+    fields = {name: from_json(item) for name, item in value.items()}
+    return struct_pb2.Value(struct_value=struct_pb2.Struct(fields=fields))
