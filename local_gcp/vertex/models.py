@@ -35,16 +35,19 @@ DEFAULT = "default"
 _ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
 _MODEL_ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
 _LABELS = {"labels": filters.Labels("labels")}
+_OF_A_MODEL = ("display_name", "description", "labels")
+_OF_A_VERSION = ("version_description", "labels")
 _FIELDS = {**_LABELS, "display_name": filters.Text("display_name")}
 
 
 class Models:
-    """See the module. `buckets`: the folder that plays Cloud Storage."""
+    """See the module. `buckets`: the folder that plays Cloud Storage; `trained`: the models that
+    AutoML trained here."""
 
-    def __init__(self, state: State, operations: Operations, buckets: Path):
+    def __init__(self, state: State, operations: Operations, buckets: Path, trained: Path):
         self._state, self._operations, self._buckets = state, operations, buckets
         self._table = state.table("models", api.Model)
-        self._artifacts = Artifacts(buckets)
+        self._artifacts, self._trained = Artifacts(buckets), trained
         self._copies = state.table("modelArtifacts", dict)
 
     def start(self) -> None:
@@ -90,6 +93,49 @@ class Models:
         for version in versions:
             version.name = key(version)
         return _page(list(filter(matches, versions)), request)
+
+    def update_model(self, request: Any, _context: Any) -> api.Model:
+        """MODEL changes what all its versions show, MODEL@VERSION what only this one does."""
+        sent, paths = request.model, list(request.update_mask.paths)
+        model_name, _, version = sent.name.partition("@")
+        allowed = _OF_A_VERSION if version not in ("", "-") else _OF_A_MODEL
+        if not paths:
+            raise invalid_argument("update_mask", "is required.")
+        for path in paths:
+            if path not in {*_OF_A_VERSION, *_OF_A_MODEL}:
+                raise invalid_argument("update_mask", f"{path!r} cannot be updated.")
+            if path not in allowed:
+                raise failed_precondition(
+                    f"{path} cannot be updated by the name {sent.name!r}: a model has "
+                    f"{', '.join(_OF_A_MODEL)}, a version (@VERSION) {', '.join(_OF_A_VERSION)}."
+                )
+        if "display_name" in paths:
+            validation.check_display_name(sent.display_name, "model.display_name")
+        if "labels" in paths:
+            validation.check_labels(sent.labels, "model.labels")
+        with self._state.transaction():
+            named = self.find(sent.name if allowed is _OF_A_VERSION else model_name)
+            changed = [named] if allowed is _OF_A_VERSION else self._versions(named.name)
+            for model in changed:
+                for path in paths:
+                    setattr(model, path, getattr(sent, path))
+                model.update_time = model.version_update_time = timestamp(time.time())
+                self._table.put(key(model), model)
+            return self.find(sent.name if allowed is _OF_A_VERSION else model_name)
+
+    def copy_model(self, request: Any, _context: Any) -> Any:
+        parent = names.location(request.parent)
+        source = self.find(request.source_model, "source_model")
+        record = self._copies.get(key(source)) or {"uri": ""}
+        sent = api.Model(source, version_aliases=[], artifact_uri=record["uri"])
+        self.check(parent, sent, request.model_id, request.parent_model, "model", container=False)
+        with self._state.transaction():
+            name = self.target(parent, request.model_id, request.parent_model)
+            metadata = api.CopyModelOperationMetadata(generic_metadata=_now())
+            operation = self._operations.start(name, metadata)
+            model = self.upload(name, sent, source.training_pipeline)
+            response = api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
+            return self._operations.finish(operation.name, response)
 
     def merge_version_aliases(self, request: Any, _context: Any) -> api.Model:
         with self._state.transaction():
@@ -174,10 +220,7 @@ class Models:
             now = timestamp(time.time())
             model = api.Model(sent, deployed_models=[])
             model.name, model.training_pipeline = name, training_pipeline
-            if model.container_spec.image_uri:
-                model.supported_deployment_resources_types = [
-                    api.Model.DeploymentResourcesType.DEDICATED_RESOURCES
-                ]
+            model.supported_deployment_resources_types = [_resources(model)]
             model.version_id = str(1 + max((int(v.version_id) for v in versions), default=0))
             model.create_time = model.version_create_time = now
             model.update_time = model.version_update_time = now
@@ -186,7 +229,10 @@ class Models:
             return self._put(model, aliases)
 
     def artifacts(self, model: api.Model) -> str:
-        """gs:// folder with the copy of a version's files that is served, "" if it has none."""
+        """gs:// folder with the copy of a version's files that is served, "" if it has none. Of
+        AutoML's models, which have no such folder, that on this machine."""
+        if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
+            return str(self._trained / names.last(model.training_pipeline))
         record = self._copies.get(key(model))
         return record["uri"] if record else model.artifact_uri
 
@@ -208,7 +254,8 @@ class Models:
         self._table.put(version, model)
 
     def _remove(self, version: api.Model) -> None:
-        self._artifacts.delete(self.artifacts(version) if self._copies.get(key(version)) else "")
+        if record := self._copies.get(key(version)):
+            self._artifacts.delete(record["uri"])
         self._copies.delete(key(version))
         self._table.delete(key(version))
 
@@ -253,6 +300,14 @@ def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
     found, token = page(models, request.page_size, request.page_token)
     shown = [masked(model, request.read_mask) for model in found]
     return {"models": shown, "next_page_token": token}
+
+
+def _resources(model: api.Model) -> api.Model.DeploymentResourcesType:
+    """What it is deployed on: AutoML's models of images choose their machines themselves."""
+    kinds = api.Model.DeploymentResourcesType
+    own = model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML
+    automatic = own and "image" in model.metadata_schema_uri
+    return kinds.AUTOMATIC_RESOURCES if automatic else kinds.DEDICATED_RESOURCES
 
 
 def _check_undeployed(versions: list[api.Model]) -> None:

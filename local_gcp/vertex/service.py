@@ -50,7 +50,7 @@ class Vertex(Service):
         self.operations = Operations(self.state)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
-        self.models = Models(self.state, self.operations, home.buckets)
+        self.models = Models(self.state, self.operations, home.buckets, folder / "models")
         self.evaluations = Evaluations(self.state, self.models)
         self.datasets = Datasets(self.state, self.operations, self.background, home.buckets)
         tables = Tables(home.buckets, warehouse)

@@ -12,6 +12,7 @@ prediction.py   PredictionService: predict, raw predict, explain
   values.py       google.protobuf.Value as JSON
   explain.py      sampled Shapley attributions
   rest.py         the same over REST
-savedmodel_server.py    plays Google's pre-built TensorFlow prediction images
-automl_server.py        serves models that AutoML trained here
+model_http.py   the serving programs of local_gcp's own:
+  savedmodel_server.py    plays Google's pre-built TensorFlow prediction images
+  automl_server.py        serves models that AutoML trained here
 """

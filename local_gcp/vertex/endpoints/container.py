@@ -11,6 +11,7 @@ from local_gcp import names
 from local_gcp.home import PROJECT_NUMBER
 from local_gcp.images import ImageError, find_image
 from local_gcp.vertex.endpoints.deployment import Launch
+from local_gcp.vertex.program import own_program
 from local_gcp.wire import failed_precondition, not_played
 
 HEALTHY_WITHIN = 1800.0
@@ -23,6 +24,8 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
 
     FAILED_PRECONDITION if nothing here plays the model's image; UNIMPLEMENTED.
     """
+    if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
+        return _automl(model, deployed, endpoint, artifacts)
     spec = model.container_spec
     for name in _NOT_PLAYED:
         if getattr(spec, name):
@@ -56,6 +59,21 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
         predict=service["AIP_PREDICT_ROUTE"],
         timeout=spec.deployment_timeout.total_seconds() or HEALTHY_WITHIN,
         notes=notes,
+    )
+
+
+def _automl(model: api.Model, deployed: api.DeployedModel, endpoint: str, folder: str) -> Launch:
+    (pool,) = own_program("local_gcp.vertex.endpoints.automl_server", folder).pools
+    service = variables(model, deployed, endpoint, "")
+    return Launch(
+        argv=pool.program.argv,
+        image={**pool.program.env, **service},
+        env={},
+        cwd=pool.program.cwd,
+        health=service["AIP_HEALTH_ROUTE"],
+        predict=service["AIP_PREDICT_ROUTE"],
+        timeout=HEALTHY_WITHIN,
+        notes=["a local stand-in for AutoML, served by local_gcp itself"],
     )
 
 

@@ -129,13 +129,14 @@ class Fleet:
             replica.in_flight += 1
             return replica
 
-    def release(self, replica: Replica, refused: bool = False) -> None:
-        """It has answered, or `refused` the connection: then it is asked for its health first."""
+    def release(self, replica: Replica, gone: bool = False) -> None:
+        """It has answered, or seems to be `gone`: then it gets no request before it has said that
+        it is healthy."""
         with self._lock:
             replica.in_flight -= 1
-            if refused:
+            if gone:
                 replica.ready, replica.next_check = False, 0.0
-        if refused or replica.leaving:
+        if gone or replica.leaving:
             self._wake.set()
 
     def status(self, deployment: Deployment) -> list[dict[str, Any]]:

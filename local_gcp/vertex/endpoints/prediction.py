@@ -120,16 +120,17 @@ class Predictions:
         limit = endpoint.client_connection_config.inference_timeout.total_seconds() or TIMEOUT
         tried: list[Any] = []
         while deployment and (replica := self._fleet.lease(deployment.key, tried)):
-            refused = False
+            gone = False
             try:
                 headers = {"Content-Type": content_type} if content_type else {}
                 route = deployment.launch.predict
                 seconds = min(limit, timeout)
                 return call(replica.port, "POST", route, body, headers, seconds), deployed
             except RefusedError:
-                refused = True
+                gone = True
                 tried.append(replica)
             except DiedError as error:
+                gone = True
                 why = f"its replica ended while it answered ({error})"
                 raise _unavailable(deployed, why) from None
             except TimeoutError:
@@ -138,7 +139,7 @@ class Predictions:
                     f"The prediction took longer than {seconds:g} s.",
                 ) from None
             finally:
-                self._fleet.release(replica, refused)
+                self._fleet.release(replica, gone)
         raise _unavailable(deployed, "none of its replicas is healthy")
 
     def _choose(self, endpoint: api.Endpoint, deployed_id: str) -> api.DeployedModel:

@@ -119,5 +119,46 @@ def test_what_is_refused(vertex, upload):
         upload(parent_model=f"{vertex.parent}/models/none")
     with pytest.raises(exceptions.MethodNotImplemented, match="order_by"):
         vertex.models.list_models(request={"parent": vertex.parent, "order_by": "create_time"})
-    with pytest.raises(exceptions.MethodNotImplemented, match=r"ModelService\.UpdateModel"):
-        vertex.models.update_model(model={"name": "x"}, update_mask={})
+    with pytest.raises(exceptions.MethodNotImplemented, match=r"ModelService\.ExportModel"):
+        vertex.models.export_model(name="x", output_config={})
+
+
+def test_updating_a_model_and_a_version(vertex, upload):
+    name = upload("digits").name
+    upload("digits", parent_model=name)
+
+    def update(name, *paths, **fields):
+        mask = {"paths": paths or list(fields)}
+        return vertex.models.update_model(model={"name": name, **fields}, update_mask=mask)
+
+    update(name, display_name="numbers", labels={"team": "vision"})
+    shown = [vertex.models.get_model(name=f"{name}@{version}") for version in (1, 2)]
+    assert [model.display_name for model in shown] == ["numbers"] * 2
+    assert [dict(model.labels) for model in shown] == [{"team": "vision"}] * 2
+    changed = update(f"{name}@2", version_description="more layers", labels={"run": "7"})
+    assert (changed.version_id, changed.version_description) == ("2", "more layers")
+    assert dict(vertex.models.get_model(name=f"{name}@1").labels) == {"team": "vision"}
+    with pytest.raises(exceptions.FailedPrecondition, match="display_name cannot be updated"):
+        update(f"{name}@2", display_name="other")
+    with pytest.raises(exceptions.FailedPrecondition, match="version_description cannot be"):
+        update(name, version_description="all")
+    with pytest.raises(exceptions.InvalidArgument, match="'artifact_uri' cannot be updated"):
+        update(name, artifact_uri="gs://bucket/other")
+
+
+def test_what_is_served_is_a_copy_of_the_files(vertex, upload, home):
+    model = upload()
+    (home.buckets / "bucket/model/saved_model.pb").write_text("other weights")
+
+    def copies():
+        return [path.read_text() for path in home.buckets.glob("caip-tenant-*/*/artifacts/*")]
+
+    assert copies() == ["weights"]
+    copied = vertex.models.copy_model(
+        request={"parent": vertex.parent, "source_model": model.name, "model_id": "twin"}
+    ).result(timeout=10)
+    assert copied.model.endswith("/models/twin")
+    vertex.models.delete_model(name=model.name).result(timeout=10)
+    assert copies() == ["weights"], "the twin's"
+    vertex.models.delete_model(name=copied.model).result(timeout=10)
+    assert copies() == []

@@ -1,0 +1,17 @@
+"""The Airflow provider's own endpoint operators, through the door."""
+
+import json
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("programs") / "provider_endpoints.py"
+
+
+def test_provider_operators(local_gcp):
+    out = local_gcp.run(PROGRAM, "provider-endpoints", environment="airflow")
+    answer = json.loads(out.splitlines()[-1])
+    assert len(answer["states"]) == 8
+    assert set(answer["states"].values()) == {"success"}
+    (endpoint,) = answer["listed"]
+    (deployed,) = endpoint["deployed_models"]
+    assert endpoint["traffic_split"] == {deployed["id"]: 100}
+    assert endpoint["labels"] == {"experiment": "provider-endpoints", "stage": "live"}
