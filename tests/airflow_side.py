@@ -61,13 +61,23 @@ def run_dag(dag: Any, **conf: Any) -> Any:
 def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
     """Clear all tasks of a run, as a person does in the UI, and run them again: their states."""
     from airflow.models.taskinstance import clear_task_instances
+
+    return _run_again(dag, run, clear_task_instances)
+
+
+def retry_lost(dag: Any, run: Any) -> dict[str, str]:
+    """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear."""
+    return _run_again(dag, run, lambda tasks, session: None)
+
+
+def _run_again(dag: Any, run: Any, prepare: Any) -> dict[str, str]:
     from airflow.sdk.definitions.dag import _run_task
     from airflow.utils.session import create_session
     from airflow.utils.state import TaskInstanceState
 
     with create_session() as session:
         tasks = session.merge(run).get_task_instances(session=session)
-        clear_task_instances(tasks, session)
+        prepare(tasks, session)
         for ti in tasks:
             # What the scheduler does with a task whose time has come.
             ti.try_number += 1
