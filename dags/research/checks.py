@@ -168,12 +168,16 @@ def _hyperparameters(experiment: "Experiment", schema: "TrainerSchema") -> Itera
             yield Problem(where, _unknown(name, known, experiment.model))
         elif name in experiment.tune.search:
             yield Problem(where, "fixed here and searched in `tune`: one of the two")
+        elif idle := _without_effect(known[name], experiment, schema):
+            yield Problem(where, idle)
         elif wrong := known[name].problem_with(value):
             yield Problem(where, f"got {value!r}; {wrong}")
     for name, range_ in experiment.tune.search.items():
         where = ("tune", "search", name)
         if name not in known:
             yield Problem(where, _unknown(name, known, experiment.model))
+        elif idle := _without_effect(known[name], experiment, schema):
+            yield Problem(where, idle)
         else:
             for part, message in _range(range_, known[name], experiment.tune.algorithm):
                 yield Problem((*where, *part), message)
@@ -181,6 +185,19 @@ def _hyperparameters(experiment: "Experiment", schema: "TrainerSchema") -> Itera
 
 def _unknown(name: str, known: Any, model: str) -> str:
     return f"the model '{model}' has no hyperparameter '{name}'; {did_you_mean(name, known)}"
+
+
+def _without_effect(
+    parameter: "Hyperparameter", experiment: "Experiment", schema: "TrainerSchema"
+) -> str | None:
+    """The trainer refuses what would change nothing, so that nobody believes that it did."""
+    kind, task = experiment.source.kind, experiment.task
+    if task not in schema.tasks or parameter.has_effect(kind, task):
+        return None
+    return (
+        f"changes nothing for {task} on a source of {kind}s: it has an effect {parameter.only}; "
+        "leave it out"
+    )
 
 
 def _range(

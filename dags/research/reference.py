@@ -30,7 +30,8 @@ def lines(schema: TrainerSchema) -> Iterator[str]:
     for name, parameter in schema.hyperparameters.items():
         default = flag(parameter.schema["default"])
         rule = f"{parameter.expected}; default {default}"
-        yield from _entry(name, parameter.schema["description"], rule)
+        only = f"{parameter.only}; " if parameter.only else ""
+        yield from _entry(name, parameter.schema["description"], f"{only}{rule}")
     yield ""
     yield "Tasks, with the metrics that each has"
     for name, task in schema.tasks.items():

@@ -55,6 +55,20 @@ class Hyperparameter:
         found = [text.format(self.schema[k]) for k, text in limits.items() if k in self.schema]
         return f"{words.get(self.type, 'text')} {', '.join(found)}".strip()
 
+    @property
+    def only(self) -> str:
+        """`only for images`, `only for the tasks ...`; nothing where it always has an effect."""
+        inputs = " and ".join(f"{kind}s" for kind in self.schema.get("inputs", ()))
+        tasks = ", ".join(self.schema.get("tasks", ()))
+        parts = [inputs, f"the tasks {tasks}" if tasks else ""]
+        return " and ".join(f"only for {part}" for part in parts if part)
+
+    def has_effect(self, kind: str, task: str) -> bool:
+        """Whether a value changes anything with this kind of source, for this task."""
+        return kind in self.schema.get("inputs", [kind]) and task in self.schema.get(
+            "tasks", [task]
+        )
+
     def cast(self, value: Any) -> Value:
         """A tuner's value as the trainer's type: Vertex keeps every number as a double, 2.0 for 2,
         and a category as text, "true" for true. Raises ValueError for what is none of its type.

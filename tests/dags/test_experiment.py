@@ -144,6 +144,11 @@ MISTAKES = [
     ("train:", "deploy:\n  gate: {}\ntrain:", 18, "deploy", "not yet known"),
     ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
     ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
+    ("train:", "hyperparameters: {embedding: 4}\ntrain:", 18, "hyperparameters.embedding",
+     "changes nothing for multiclass_classification on a source of images: it has an effect only "
+     "for tables; leave it out"),
+    ("layers: {from: 1, to: 4}", "embedding: {from: 1, to: 4}", 16, "tune.search.embedding",
+     "it has an effect only for tables"),
     ("train:", "hyperparameters: {unit: 9}\ntrain:", 18, "hyperparameters.unit", "mean 'units'?"),
 ]  # fmt: skip
 
@@ -201,6 +206,9 @@ MISTAKES_WITH_TABLES = [
     ("boosted_tree_classifier]", "logistic_reg]", 24, "baselines.bqml.1", "stands here twice"),
     ("node_hours: 1.5", "node_hours: 0.5", 25, "baselines.automl.node_hours", "from 1 to"),
     ("node_hours: 1.5", "node_hours: 100", 25, "baselines.automl.node_hours", "tables takes 1 t"),
+    ("train:", "hyperparameters: {augment: true}\ntrain:", 21, "hyperparameters.augment",
+     "changes nothing for binary_classification on a source of tables: it has an effect only for "
+     "images"),
     ("maximize: auc", "maximize: rmse", 16, "tune.maximize", "unknown metric 'rmse'"),
     ("task: binary_classification", "task: regression", 24, "baselines.bqml.0",
      "what does: linear_reg, boosted_tree_regressor, dnn_regressor"),
@@ -248,6 +256,21 @@ def _assert_named(write, good, old, new, line, field, message):
     assert found, str(raised.value)
     assert ".".join(map(str, found[0].field)) == field
     assert found[0].line == line
+
+
+def test_what_a_task_does_not_read_is_refused(write):
+    text = TABLE
+    for old, new in [
+        ("binary_classification", "regression"),
+        ("maximize: auc", "minimize: rmse"),
+        ("learning_rate: {from: 1e-4, to: 1e-1, scale: log}", "label_smoothing: {from: 0, to: 1}"),
+    ]:
+        text = text.replace(old, new)
+    with pytest.raises(FileError) as raised:
+        load(write(text))
+    (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
+    assert found.message.startswith("changes nothing for regression")
+    assert "only for the tasks multiclass_classification, binary_class" in found.message
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):

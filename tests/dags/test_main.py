@@ -38,6 +38,7 @@ def test_the_reference_names_every_key_and_hyperparameter(capsys):
     assert set(keys(Experiment)) <= words
     assert {"tune.search.HYPERPARAMETER.from", "learning_rate", "convolutional"} <= words
     assert all(len(line) <= 100 for line in out.splitlines())
+    assert "only for images; true or false; default false" in out
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
