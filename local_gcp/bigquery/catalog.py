@@ -215,6 +215,7 @@ class Catalog:
         new = record.with_fields(fields)
         relation = self._make_relation(record.ref, new.resource)
         self.cursor.execute(f"DROP TABLE {record.sql}")
+        self._forget_partitions(record.relation)
         new = dataclasses.replace(new, relation=relation)
         self.save(new)
         return new
@@ -247,7 +248,11 @@ class Catalog:
             return
         if row[0]:
             self.cursor.execute(f"DROP TABLE IF EXISTS data.{quoted(row[0])}")
+            self._forget_partitions(row[0])
         self.cursor.execute(f"DELETE FROM catalog.tables WHERE {_TABLE}", [*ref.api.values()])
+
+    def _forget_partitions(self, relation: str | None) -> None:
+        self.cursor.execute("DELETE FROM catalog.partitions WHERE relation = ?", [relation])
 
     def _make_relation(self, ref: TableRef, resource: dict[str, Any]) -> str:
         # A name of its own for each life of a table: names differ by case in BigQuery and not in

@@ -11,6 +11,7 @@ from .destination import Disposition, insert, prepare
 from .errors import invalid, not_played
 from .jobs import Job
 from .locks import TableLocks
+from .partition_times import appending
 from .partitions import condition
 from .refs import TableRef
 
@@ -64,8 +65,10 @@ def _copy(
     columns = ", ".join(quoted(f.name) for f in source.fields)
     if record.by_ingestion_time and source.by_ingestion_time and decorator is None:
         columns = ", ".join(filter(None, [columns, quoted(PARTITION_TIME)]))
-        return job.execute(
-            f"INSERT INTO {record.sql} ({columns}) SELECT {columns} FROM {source.sql}{where}"
-        ).fetchall()[0][0]
+        with appending(job.cursor, record):
+            ((rows,),) = job.execute(
+                f"INSERT INTO {record.sql} ({columns}) SELECT {columns} FROM {source.sql}{where}"
+            ).fetchall()
+        return rows
     query = f"SELECT {columns} FROM {source.sql}{where}"
     return insert(job, record, source.fields, query, decorator)

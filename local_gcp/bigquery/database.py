@@ -28,6 +28,8 @@ CREATE SEQUENCE IF NOT EXISTS catalog.relations;
 CREATE TABLE IF NOT EXISTS catalog.datasets (project VARCHAR, dataset VARCHAR, resource VARCHAR);
 CREATE TABLE IF NOT EXISTS catalog.tables (
     project VARCHAR, dataset VARCHAR, "table" VARCHAR, relation VARCHAR, resource VARCHAR);
+CREATE TABLE IF NOT EXISTS catalog.partitions (
+    relation VARCHAR, "partition" VARCHAR, created BIGINT, modified BIGINT);
 CREATE TABLE IF NOT EXISTS catalog.models (
     project VARCHAR, dataset VARCHAR, model VARCHAR, record VARCHAR);
 CREATE TABLE IF NOT EXISTS catalog.jobs (
@@ -93,10 +95,36 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def stream(cursor: duckdb.DuckDBPyConnection, query: str, rows: int) -> pa.RecordBatchReader:
-    """The result of `query`, `rows` at a time; nothing else runs on the cursor until it is read."""
+@contextlib.contextmanager
+def stream(
+    cursor: duckdb.DuckDBPyConnection, query: str, rows: int
+) -> Iterator[pa.RecordBatchReader]:
+    """The result of `query`, `rows` at a time, for the block. duckdb.Error as anywhere.
+
+    Nothing else runs on the cursor until the block's end, not even a ROLLBACK; then everything
+    does, however much was read.
+    """
     cursor.complete()
-    return cursor.sql(query).to_arrow_reader(rows)
+    reader = cursor.sql(query).to_arrow_reader(rows)
+    try:
+        yield reader
+    except OSError as error:
+        if error.errno is not None:  # a file's
+            raise
+        raise _of_arrow(error) from None
+    finally:
+        reader.close()
+
+
+def _of_arrow(error: OSError) -> duckdb.Error:
+    """What DuckDB raised while a result was read; Arrow passes on its words only."""
+    kinds = {
+        "INTERRUPT": duckdb.InterruptException,
+        "INTERNAL": duckdb.InternalException,
+        "Out of Memory": duckdb.OutOfMemoryException,
+    }
+    kind, _, _ = str(error).partition(" Error: ")
+    return kinds.get(kind, duckdb.InvalidInputException)(str(error))
 
 
 def lend(cursor: duckdb.DuckDBPyConnection, name: str, rows: Any) -> None:

@@ -10,6 +10,7 @@ from .catalog import ANONYMOUS, PARTITION_TIME, PLACEHOLDER, Catalog, TableRecor
 from .database import literal, quoted
 from .errors import BigQueryError, already_exists, invalid, not_found
 from .jobs import Job
+from .partition_times import appending, touch
 from .refs import TableRef
 from .schema import Field, fields_to_api
 
@@ -84,6 +85,7 @@ def prepare(
         assert decorator
         condition = partitions.condition(record, decorator)
         catalog.cursor.execute(f"DELETE FROM {record.sql} WHERE {condition}")
+        touch(catalog.cursor, record, [decorator])
     return _widened(catalog, record, fields, disposition.updates)
 
 
@@ -107,14 +109,18 @@ def insert(
         values.append(f"CAST({literal(begin)} AS TIMESTAMPTZ)")
     if not names:
         return 0
-    before = _last_row(job, record) if decorator and not record.by_ingestion_time else None
-    row = job.execute(
-        f"INSERT INTO {record.sql} ({', '.join(names)}) SELECT {', '.join(values)} FROM {source}"
-    ).fetchone()
-    assert row
-    if before is not None:
-        _check_partition(job, record, decorator, before)
-    return row[0]
+    with appending(job.cursor, record) as filled:
+        ((rows,),) = job.execute(
+            f"INSERT INTO {record.sql} ({', '.join(names)}) "
+            f"SELECT {', '.join(values)} FROM {source}"
+        ).fetchall()
+    if decorator and filled - {decorator}:
+        raise BigQueryError(
+            "invalid",
+            f"Some rows belong to different partitions rather than destination partition "
+            f"{decorator}",
+        )
+    return rows
 
 
 def write_query(
@@ -133,25 +139,6 @@ def _type_of(record: TableRecord, field: Field) -> str:
         if own.name.lower() == field.name.lower():
             return own.duckdb
     return field.duckdb
-
-
-def _last_row(job: Job, record: TableRecord) -> int:
-    row = job.execute(f"SELECT coalesce(max(rowid), -1) FROM {record.sql}").fetchone()
-    assert row
-    return row[0]
-
-
-def _check_partition(job: Job, record: TableRecord, decorator: str, before: int) -> None:
-    inside = partitions.condition(record, decorator)
-    if job.execute(
-        f"SELECT 1 FROM {record.sql} WHERE rowid > {before} AND NOT coalesce({inside}, false) "
-        "LIMIT 1"
-    ).fetchone():
-        raise BigQueryError(
-            "invalid",
-            f"Some rows belong to different partitions rather than destination partition "
-            f"{decorator}",
-        )
 
 
 def _new_resource(

@@ -5,6 +5,7 @@ https://cloud.google.com/bigquery/docs/exporting-data
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import shutil
 from pathlib import Path
@@ -292,26 +293,25 @@ def _write_avro(
     schema = fastavro.parse_schema(avro_schema(fields, options.logical))
     paths: list[Path] = []
     rows = 0
-    batches = stream(job.cursor, query, 10_000)
-    writer = file = None
-    for batch in batches:
-        job.check()
-        if writer is None or (sharded and file.tell() > SHARD_BYTES):  # type: ignore[union-attr]
-            if writer is not None:
-                writer.flush()
-                file.close()  # type: ignore[union-attr]
-            paths.append(folder / f"out_{len(paths)}")
-            file = paths[-1].open("wb")
+    with contextlib.ExitStack() as stack:
+        batches = stack.enter_context(stream(job.cursor, query, 10_000))
+        writer = file = None
+        for batch in batches:
+            job.check()
+            if writer is None or (sharded and file.tell() > SHARD_BYTES):  # type: ignore[union-attr]
+                if writer is not None:
+                    writer.flush()
+                paths.append(folder / f"out_{len(paths)}")
+                file = stack.enter_context(paths[-1].open("wb"))
+                writer = fastavro.write.Writer(file, schema, codec)
+            rows += batch.num_rows
+            for row in batch.to_pylist():
+                writer.write(row if options.logical else _with_texts(row, fields))
+        if writer is None:
+            paths.append(folder / "out_0")
+            file = stack.enter_context(paths[0].open("wb"))
             writer = fastavro.write.Writer(file, schema, codec)
-        rows += batch.num_rows
-        for row in batch.to_pylist():
-            writer.write(row if options.logical else _with_texts(row, fields))
-    if writer is None:
-        paths.append(folder / "out_0")
-        file = paths[0].open("wb")
-        writer = fastavro.write.Writer(file, schema, codec)
-    writer.flush()
-    file.close()  # type: ignore[union-attr]
+        writer.flush()
     return paths, rows
 
 

@@ -199,8 +199,8 @@ class JobRunner:
                 "backendError",
                 f"local_gcp ended {why} while this job was running. Retry it with a new job ID.",
             )
-            with self._database.cursor() as job.cursor:
-                self._fail(job, error, insert=False)
+            with self._database.cursor() as cursor:
+                self._fail(job, error, False, cursor)
             log.warning("Job %s was interrupted %s: reported as failed.", job.id, why)
             return
         log.info("Job %s was interrupted: it runs again.", job.id)
@@ -233,7 +233,7 @@ class JobRunner:
             job.check()
             job.amend(statistics=work(job))
             job.check()
-            finished = self._save_finished(job, {}, insert)
+            finished = self._save_finished(job, {}, insert, job.cursor)
             job.cursor.execute("COMMIT")
             committed = True
             job.resource = finished
@@ -244,26 +244,38 @@ class JobRunner:
             with contextlib.suppress(duckdb.Error):
                 job.cursor.execute("ROLLBACK")
             if not self._stopping:
-                self._fail(job, problem, insert)
+                with self._database.cursor() as cursor:  # whatever state the job's is in
+                    self._fail(job, problem, insert, cursor)
             return problem
         finally:
             job.end(committed)
 
-    def _fail(self, job: Job, error: BigQueryError, insert: bool) -> None:
+    def _fail(
+        self,
+        job: Job,
+        error: BigQueryError,
+        insert: bool,
+        cursor: duckdb.DuckDBPyConnection,
+    ) -> None:
         log.info("Job %s failed: %s: %s", job.id, error.reason, error)
         errors = getattr(error, "errors", None) or [error.proto]
-        job.resource = self._save_finished(
-            job, {"errorResult": error.proto, "errors": errors}, insert
-        )
+        finished = {"errorResult": error.proto, "errors": errors}
+        job.resource = self._save_finished(job, finished, insert, cursor)
 
-    def _save_finished(self, job: Job, errors: dict[str, Any], insert: bool) -> dict[str, Any]:
-        """The resource as it will be once the transaction is committed."""
+    def _save_finished(
+        self,
+        job: Job,
+        errors: dict[str, Any],
+        insert: bool,
+        cursor: duckdb.DuckDBPyConnection,
+    ) -> dict[str, Any]:
+        """The resource as it will be once the cursor's transaction is committed."""
         now = str(now_ms())
         statistics = {"startTime": now, **job.resource["statistics"], "endTime": now}
         status = {**job.resource["status"], **errors, "state": "DONE"}
         resource = {**job.resource, "statistics": statistics, "status": status}
         resource["etag"] = etag(resource)
-        store = JobStore(job.cursor)
+        store = JobStore(cursor)
         (store.insert if insert else store.update)(resource, job.attempt)
         return resource
 

@@ -160,7 +160,8 @@ class _Executor:
         try:
             self._work._statements.answer_ml(self._job, translated)
             assert translated.sql
-            rows = stream(cursor, translated.sql, _BATCH_ROWS).read_all()
+            with stream(cursor, translated.sql, _BATCH_ROWS) as reader:
+                rows = reader.read_all()
             return rows.cast(arrow_schema(translated.fields))
         finally:
             cursor.execute("ROLLBACK")

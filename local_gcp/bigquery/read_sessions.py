@@ -76,8 +76,8 @@ class ReadSessions:
             )
             count = max(1, min(streams, -(-total // _LEAST_STREAM_ROWS)))
             each = max(1, -(-total // count))
-            reader = stream(cursor, query, _BATCH_ROWS)
-            files, rows = _write(reader, arrow_schema(fields), folder, each)
+            with stream(cursor, query, _BATCH_ROWS) as reader:
+                files, rows = _write(reader, arrow_schema(fields), folder, each)
         session = Session(name, fields, avro, files, rows, size, time.time() + LIFETIME_SECONDS)
         with self._guard:
             self._sessions[name] = session

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from .catalog import Catalog, TableRecord
 from .errors import not_found
 from .ml import ModelRecord, Models
+from .partition_times import times, unknown
 from .refs import DatasetRef, ModelRef, TableRef
 from .resources import project_id
 from .schema import Field
@@ -34,9 +35,14 @@ class SqlCatalog:
 
     def partitions(self, ref: TableRef) -> Iterable[Partition]:
         record = self._catalog.get(ref)
-        modified = _time(record.resource["lastModifiedTime"])
-        for part in self._sizes.partitions(self._catalog.cursor, record):
-            yield Partition(part.id, part.rows, part.bytes, modified)
+        cursor = self._catalog.cursor
+        known = times(cursor, record) if record.partitioning else {}
+        other = unknown(record).modified
+        if not record.partitioning:
+            other = int(record.resource["lastModifiedTime"])
+        for part in self._sizes.partitions(cursor, record):
+            modified = known[part.id].modified if part.id in known else other
+            yield Partition(part.id, part.rows, part.bytes, _time(modified))
 
     def datasets(self) -> list[DatasetRef]:
         stored = self._catalog.datasets(self._project)
@@ -68,12 +74,12 @@ class SqlCatalog:
             partitioning=partitioning
             and Partitioning(partitioning.get("field"), partitioning["type"]),
             clustering=tuple(record.resource.get("clustering", {}).get("fields", ())),
-            created=_time(record.resource["creationTime"]),
-            modified=_time(record.resource["lastModifiedTime"]),
+            created=_time(int(record.resource["creationTime"])),
+            modified=_time(int(record.resource["lastModifiedTime"])),
             rows=sum(p.rows for p in parts),
             bytes=sum(p.bytes for p in parts),
         )
 
 
-def _time(milliseconds: str) -> datetime:
-    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -18,6 +18,7 @@ from .errors import already_exists, invalid_query, not_found, not_played
 from .extract_job import Exporter, export_options
 from .jobs import Job
 from .ml import ModelRecord, Models
+from .partition_times import appending, changing
 from .refs import ModelRef, TableRef
 from .schema import arrow_schema, fields_to_api
 from .sql.translated import CreateModel, ExportData, Translated
@@ -77,7 +78,8 @@ class Statements:
             record = need_model(job, call.model)
             rows = None
             if call.input_sql is not None:
-                rows = stream(job.cursor, call.input_sql, _BATCH_ROWS).read_all()
+                with stream(job.cursor, call.input_sql, _BATCH_ROWS) as reader:
+                    rows = reader.read_all()
                 rows = rows.cast(arrow_schema(call.input_fields or ()))
             answer = self._models.call(call.function, record, rows, call.options)
             lend(job.cursor, call.alias, answer)
@@ -113,7 +115,9 @@ class Statements:
         record = job.catalog.get(translated.target)
         if record.view_query is not None:
             raise invalid_query(f"DML is not allowed on the view {record.ref}")
-        rows = job.execute(translated.sql).fetchall()
+        noting = appending if translated.kind == "INSERT" else changing
+        with noting(job.cursor, record):
+            rows = job.execute(translated.sql).fetchall()
         counts = {"INSERT": 0, "UPDATE": 0, "DELETE": 0}
         if translated.kind == "MERGE":
             for (action,) in rows:
@@ -159,8 +163,6 @@ class Statements:
         if old is not None and not details.replace:
             raise already_exists("Model", details.ref)
         schema = arrow_schema(translated.fields)
-        reader = stream(job.cursor, translated.sql, _BATCH_ROWS)
-        rows = pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in reader))
         iterations: list[dict[str, Any]] = []
 
         def progress(iteration: dict[str, Any]) -> None:
@@ -168,10 +170,9 @@ class Statements:
             shown = {"mlStatistics": {"iterationResults": [_iteration(i) for i in iterations]}}
             job.amend(statistics={"query": shown})
 
-        try:
+        with stream(job.cursor, translated.sql, _BATCH_ROWS) as reader:
+            rows = pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in reader))
             record = self._models.create(details, rows, progress, job.cancelled)
-        finally:
-            reader.close()  # not read to its end when the options are wrong
         job.catalog.put_model(details.ref, record.json)
         if old is not None:
             job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))

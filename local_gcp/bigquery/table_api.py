@@ -14,6 +14,7 @@ from .destination import checked_clustering, with_schema
 from .errors import invalid, not_played
 from .locks import TableLocks
 from .pages import page_by_name
+from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql, times, touch, unknown
 from .partitions import check_decorator, checked_partitioning, condition
 from .refs import DatasetRef, TableRef
 from .resources import DEFAULT_LOCATION, project_id, table_item, table_resource
@@ -79,10 +80,15 @@ class TableApi:
             cursor.execute("BEGIN")
             catalog = Catalog(cursor)
             ref = _ref(call)
-            record = catalog.get(ref)
+            record = dataclasses.replace(catalog.get(ref), ref=ref)
+            if ref.table.endswith(f"${SUMMARY}"):
+                return self._summary(catalog, record)
             if ref.partition:
                 check_decorator(record, ref.partition)
-            return self._resource(catalog, dataclasses.replace(record, ref=ref))
+                known = times(cursor, record).get(ref.partition, unknown(record))
+                shown = {**record.resource, "lastModifiedTime": str(known.modified)}
+                record = dataclasses.replace(record, resource=shown)
+            return self._resource(catalog, record)
 
     def patch(self, call: Call) -> dict[str, Any]:
         """tables.patch: the members that are given."""
@@ -100,6 +106,7 @@ class TableApi:
             record = catalog.get(ref)
             if ref.partition:
                 cursor.execute(f"DELETE FROM {record.sql} WHERE {condition(record, ref.partition)}")
+                touch(cursor, record, [ref.partition])
                 catalog.save(record.changed())
             else:
                 catalog.drop(record)
@@ -183,10 +190,22 @@ class TableApi:
             "schema": fields_to_api(fields),
         }
 
+    def _summary(self, catalog: Catalog, record: TableRecord) -> dict[str, Any]:
+        query = summary_sql(record)
+        rows = catalog.cursor.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
+        kept = ("type", "creationTime", "lastModifiedTime")
+        resource = {name: record.resource[name] for name in kept}
+        resource["schema"] = fields_to_api(SUMMARY_FIELDS)
+        shown = dataclasses.replace(record, resource=resource)
+        return table_resource(shown, rows, 0, self._location(catalog, record))
+
+    def _location(self, catalog: Catalog, record: TableRecord) -> str:
+        if record.ref.dataset == ANONYMOUS:
+            return DEFAULT_LOCATION
+        return catalog.dataset(record.ref.dataset_ref)["location"]
+
     def _resource(self, catalog: Catalog, record: TableRecord) -> dict[str, Any]:
-        location = DEFAULT_LOCATION
-        if record.ref.dataset != ANONYMOUS:
-            location = catalog.dataset(record.ref.dataset_ref)["location"]
+        location = self._location(catalog, record)
         parts = self._sizes.partitions(catalog.cursor, record)
         if record.ref.partition:
             parts = [part for part in parts if part.id == record.ref.partition]

@@ -10,6 +10,7 @@ from .catalog import Catalog, TableRecord, etag
 from .database import Database, quoted, stream
 from .errors import invalid
 from .pages import position_of, token_of
+from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql
 from .partitions import condition
 from .refs import TableRef
 from .resources import project_id
@@ -61,10 +62,14 @@ class TableDataApi:
             record = Catalog(cursor).get(ref)
             if record.view_query is not None:
                 raise invalid(f"Cannot list a table of type VIEW: {record.ref}.")
-            fields = fields_from_api(schema) if schema else record.fields
+            if ref.table.endswith(f"${SUMMARY}"):
+                source, fields = f"({summary_sql(record)})", SUMMARY_FIELDS
+            else:
+                where = f" WHERE {condition(record, ref.partition)}" if ref.partition else ""
+                source = record.sql + where
+                fields = fields_from_api(schema) if schema else record.fields
             fields = _selected(fields, selected, record)
-            where = f" WHERE {condition(record, ref.partition)}" if ref.partition else ""
-            row = cursor.execute(f"SELECT count(*) FROM {record.sql}{where}").fetchone()
+            row = cursor.execute(f"SELECT count(*) FROM {source}").fetchone()
             assert row
             total = row[0]
             token = position_of(options.get("pageToken"))
@@ -73,7 +78,7 @@ class TableDataApi:
             result: dict[str, Any] = {"schema": {"fields": [f.api for f in fields]}}
             result["totalRows"] = str(total)
             if size and start < total and fields:
-                rows = self._rows(cursor, record, fields, where, start, size, options)
+                rows = self._rows(cursor, source, fields, start, size, options)
                 result["rows"] = rows
                 start += len(rows)
             if start < total:
@@ -83,23 +88,24 @@ class TableDataApi:
     def _rows(
         self,
         cursor: Any,
-        record: TableRecord,
+        source: str,
         fields: list[Field],
-        where: str,
         start: int,
         size: int,
         options: dict[str, Any],
     ) -> list[dict]:
         columns = ", ".join(quoted(f.name) for f in fields)
-        query = f"SELECT {columns} FROM {record.sql}{where} LIMIT {size} OFFSET {start}"
+        query = f"SELECT {columns} FROM {source} LIMIT {size} OFFSET {start}"
         rows: list[dict] = []
         used = 0
-        for batch in stream(cursor, query, 2048):
-            batch = batch.cast(arrow_schema(fields))
-            used += batch.nbytes
-            rows += rest_rows(fields, batch, _timestamps(options.get("formatOptions") or {}))
-            if used > _PAGE_BYTES:
-                break
+        timestamps = _timestamps(options.get("formatOptions") or {})
+        with stream(cursor, query, 2048) as reader:
+            for batch in reader:
+                batch = batch.cast(arrow_schema(fields))
+                used += batch.nbytes
+                rows += rest_rows(fields, batch, timestamps)
+                if used > _PAGE_BYTES:
+                    break
         return rows
 
 

@@ -55,8 +55,9 @@ class Warehouse:
             with self._database.cursor() as cursor:
                 cursor.execute("BEGIN")
                 query = self._translation.table_query(cursor, ref, [f.name for f in chosen], where)
-                for batch in stream(cursor, query, _BATCH_ROWS):
-                    yield batch.cast(schema)
+                with stream(cursor, query, _BATCH_ROWS) as reader:
+                    for batch in reader:
+                        yield batch.cast(schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 

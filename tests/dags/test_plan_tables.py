@@ -123,7 +123,6 @@ def test_a_runs_interval_selects_its_partition(plan, content):
     assert two != first
 
 
-@pytest.mark.xfail(reason="local_gcp gives every partition the table's time", strict=True)
 def test_another_days_rows_leave_a_dataset_as_it_is(plan, client):
     """A backfill of what was done before finds its datasets, however the table has grown."""
     source = {"bigquery": f"{DATASET}.growing", "partition": "measured_on"}
