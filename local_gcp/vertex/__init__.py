@@ -21,8 +21,10 @@ pipelines.py    PipelineService: training pipelines: data, a run, a model
 datasets/       DatasetService: tabular datasets, images, and their data for a training
   splits.py       which row trains, validates, tests
 models.py       ModelService: versions and aliases
+  artifacts.py    copies of their files, which are what is served
 evaluations.py  ModelService: evaluations of the models that were trained here
 batch_prediction/   JobService: BatchPredictionJobs
+endpoints/      EndpointService and PredictionService: models served by real processes
 tables.py       rows from CSV and BigQuery to Parquet, and back (csv_rows.py: CSV alone)
 gcs.py          gs:// addresses as files
 background.py   what takes longer than a call may
