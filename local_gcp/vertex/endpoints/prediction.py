@@ -14,14 +14,15 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import grpc
 from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as api
 
-from local_gcp.vertex.endpoints import traffic, values
+from local_gcp.vertex.endpoints import explain, traffic, values
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
 from local_gcp.vertex.endpoints.service import Endpoints
@@ -31,7 +32,9 @@ LARGEST_REQUEST = 1_500_000
 """Bytes."""
 TIMEOUT = 60.0
 """Seconds that a prediction may take, unless the endpoint says otherwise."""
-_JSON = {"Content-Type": "application/json"}
+_JSON = "application/json"
+_EXPLAINED_AT_ONCE = 64
+"""Instances in a request to the container."""
 _CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     401: grpc.StatusCode.UNAUTHENTICATED,
@@ -57,13 +60,7 @@ class Predictions:
     def predict(self, request: Any, context: Any) -> api.PredictResponse:
         pb = type(request).pb(request)
         check_size(pb.ByteSize())
-        try:
-            body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
-            if pb.HasField("parameters"):
-                body["parameters"] = values.to_json(pb.parameters)
-        except ValueError as error:
-            raise invalid_argument("instances", f"{error}.") from None
-        return _response(self.ask(request.endpoint, body, _left(context)))
+        return _response(self.ask(request.endpoint, _body(pb), _left(context)))
 
     def raw_predict(self, request: Any, context: Any) -> httpbody_pb2.HttpBody:
         sent = request.http_body
@@ -74,12 +71,46 @@ class Predictions:
         _check_status(answer)
         return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
 
+    def explain(self, request: Any, context: Any) -> api.ExplainResponse:
+        """Predictions with their attributions, by one deployed model."""
+        pb = type(request).pb(request)
+        check_size(pb.ByteSize())
+        body = _body(pb)
+        deadline = time.monotonic() + min(TIMEOUT, _left(context))
+        endpoint = self._endpoints.read(request.endpoint)
+        deployed = self._choose(endpoint, request.deployed_model_id)
+        if deployed.disable_explanations or "explanation_spec" not in deployed:
+            raise failed_precondition(
+                f"DeployedModel {deployed.id} was deployed without explanation_spec: it cannot be "
+                "explained."
+            )
+
+        def predict(instances: Sequence[Any]) -> list[Any]:
+            answers: list[Any] = []
+            for start in range(0, len(instances), _EXPLAINED_AT_ONCE):
+                part = {**body, "instances": instances[start : start + _EXPLAINED_AT_ONCE]}
+                left = max(0.001, deadline - time.monotonic())
+                answer = self.ask(request.endpoint, part, left, deployed.id)
+                answers += answer["predictions"]
+            return answers
+
+        spec = _overridden(deployed.explanation_spec, request.explanation_spec_override)
+        predictions, found = explain.attribute(spec, body["instances"], predict)
+        explanations = [{"attributions": attributions} for attributions in found]
+        response = api.ExplainResponse(explanations=explanations, deployed_model_id=deployed.id)
+        api.ExplainResponse.pb(response).predictions.extend(map(values.from_json, predictions))
+        return response
+
     def ask(
-        self, endpoint: str, body: Mapping[str, Any], timeout: float = math.inf
+        self,
+        endpoint: str,
+        body: Mapping[str, Any],
+        timeout: float = math.inf,
+        deployed_id: str = "",
     ) -> dict[str, Any]:
-        """The fields of a PredictResponse, in JSON's values; RpcError."""
+        """The fields of a PredictResponse, in JSON's values; see `ask_raw`."""
         sent = json.dumps(body).encode()
-        answer, deployed = self.ask_raw(endpoint, sent, _JSON["Content-Type"], timeout=timeout)
+        answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout)
         _check_status(answer)
         try:
             said = json.loads(answer.body)
@@ -152,6 +183,41 @@ class Predictions:
             if deployed.id == deployed_id:
                 return deployed
         raise not_found(f"{endpoint.name}/deployedModels/{deployed_id}")
+
+
+def _body(pb: Any) -> dict[str, Any]:
+    """What the container is sent, of a request with instances and parameters."""
+    try:
+        body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
+        if pb.HasField("parameters"):
+            body["parameters"] = values.to_json(pb.parameters)
+        return body
+    except ValueError as error:
+        raise invalid_argument("instances", f"{error}.") from None
+
+
+def _overridden(
+    spec: api.ExplanationSpec, override: api.ExplanationSpecOverride
+) -> api.ExplanationSpec:
+    """With what a request says instead; the method stays."""
+    result = api.ExplanationSpec(spec)
+    wanted = override.parameters
+    if "sampled_shapley_attribution" in wanted:
+        result.parameters.sampled_shapley_attribution = wanted.sampled_shapley_attribution
+    if wanted.top_k:
+        result.parameters.top_k = wanted.top_k
+    if "output_indices" in wanted:
+        result.parameters.output_indices = wanted.output_indices
+    # Not through proto-plus, which takes a Value for what is in it.
+    inputs = type(result).pb(result).metadata.inputs
+    for feature, metadata in type(override).pb(override).metadata.inputs.items():
+        if feature not in inputs:
+            raise invalid_argument(
+                "explanation_spec_override.metadata.inputs", f"there is no input {feature!r}."
+            )
+        del inputs[feature].input_baselines[:]
+        inputs[feature].input_baselines.extend(metadata.input_baselines)
+    return result
 
 
 def check_size(count: int) -> None:

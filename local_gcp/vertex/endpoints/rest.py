@@ -1,4 +1,5 @@
-"""PredictionService over REST: POST /v1/projects/P/locations/L/endpoints/E:predict and :rawPredict.
+"""PredictionService over REST: POST /v1/projects/P/locations/L/endpoints/E:predict, :rawPredict
+and :explain.
 
 Requests wait in threads of their own: a model that is slow, or that reads from Cloud Storage while
 it answers, takes none from the other services of this server.
@@ -14,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import json_format
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -48,6 +51,7 @@ def rest_app(predictions: Predictions) -> Starlette:
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="predict")
     verbs: dict[str, Callable[[str, bytes, str], Response]] = {
         "predict": lambda name, body, _type: _predict(predictions, name, body),
+        "explain": lambda name, body, _type: _explain(predictions, name, body),
         "rawPredict": lambda name, body, kind: _raw_predict(predictions, name, body, kind),
     }
 
@@ -92,6 +96,26 @@ def _answer(
 def _predict(predictions: Predictions, name: str, body: bytes) -> Response:
     answer = predictions.ask(name, read(body, ("instances", "parameters", "labels")))
     return JSONResponse({_camel(field): value for field, value in answer.items()})
+
+
+def _explain(predictions: Predictions, name: str, body: bytes) -> Response:
+    known = ("instances", "parameters", "explanationSpecOverride", "deployedModelId")
+    request = api.ExplainRequest()
+    try:
+        json_format.ParseDict(read(body, known), api.ExplainRequest.pb(request))
+    except json_format.ParseError as error:
+        raise _invalid(f"Invalid JSON payload received. {error}") from None
+    request.endpoint = name
+    answer = predictions.explain(request, _NoDeadline)
+    return JSONResponse(json_format.MessageToDict(api.ExplainResponse.pb(answer)))
+
+
+class _NoDeadline:
+    """In the place of a gRPC context: a REST request says nothing of its client's patience."""
+
+    @staticmethod
+    def time_remaining() -> None:
+        return None
 
 
 def _raw_predict(predictions: Predictions, name: str, body: bytes, kind: str) -> Response:

@@ -44,6 +44,19 @@ def test_raw_predict(upload, endpoint, deploy, post):
     assert (refused.status_code, refused.json()) == (400, {"error": "instances[0] is bad"})
 
 
+def test_explain(upload, deploy, post):
+    spec = {
+        "parameters": {"sampled_shapley_attribution": {"path_count": 1}},
+        "metadata": {"inputs": {"sleep": {}}, "outputs": {"double": {}}},
+    }
+    deployed = deploy(upload(), {"0": 100}, explanation_spec=spec)
+    answer = post(":explain", {"instances": [{"sleep": 0.01}]}).json()
+    assert answer["deployedModelId"] == deployed
+    (attribution,) = answer["explanations"][0]["attributions"]
+    assert attribution["featureAttributions"] == {"sleep": 0}
+    assert post(":explain", {"instances": [{"sleep": "a"}]}).status_code == 400
+
+
 DEEP = b'{"instances": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
