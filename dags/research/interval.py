@@ -81,6 +81,10 @@ def of_run(
             )
         return None
     start, end = interval
+    if first and last and first >= last:
+        raise SourceError(
+            f"`from` {days[0]} is not before `to` {days[1]}, the first day that does not belong"
+        )
     if first or last:
         start = first or datetime(1, 1, 1, tzinfo=UTC)
         end = last or datetime(9999, 12, 31, tzinfo=UTC)
@@ -90,9 +94,8 @@ def of_run(
         start, end = _next_midnight(start), _next_midnight(end)
     if start >= end:
         raise SourceError(
-            f"The run's interval, {interval[0] if not first else days[0]} to "
-            f"{interval[1] if not last else days[1]}, selects nothing of the {column.type} column "
-            f"'{column.name}'; a run should cover at least "
+            f"The run's interval, {interval[0]} to {interval[1]}, selects nothing of the "
+            f"{column.type} column '{column.name}'; a run should cover at least "
             f"{'a day' if column.type == 'DATE' else 'a moment'}"
         )
     return Partition(column.name, column.type, start.astimezone(UTC), end.astimezone(UTC))

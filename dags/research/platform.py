@@ -10,6 +10,10 @@ from research.yaml_file import parse
 PATH = Path(__file__).parents[1] / "platform.yaml"
 
 
+class PlatformError(ValueError):
+    """The group's Google Cloud is not as platform.yaml says; the message names the key."""
+
+
 class Dataflow(Section):
     """What the export runs on."""
 

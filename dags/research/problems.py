@@ -4,6 +4,9 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+# Names in a message; a table may have thousands of columns.
+_SHOWN = 40
+
 Field = tuple[str | int, ...]
 """Where in a file: ("tune", "search", "learning_rate", "from")."""
 
@@ -40,4 +43,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     nearest = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     hint = f"did you mean '{nearest[0]}'? " if nearest else ""
-    return f"{hint}Known: {', '.join(names) or 'none'}"
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{hint}Known: {shown}{more}"

@@ -5,9 +5,10 @@ import json
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
+from google.cloud.exceptions import Forbidden, NotFound
 from google.cloud.storage import Blob, Client
 
-from research.platform import Platform
+from research.platform import Platform, PlatformError
 
 
 def blob(platform: Platform, uri: str) -> Blob:
@@ -25,6 +26,23 @@ def write_json(platform: Platform, uri: str, content: Any) -> None:
 def read_json(platform: Platform, uri: str) -> Any:
     """Raises google.cloud.exceptions.NotFound if there is no such object."""
     return json.loads(blob(platform, uri).download_as_text())
+
+
+def check_bucket(platform: Platform) -> None:
+    """Raises PlatformError if the group's bucket is not there, or not for this project to see."""
+    try:
+        # Whoever may list objects may do this; to look at the bucket itself is another permission.
+        next(iter(_client(platform.connection).list_blobs(platform.bucket, max_results=1)), None)
+    except NotFound:
+        raise PlatformError(
+            f"There is no bucket gs://{platform.bucket} (platform.yaml: bucket). Make it in "
+            f"{platform.region}, or name the group's."
+        ) from None
+    except Forbidden as error:
+        raise PlatformError(
+            f"This project may not list gs://{platform.bucket} (platform.yaml: bucket): "
+            f"{error.message}"
+        ) from None
 
 
 def blobs(platform: Platform, prefix: str) -> list[Blob]:

@@ -13,10 +13,11 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.api_core import exceptions
 
+from bigquery.outcome import PASSING
 from research import interval, sql, table
 from research.experiment import Experiment
 from research.interval import Partition
-from research.platform import Platform
+from research.platform import Platform, PlatformError
 from research.source import SourceError
 
 # Raise when the same source and settings would make another dataset: another split rule, another
@@ -57,6 +58,11 @@ def inspect(
     if wanted.bigquery is not None:
         name = platform.table(wanted.bigquery)
         known, fields = _table(client, name, "source.bigquery")
+        if known.location and known.location.lower() != platform.location.lower():
+            raise SourceError(
+                f"{name} (source.bigquery) is in {known.location}, and this group works in "
+                f"{platform.location} (platform.yaml: location): copy it there"
+            )
         source = sql.identifier(name)
     else:
         name, known = "The query (source.query)", None
@@ -127,12 +133,34 @@ def fingerprint(
 
 
 def create_dataset(platform: Platform) -> None:
-    """The group's dataset of snapshots and models, made if it is not there. It costs nothing."""
+    """The group's dataset of snapshots and models, made if it is not there. It costs nothing.
+
+    Raises PlatformError if it cannot be made, or lies elsewhere.
+    """
     from google.cloud.bigquery import Dataset
 
-    dataset = Dataset(f"{platform.project}.{platform.dataset}")
-    dataset.location = platform.location
-    _client(platform).create_dataset(dataset, exists_ok=True)
+    client = _client(platform)
+    name = f"{platform.project}.{platform.dataset}"
+    try:
+        try:
+            # Whoever may use a dataset that is there need not be allowed to make one.
+            found = client.get_dataset(name)
+        except exceptions.NotFound:
+            wanted = Dataset(name)
+            wanted.location = platform.location
+            found = client.create_dataset(wanted, exists_ok=True)
+    except exceptions.Forbidden as error:
+        if _passes(error):
+            raise
+        raise PlatformError(
+            f"This project may not use or make the dataset {name} (platform.yaml: dataset): "
+            f"{_said(error)}"
+        ) from None
+    if found.location and found.location.lower() != platform.location.lower():
+        raise PlatformError(
+            f"The dataset {name} is in {found.location}, not in {platform.location} "
+            "(platform.yaml: dataset, location): name another, or its location"
+        )
 
 
 def rows_of(platform: Platform, name: str) -> int:
@@ -151,6 +179,8 @@ def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
     except exceptions.NotFound as error:
         raise SourceError(f"There is no table {name} ({where}): {_said(error)}") from None
     except exceptions.Forbidden as error:
+        if _passes(error):
+            raise
         raise SourceError(f"This project may not see {name} ({where}): {_said(error)}") from None
     except (exceptions.BadRequest, ValueError) as error:
         raise SourceError(f"{name} is no table ({where}): {_said(error)}") from None
@@ -164,10 +194,11 @@ def _dry_run(client: Any, statement: str, written: str | None) -> Any:
     try:
         job = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
     except exceptions.GoogleAPICallError as error:
-        if not isinstance(error, exceptions.ClientError):
+        if not isinstance(error, exceptions.ClientError) or _passes(error):
             raise
+        what = "the source" if written is None else "the query (source.query)"
         own = statement if statement == written else None
-        raise SourceError(_refusal(_said(error), own)) from None
+        raise SourceError(_refusal(what, _said(error), own)) from None
     if job.statement_type not in (None, "SELECT"):
         raise SourceError(
             f"source.query is a {job.statement_type}; a source is one SELECT, and changes nothing"
@@ -175,9 +206,9 @@ def _dry_run(client: Any, statement: str, written: str | None) -> Any:
     return job
 
 
-def _refusal(message: str, query: str | None) -> str:
+def _refusal(what: str, message: str, query: str | None) -> str:
     """BigQuery's message, and the place in the researcher's own query that it points to."""
-    text = f"BigQuery refuses the source: {message}"
+    text = f"BigQuery refuses {what}: {message}"
     place = re.search(r"\[(\d+):(\d+)\]", message)
     lines = query.splitlines() if query else []
     if place and 1 <= int(place[1]) <= len(lines):
@@ -190,6 +221,12 @@ def _said(error: Any) -> str:
     """BigQuery's own words, without the address that was called."""
     errors = getattr(error, "errors", None) or []
     return next((e["message"] for e in errors if e.get("message")), None) or str(error)
+
+
+def _passes(error: Any) -> bool:
+    """Whether the refusal is one of rate or quota, which may pass: worth a retry."""
+    reasons = {e.get("reason") for e in getattr(error, "errors", None) or []}
+    return isinstance(error, exceptions.TooManyRequests) or bool(reasons & PASSING)
 
 
 def _partitions(client: Any, known: Any, partition: Partition | None) -> list[dict] | None:

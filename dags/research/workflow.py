@@ -87,7 +87,7 @@ def _baselines(experiment: Experiment, platform: Platform, ready: Any, compared:
     if experiment.baselines.automl:
         made.append(automl.tasks(experiment, platform))
     if made:
-        ready >> made >> baselines.task(experiment, platform) >> compared
+        ready >> made >> baselines.task(experiment, platform, ready.task_id) >> compared
 
 
 def _schedule(experiment: Experiment) -> CronDataIntervalTimetable | CronUntilTimetable | None:

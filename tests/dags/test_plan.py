@@ -6,6 +6,7 @@ import json
 import pytest
 
 from research import params
+from research.platform import PlatformError
 from research.problems import FileError
 from research.source import SourceError
 from research.stages.plan import BudgetError, make
@@ -112,6 +113,13 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
     with pytest.raises(error, match=message):
         plan("refused", **changes)
     assert not (bucket / "digits/runs/refused").exists()
+
+
+def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
+    values = {name: param.resolve() for name, param in params.run_params(digits).items()}
+    missing = group.model_copy(update={"bucket": "no-such-bucket"})
+    with pytest.raises(PlatformError, match=r"no bucket gs://no-such-bucket \(platform.yaml: buck"):
+        make(digits, missing, values, "refused", CREATED, (None, None))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from google.cloud.bigquery import QueryJobConfig
 
 from research import params
+from research.platform import PlatformError
 from research.source import SourceError
 from research.stages import check
 from research.stages.plan import make
@@ -166,6 +167,7 @@ def test_a_query_is_a_source(plan, content):
         ({"query": "SELECT 1 AS x"}, "source.key: there is no column 'sample_id'"),
         ({"query": f"SELECT *\nFROM {DATASET}.cells\nWHER stage = 1"}, r"Syntax error.*\[3:"),
         ({"query": f"SELECT sample_ids\nFROM {DATASET}.cells"}, r"sample_ids[^^]*\[1:8\]"),
+        ({"query": "SELECT * FROM nowhere.cells"}, r"the query \(source.query\): .*nowhere"),
         ({"query": f"DELETE FROM {DATASET}.cells WHERE TRUE"}, "source.query is a DELETE"),
     ],
 )
@@ -187,6 +189,44 @@ def test_an_interval_without_rows_is_refused_and_the_rows_there_are_named(plan):
         plan(interval=day(9), partition="measured_on")
     with pytest.raises(SourceError, match=r"no rows with moment from 2024-02-28.*2024-01-13"):
         plan(days=("2024-02-28", "2024-03-01"), partition="moment")
+
+
+def test_days_the_wrong_way_round_are_refused(plan):
+    with pytest.raises(SourceError, match="`from` 2024-01-03 is not before `to` 2024-01-01"):
+        plan(days=("2024-01-03", "2024-01-01"), partition="measured_on")
+
+
+def test_a_missing_name_in_a_wide_table_is_not_answered_with_all_of_them(plan):
+    many = ", ".join(f"1.0 AS x{n}" for n in range(100))
+    with pytest.raises(SourceError, match=r"no column 'sample_id'; Known: mal.* and 61 more$"):
+        plan(query=f"SELECT TRUE AS malignant, {many}")
+
+
+def test_a_recurrent_model_needs_a_sequence(plan, client, breast_cancer, group):
+    experiment = breast_cancer.changed(
+        {
+            ("source", "bigquery"): f"{DATASET}.cells",
+            ("source", "partition"): None,
+            ("source", "features"): ["stage"],
+            ("model",): "recurrent",
+        }
+    )
+    values = {name: p.resolve() for name, p in params.run_params(experiment).items()}
+    with pytest.raises(SourceError, match="recurrent is for sequences"):
+        make(experiment, group, values, "recurrent", CREATED, (None, None))
+
+
+def test_a_group_whose_dataset_is_elsewhere_is_told(plan, client, group):
+    from google.cloud.bigquery import Dataset
+
+    from research import warehouse
+
+    dataset = Dataset(f"{group.project}.plan_tests_eu")
+    dataset.location = "EU"
+    client.create_dataset(dataset, exists_ok=True)
+    elsewhere = group.model_copy(update={"dataset": "plan_tests_eu"})
+    with pytest.raises(PlatformError, match=r"is in EU, not in US \(platform.yaml: dataset, loc"):
+        warehouse.create_dataset(elsewhere)
 
 
 def test_two_thousand_columns_are_refused_by_number(plan):

@@ -22,39 +22,56 @@ def client(google):
     client.create_dataset("table_runs", exists_ok=True)
     client.query_and_wait(
         f"""
-        CREATE TABLE {TABLE} AS
+        CREATE TABLE {TABLE} PARTITION BY measured_on AS
         SELECT
           CONCAT('s', CAST(n AS STRING)) AS sample_id,
           MOD(n, 2) = 0 AS malignant,
           SIN(n) + MOD(n, 2) AS radius,
-          IF(MOD(n, 3) = 0, 'early', 'late') AS stage
+          IF(MOD(n, 3) = 0, 'early', 'late') AS stage,
+          DATE_ADD(DATE '2024-01-01', INTERVAL MOD(n, 4) DAY) AS measured_on
         FROM UNNEST(GENERATE_ARRAY(1, 400)) AS n
         """
     )
     return client
 
 
-@pytest.fixture
-def a_dag(client, breast_cancer, group, request):
-    """The demo's experiment on the table, without AutoML, under the test's own name."""
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(
-        values | {"bucket": "table-runs", "registry": "example.com/stand-in", "retry_seconds": 1}
-    )
-    changes = {
-        ("source", "bigquery"): TABLE,
-        ("source", "partition"): None,
-        ("schedule",): "manual",
-        ("until",): None,
-        ("tune", "maximize"): "accuracy",
-        ("tune", "trials"): 2,
-        ("train", "top"): 1,
-        ("baselines", "bqml"): ["logistic_reg"],
-        ("baselines", "automl"): None,
-    }
-    name = request.node.name.replace("_", "-")[5:45].strip("-")
-    experiment = breast_cancer.changed(changes).model_copy(update={"name": name})
-    return workflow.build(experiment, platform)
+@pytest.fixture(scope="module")
+def a_dag(client, breast_cancer, group):
+    """Makes the demo's experiment on the table, without AutoML, under a name of its own."""
+
+    def make(name, **changed):
+        values = group.model_dump(mode="json", exclude_none=True)
+        own = {"bucket": "table-runs", "registry": "example.com/stand-in", "retry_seconds": 1}
+        changes = {
+            ("source", "bigquery"): TABLE,
+            ("schedule",): "manual",
+            ("until",): None,
+            ("tune", "maximize"): "accuracy",
+            ("tune", "trials"): 2,
+            ("train", "top"): 1,
+            ("baselines", "bqml"): ["logistic_reg", "boosted_tree_classifier"],
+            ("baselines", "automl"): None,
+        }
+        experiment = breast_cancer.changed(changes).model_copy(update={"name": name})
+        return workflow.build(experiment, Platform.model_validate(values | own | changed))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def whole(a_dag):
+    """A run without a logical date whose second baseline fails: its DAG, and the run."""
+
+    def script(plan, platform, name):
+        if name == "logistic_reg":
+            return original(plan, platform, name)
+        return "SELECT CAST('no model' AS INT64) AS x"
+
+    original = bqml.script
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bqml, "script", script)
+        dag = a_dag("whole-run")
+        yield dag, run_dag(dag)
 
 
 def states(run):
@@ -64,6 +81,10 @@ def states(run):
 def newest_run(google, dag):
     runs = (google.buckets / "table-runs" / dag.dag_id / "runs").iterdir()
     return max(runs, key=lambda folder: folder.stat().st_mtime)
+
+
+def read(path):
+    return json.loads(path.read_text())
 
 
 def made(client, dag):
@@ -76,18 +97,27 @@ def made(client, dag):
     return found
 
 
-def test_a_table_is_frozen_exported_and_learned_from_once(google, client, a_dag):
-    run = run_dag(a_dag)
-    assert states(run) == dict.fromkeys(a_dag.task_ids, "success")
-    folder = newest_run(google, a_dag)
-    baseline = json.loads((folder / "baselines/bqml-logistic_reg/baseline.json").read_text())
+def test_a_run_without_a_logical_date_takes_all_rows(google, whole):
+    dag, run = whole
+    assert run.logical_date is None
+    planned = read(newest_run(google, dag) / "plan.json")
+    assert planned["data_interval"] == {"start": None, "end": None}
+    assert (planned["dataset"]["partition"], planned["dataset"]["examples"]) == (None, 400)
+
+
+def test_a_table_is_frozen_exported_and_learned_from(google, whole):
+    dag, run = whole
+    failed = {"bqml.boosted_tree_classifier"}
+    assert states(run) == {t: "failed" if t in failed else "success" for t in dag.task_ids}
+    folder = newest_run(google, dag)
+    baseline = read(folder / "baselines/bqml-logistic_reg/baseline.json")
     assert (baseline["status"], baseline["reason"]) == ("succeeded", None)
     assert {entry["feature"] for entry in baseline["feature_importance"]} == {"radius", "stage"}
     assert 0.5 < baseline["evaluation"]["roc_auc"] <= 1
     assert list((folder / "baselines/bqml-logistic_reg/raw").glob("*.parquet"))
 
-    (source,) = (google.buckets / "table-runs" / a_dag.dag_id).glob("datasets/*/source")
-    columns = json.loads((source / "columns.json").read_text())
+    (source,) = (google.buckets / "table-runs" / dag.dag_id).glob("datasets/*/source")
+    columns = read(source / "columns.json")
     assert columns["source"]["rows"] == 400
     assert columns["features"] == [
         {"name": "radius", "column": "radius", "type": "FLOAT64", "kind": "numeric"},
@@ -95,36 +125,62 @@ def test_a_table_is_frozen_exported_and_learned_from_once(google, client, a_dag)
     ]
     assert list(source.glob("rows-*.parquet"))
 
+
+def test_a_baseline_that_fails_is_shown_as_failed(google, whole):
+    dag, run = whole
+    assert run.state == "success"
+    board = read(newest_run(google, dag) / "leaderboard/leaderboard.json")
+    (failed,) = [c for c in board["contenders"] if c["status"] == "failed"]
+    assert failed["name"] == "baselines/bqml-boosted_tree_classifier"
+    assert "no model" in failed["reason"]
+
+
+def test_what_is_done_is_not_done_again(google, client, whole):
+    dag, run = whole
     once = {"snapshot": 1, "check": 1, "extract": 1, "bqml-logistic_reg": 1}
-    assert made(client, a_dag) == once
-    # Clearing what is done costs nothing.
-    clear_and_run(a_dag, run)
-    assert made(client, a_dag) == once
+    failed = "bqml-boosted_tree_classifier"
+    assert made(client, dag) == once | {failed: 1}
+    # Clearing costs what had failed.
+    clear_and_run(dag, run)
+    assert made(client, dag) == once | {failed: 2}
     # The next run finds the rows, and may do without baselines.
-    second = run_dag(a_dag, bqml=False)
+    second = run_dag(dag, bqml=False)
     assert second.state == "success"
     skipped = {task for task, state in states(second).items() if state == "skipped"}
-    assert skipped == {"export", "bqml.logistic_reg", "baselines"}
-    assert not (newest_run(google, a_dag) / "baselines").exists()
-    assert made(client, a_dag) == once
-
-
-def test_a_baseline_that_fails_is_shown_as_failed(google, client, a_dag, monkeypatch):
-    monkeypatch.setattr(bqml, "script", lambda *_: "SELECT CAST('no model' AS INT64) AS x")
-    run = run_dag(a_dag)
-    assert run.state == "success"
-    assert states(run)["bqml.logistic_reg"] == "failed"
-    board = json.loads((newest_run(google, a_dag) / "leaderboard/leaderboard.json").read_text())
-    failed = next(c for c in board["contenders"] if c["name"] == "baselines/bqml-logistic_reg")
-    assert failed["status"] == "failed"
-    assert "no model" in failed["reason"]
+    assert skipped == {
+        "export",
+        "bqml.logistic_reg",
+        "bqml.boosted_tree_classifier",
+        "baselines",
+    }
+    assert not (newest_run(google, dag) / "baselines").exists()
+    assert made(client, dag) == once | {failed: 2}
 
 
 def test_rows_that_cannot_be_learned_from_stop_the_run_early(google, client, a_dag):
     client.query_and_wait(
         f"CREATE TABLE table_runs.constant AS SELECT * REPLACE (TRUE AS malignant) FROM {TABLE}"
     )
-    run = run_dag(a_dag, source="table_runs.constant")
+    dag = a_dag("constant")
+    days = {"from": "2024-01-01", "to": "2024-01-03"}
+    run = run_dag(dag, source="table_runs.constant", **days)
+    planned = read(newest_run(google, dag) / "plan.json")["dataset"]
+    assert planned["source"] == "table_runs.constant"
+    assert planned["partition"] == {"column": "measured_on", **days}
     found = states(run)
-    assert (found["snapshot"], found["check"]) == ("success", "failed")
-    assert {found["extract"], found["bqml.logistic_reg"], found["tune"]} == {"upstream_failed"}
+    done = {task: found.pop(task) for task in ("plan", "snapshot", "check", "baselines")}
+    assert list(done.values()) == ["success", "success", "failed", "skipped"]
+    assert set(found.values()) == {"upstream_failed"}
+    assert not (newest_run(google, dag) / "baselines").exists()
+    assert {ti.try_number for ti in run.get_task_instances()} <= {0, 1}
+
+
+def test_a_run_that_is_refused_is_not_tried_again(a_dag, capfd):
+    dag = a_dag("refused", bucket="no-such-bucket")
+    run = run_dag(dag)
+    said = "Refused, nothing was spent. There is no bucket gs://no-such-bucket (platform.yaml: buc"
+    assert said in capfd.readouterr().out
+    found = states(run)
+    assert (found.pop("plan"), found.pop("baselines")) == ("failed", "skipped")
+    assert set(found.values()) == {"upstream_failed"}
+    assert {ti.try_number for ti in run.get_task_instances()} <= {0, 1}

@@ -24,17 +24,17 @@ from research.stages import automl
 SCHEMA = 1
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task."""
+def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
+    """The Airflow task. `ready`: id of the task that the baselines wait for."""
 
     @airflow_task(task_id="baselines", trigger_rule="all_done")
     def baselines(ti, run_id):
         from research import storage
 
+        if not _had_rows(ti, ready):
+            raise AirflowSkipException(f"The baselines did not begin: '{ready}' did not succeed.")
         folder = layout.run_folder(run_id, experiment.generation)
         run = layout.Run(platform.bucket, experiment.name, folder)
-        if not storage.blob(platform, run.plan).exists():
-            raise AirflowSkipException("The run was refused: it has no plan.")
         content = storage.read_json(platform, run.plan)
         if not content["baselines"]:
             raise AirflowSkipException("This run has no baselines.")
@@ -45,6 +45,16 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             print(f"{name}: {found['status']}{_because(found['reason'])}")
 
     return baselines()
+
+
+def _had_rows(ti: Any, ready: str) -> bool:
+    """Whether the task that the baselines wait for let them begin.
+
+    The rule all_done, which makes this task run after baselines that failed, makes it run after a
+    refusal too.
+    """
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[ready], run_ids=[ti.run_id])
+    return states.get(ti.run_id, {}).get(ready) in ("success", "skipped")
 
 
 def record(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from research import cost, jobs, layout, params, source
 from research.experiment import Experiment
 from research.plan import SCHEMA, Plan
-from research.platform import Platform
+from research.platform import Platform, PlatformError
 from research.problems import FileError
 from research.quantities import usd_text
 from research.stages import automl, bqml, check, compare, export, snapshot, tune
@@ -28,7 +28,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         interval = (data_interval_start, data_interval_end)
         try:
             return make(experiment, platform, params, run_id, dag_run.run_after, interval)
-        except (FileError, source.SourceError, BudgetError) as error:
+        except (FileError, source.SourceError, PlatformError, BudgetError) as error:
             raise AirflowFailException(f"Refused, nothing was spent. {error}") from None
 
     return plan()
@@ -67,12 +67,13 @@ def make(
     """Plan one run: write plan.json, return the messages of its jobs.
 
     Doing it again gives the same plan, unless source or dataset changed in between.
-    Raises FileError, SourceError or BudgetError for what a person has to change.
+    Raises FileError, SourceError, PlatformError or BudgetError for what a person has to change.
     """
     from research import storage
 
     experiment = params.apply(experiment, values)
     _within_budget(experiment, cost.at_most(experiment, platform))
+    storage.check_bucket(platform)
     if experiment.source.kind == "image":
         found = _images(experiment, platform)
     else:
@@ -179,6 +180,11 @@ def _rows(
             "BigQuery ML and AutoML read no sequences, and this experiment has no other features; "
             "leave `baselines` out"
         )
+    sequences = any(feature.kind == "sequence" for feature in found.table.features)
+    if experiment.model == "recurrent" and not sequences:
+        raise source.SourceError(
+            "model: recurrent is for sequences, and no feature is an ARRAY column: use dense"
+        )
     warehouse.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(
@@ -195,7 +201,7 @@ def _rows(
 
 def _images(experiment: Experiment, platform: Platform) -> Found:
     """What the manifest holds. Raises SourceError."""
-    from google.cloud.exceptions import NotFound
+    from google.cloud.exceptions import Forbidden, NotFound
 
     from research import storage
 
@@ -209,6 +215,10 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
         raise source.SourceError(
             f"There is no {what} (source.images: {address}), or this project may not see it."
+        ) from None
+    except Forbidden as error:
+        raise source.SourceError(
+            f"This project may not read {address} (source.images): {error.message}"
         ) from None
     source.check_contents(address, contents, experiment)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
