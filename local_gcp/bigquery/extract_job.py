@@ -21,13 +21,18 @@ from .locks import TableLocks
 from .partitions import condition
 from .refs import TableRef
 from .schema import Field
-from .sizes import Sizes
+from .sizes import FIXED_BYTES, Sizes
 
 SHARD_BYTES = 64 << 20
 """Size of a file when the address has a wildcard; BigQuery's own files are of 1 GB at most."""
 SINGLE_FILE_BYTES = 1 << 30
 """Most logical bytes that BigQuery puts into one file."""
+ROW_GROUP_BYTES = 128 << 20
+"""About the most logical bytes of a Parquet row group: its writer and its readers hold it whole."""
 _ROW_GROUP_ROWS = 122_880
+"""The most rows of one."""
+_VECTOR_ROWS = 2048
+"""DuckDB's row groups are multiples of it."""
 
 _FORMATS = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "AVRO": "avro", "PARQUET": "parquet"}
 _COMPRESSIONS = {
@@ -60,9 +65,9 @@ class ExtractWork:
         where = f" WHERE {condition(record, partition)}" if partition else ""
         columns = ", ".join(quoted(f.name) for f in record.fields)
         query = f"SELECT {columns} FROM {record.sql}{where}"
-        size = sum(
-            p.bytes for p in self._sizes.partitions(job.cursor, record) if partition in (None, p.id)
-        )
+        parts = self._sizes.partitions(job.cursor, record)
+        read = [p for p in parts if partition in (None, p.id)]
+        size, rows = sum(p.bytes for p in read), sum(p.rows for p in read)
         options = Options(
             configuration.get("destinationFormat") or "CSV",
             configuration.get("compression") or "NONE",
@@ -72,6 +77,7 @@ class ExtractWork:
         )
         if len(uris) != 1:
             raise not_played("extracts to several addresses")
+        options.row_group = row_group_rows(record.fields, size / rows if rows else None)
         count, _ = self._writer.write(job, record.fields, query, uris[0], options, size)
         return {
             "extract": {
@@ -96,6 +102,7 @@ class Options:
                 f"use one of {', '.join(_COMPRESSIONS[self.format])}."
             )
         self.header, self.logical = header, logical
+        self.row_group = _ROW_GROUP_ROWS
         self.delimiter = "\t" if delimiter in ("\\t", "tab") else delimiter
 
 
@@ -186,10 +193,29 @@ class Exporter:
         return paths, rows
 
 
+def row_group_rows(fields: list[Field], row_bytes: float | None = None) -> int:
+    """Rows of a Parquet row group: fewer, the wider they are.
+
+    `row_bytes`: their logical size; None is a guess from the columns' types.
+    """
+    if row_bytes is None:
+        row_bytes = sum(map(_guessed_bytes, fields))
+    vectors = int(ROW_GROUP_BYTES / max(row_bytes, 1)) // _VECTOR_ROWS
+    return min(max(1, vectors) * _VECTOR_ROWS, _ROW_GROUP_ROWS)
+
+
+def _guessed_bytes(field: Field) -> int:
+    if field.repeated:
+        return 16 * _guessed_bytes(field.element)
+    if field.type == "STRUCT":
+        return sum(map(_guessed_bytes, field.fields))
+    return FIXED_BYTES.get(field.type, 32)
+
+
 def _copy_format(options: Options) -> str:
     if options.format == "PARQUET":
         compression = "uncompressed" if options.compression == "NONE" else options.compression
-        return f"FORMAT parquet, COMPRESSION {compression}, ROW_GROUP_SIZE {_ROW_GROUP_ROWS}"
+        return f"FORMAT parquet, COMPRESSION {compression}, ROW_GROUP_SIZE {options.row_group}"
     if options.format == "CSV":
         header = str(options.header).lower()
         return f"FORMAT csv, HEADER {header}, DELIMITER {literal(options.delimiter)}"

@@ -17,8 +17,8 @@ from .catalog import TableRecord
 from .database import quoted
 from .schema import Field
 
-_FIXED = {"INT64": 8, "FLOAT64": 8, "NUMERIC": 16, "BOOL": 1}
-_FIXED |= {"DATE": 8, "TIME": 8, "DATETIME": 8, "TIMESTAMP": 8}
+FIXED_BYTES = {"INT64": 8, "FLOAT64": 8, "NUMERIC": 16, "BOOL": 1}
+FIXED_BYTES |= {"DATE": 8, "TIME": 8, "DATETIME": 8, "TIMESTAMP": 8}
 _REMEMBERED = 1000
 
 MEGABYTE = 1 << 20
@@ -44,14 +44,14 @@ def size_sql(field: Field, value: str, depth: int = 0) -> str:
     if field.repeated:
         name = f"e{depth}"
         inner = size_sql(field.element, name, depth + 1)
-        if field.type in _FIXED:
-            return f"coalesce(len({value}), 0) * {_FIXED[field.type]}"
+        if field.type in FIXED_BYTES:
+            return f"coalesce(len({value}), 0) * {FIXED_BYTES[field.type]}"
         return f"coalesce(list_sum(list_transform({value}, lambda {name}: {inner})), 0)"
     if field.type == "STRUCT":
         parts = [size_sql(f, f"{value}.{quoted(f.name)}", depth) for f in field.fields]
         return "(" + " + ".join(parts) + ")"
-    if field.type in _FIXED:
-        return f"CASE WHEN {value} IS NULL THEN 0 ELSE {_FIXED[field.type]} END"
+    if field.type in FIXED_BYTES:
+        return f"CASE WHEN {value} IS NULL THEN 0 ELSE {FIXED_BYTES[field.type]} END"
     length = {"BYTES": "octet_length({})", "JSON": "strlen(CAST({} AS VARCHAR))"}
     text = length.get(field.type, "strlen({})").format(value)
     return f"coalesce(2 + {text}, 0)"
@@ -59,8 +59,8 @@ def size_sql(field: Field, value: str, depth: int = 0) -> str:
 
 def _sum_sql(field: Field) -> str:
     column = quoted(field.name)
-    if field.type in _FIXED and not field.repeated:
-        return f"count({column}) * {_FIXED[field.type]}"
+    if field.type in FIXED_BYTES and not field.repeated:
+        return f"count({column}) * {FIXED_BYTES[field.type]}"
     return f"coalesce(sum({size_sql(field, column)}), 0)"
 
 

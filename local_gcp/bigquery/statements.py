@@ -15,7 +15,7 @@ from .catalog import ANONYMOUS, now_ms
 from .database import lend, stream
 from .destination import Disposition, anonymous, write_query
 from .errors import already_exists, invalid_query, not_found, not_played
-from .extract_job import Exporter, export_options
+from .extract_job import Exporter, export_options, row_group_rows
 from .jobs import Job
 from .ml import ModelRecord, Models
 from .partition_times import appending, changing
@@ -148,6 +148,7 @@ class Statements:
         if not overwrite:
             self._exporter.refuse_existing(uri)
         fields = list(translated.fields)
+        options.row_group = row_group_rows(fields)
         files, rows = self._exporter.write(job, fields, translated.sql, uri, options, size=0)
         return {"exportDataStatistics": {"fileCount": str(files), "rowCount": str(rows)}}
 

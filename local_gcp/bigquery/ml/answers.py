@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import invalid_query
-from ..schema import Field
+from local_gcp.bigquery.errors import invalid_query
+from local_gcp.bigquery.schema import Field
+
 from . import metrics
 from .training import Trained, label_text, label_values
 

@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BigQueryError, invalid_query, not_played
-from ..schema import Field, field_from_arrow
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.schema import Field, field_from_arrow
 
 NULL_CATEGORY = "_null_filler"
 """What BigQuery ML calls the category of NULLs in ML.WEIGHTS."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import BigQueryError, invalid_query, not_played
-from ..schema import arrow_schema, field_from_arrow
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.schema import arrow_schema, field_from_arrow
+
 from . import answers, inspection
 from .answers import Arguments, Fields
 from .training import Trained

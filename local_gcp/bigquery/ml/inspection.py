@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..schema import Field
+from local_gcp.bigquery.schema import Field
+
 from .answers import Arguments, Fields
 from .features import Slot
 from .training import Trained, label_text

@@ -35,13 +35,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import BigQueryError
-from ..refs import ModelRef
-from ..schema import Field
+from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.refs import ModelRef
+from local_gcp.bigquery.schema import Field
+
 from . import options
 
 if TYPE_CHECKING:
-    from ..sql.translated import CreateModel
+    from local_gcp.bigquery.sql.translated import CreateModel
+
     from .training import Trained
 
 ROOT = Path(__file__).resolve().parents[3]

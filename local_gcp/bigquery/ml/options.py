@@ -21,12 +21,13 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+
+from . import option_values as values
 
 Options = dict[str, Any]
 """Option names in lower case to values; every option of the model type is there."""
@@ -79,11 +80,11 @@ def rest(options: Options) -> dict[str, Any]:
         value = options[name]
         if option.rest is None or value is None:
             continue
-        if option.read in (_positive_integer, _not_negative_integer):
+        if option.read in (values.positive_integer, values.not_negative_integer):
             value = str(value)
-        elif option.read is _integers:
+        elif option.read is values.integers:
             value = [str(number) for number in value]
-        elif option.read is _weights:
+        elif option.read is values.weights:
             value = dict(value)
         found[option.rest] = value
     if options["model_type"] in ("LOGISTIC_REG", "LINEAR_REG"):
@@ -175,204 +176,107 @@ def _check_together(options: Options, given: set[str]) -> None:
         )
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool):
-        raise ValueError(f"{value} is not a FLOAT64")
-    number = float(value)
-    if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{number} must be finite and not negative")
-    return number
-
-
-def _positive(value: Any) -> float:
-    number = _number(value)
-    if number == 0:
-        raise ValueError("0 must be positive")
-    return number
-
-
-def _fraction(value: Any) -> float:
-    number = _number(value)
-    if number > 1:
-        raise ValueError(f"{number} must be in [0, 1]")
-    return number
-
-
-def _positive_fraction(value: Any) -> float:
-    return _fraction(_positive(value))
-
-
-def _inner_fraction(value: Any) -> float:
-    number = _number(value)
-    if not 0 < number < 1:
-        raise ValueError(f"{number} must be in (0, 1)")
-    return number
-
-
-def _not_negative_integer(value: Any) -> int:
-    if isinstance(value, bool) or int(value) != float(value):
-        raise ValueError(f"{value} is not an INT64")
-    if int(value) < 0:
-        raise ValueError(f"{value} must not be negative")
-    return int(value)
-
-
-def _positive_integer(value: Any) -> int:
-    number = _not_negative_integer(value)
-    if number == 0:
-        raise ValueError("0 must be positive")
-    return number
-
-
-def _clusters(value: Any) -> int:
-    number = _positive_integer(value)
-    if not 2 <= number <= 100:
-        raise ValueError(f"{number} must be between 2 and 100")
-    return number
-
-
-def _integers(value: Any) -> list[int]:
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError("an ARRAY<INT64> is expected")
-    return [_positive_integer(number) for number in value]
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value} is not a BOOL")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{value} is not a STRING")
-    return value
-
-
-def _one_text(value: Any) -> list[str]:
-    value = [value] if isinstance(value, str) else value
-    if not isinstance(value, list | tuple) or len(value) != 1:
-        raise ValueError("an ARRAY<STRING> of exactly one label column is expected")
-    return [_text(value[0])]
-
-
-def _weights(value: Any) -> dict[str, float]:
-    """ARRAY<STRUCT<label, weight>>, each a mapping in the fields' order or a sequence."""
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError("an ARRAY<STRUCT<STRING, FLOAT64>> is expected")
-    found: dict[str, float] = {}
-    for pair in value:
-        fields = list(pair.values()) if isinstance(pair, dict) else list(pair)
-        if len(fields) != 2:
-            raise ValueError("each STRUCT needs a label and a weight")
-        if str(fields[0]) in found:
-            raise ValueError(f"the label {fields[0]} appears twice")
-        found[str(fields[0])] = _number(fields[1])
-    return found
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        text = _text(value).upper()
-        if text not in choices:
-            raise ValueError(f"{text} is not one of {', '.join(choices)}")
-        return text
-
-    return read
-
-
-_LABEL = {"input_label_cols": Option(_one_text, ["label"], "inputLabelColumns")}
+_LABEL = {"input_label_cols": Option(values.one_text, ["label"], "inputLabelColumns")}
 _SPLIT = {
     "data_split_method": Option(
-        _one_of("AUTO_SPLIT", "RANDOM", "CUSTOM", "SEQ", "NO_SPLIT"),
+        values.one_of("AUTO_SPLIT", "RANDOM", "CUSTOM", "SEQ", "NO_SPLIT"),
         "AUTO_SPLIT",
         "dataSplitMethod",
     ),
-    "data_split_eval_fraction": Option(_inner_fraction, None, "dataSplitEvalFraction"),
-    "data_split_col": Option(_text, None, "dataSplitColumn"),
+    "data_split_eval_fraction": Option(values.inner_fraction, None, "dataSplitEvalFraction"),
+    "data_split_col": Option(values.string, None, "dataSplitColumn"),
 }
 _ITERATIONS = {
-    "max_iterations": Option(_positive_integer, 20, "maxIterations"),
-    "early_stop": Option(_bool, True, "earlyStop"),
-    "min_rel_progress": Option(_number, 0.01, "minRelativeProgress"),
-    "warm_start": Option(_bool, False, "warmStart", played=(False,)),
+    "max_iterations": Option(values.positive_integer, 20, "maxIterations"),
+    "early_stop": Option(values.boolean, True, "earlyStop"),
+    "min_rel_progress": Option(values.not_negative, 0.01, "minRelativeProgress"),
+    "warm_start": Option(values.boolean, False, "warmStart", played=(False,)),
 }
-_EXPLAIN = {"enable_global_explain": Option(_bool, False, "enableGlobalExplain", played=(False,))}
+_EXPLAIN = {
+    "enable_global_explain": Option(values.boolean, False, "enableGlobalExplain", played=(False,))
+}
 _CLASS_WEIGHTS = {
-    "auto_class_weights": Option(_bool, False, "autoClassWeights"),
-    "class_weights": Option(_weights, None, "labelClassWeights"),
+    "auto_class_weights": Option(values.boolean, False, "autoClassWeights"),
+    "class_weights": Option(values.weights, None, "labelClassWeights"),
 }
 _GENERAL_LINEAR = {
     **_LABEL,
     **_SPLIT,
     **_ITERATIONS,
     **_EXPLAIN,
-    "l1_reg": Option(_number, 0.0, "l1Regularization"),
-    "l2_reg": Option(_number, 0.0, "l2Regularization"),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization"),
+    "l2_reg": Option(values.not_negative, 0.0, "l2Regularization"),
     "learn_rate_strategy": Option(
-        _one_of("LINE_SEARCH", "CONSTANT"), "LINE_SEARCH", "learnRateStrategy"
+        values.one_of("LINE_SEARCH", "CONSTANT"), "LINE_SEARCH", "learnRateStrategy"
     ),
-    "learn_rate": Option(_positive, 0.1, "learnRate"),
-    "ls_init_learn_rate": Option(_positive, 0.1, "initialLearnRate"),
-    "fit_intercept": Option(_bool, True, "fitIntercept"),
+    "learn_rate": Option(values.positive, 0.1, "learnRate"),
+    "ls_init_learn_rate": Option(values.positive, 0.1, "initialLearnRate"),
+    "fit_intercept": Option(values.boolean, True, "fitIntercept"),
     "category_encoding_method": Option(
-        _one_of("ONE_HOT_ENCODING", "DUMMY_ENCODING"), "ONE_HOT_ENCODING", "categoryEncodingMethod"
+        values.one_of("ONE_HOT_ENCODING", "DUMMY_ENCODING"),
+        "ONE_HOT_ENCODING",
+        "categoryEncodingMethod",
     ),
-    "calculate_p_values": Option(_bool, False, "calculatePValues", played=(False,)),
+    "calculate_p_values": Option(values.boolean, False, "calculatePValues", played=(False,)),
 }
-_OPTIMIZE = _one_of("AUTO_STRATEGY", "BATCH_GRADIENT_DESCENT", "NORMAL_EQUATION")
+_OPTIMIZE = values.one_of("AUTO_STRATEGY", "BATCH_GRADIENT_DESCENT", "NORMAL_EQUATION")
 _BOOSTED = {
     **_LABEL,
     **_SPLIT,
     **_ITERATIONS,
     **_EXPLAIN,
-    "learn_rate": Option(_positive, 0.3, "learnRate"),
-    "l1_reg": Option(_number, 0.0, "l1Regularization", played=(0,)),
-    "l2_reg": Option(_number, 1.0, "l2Regularization"),
-    "max_tree_depth": Option(_positive_integer, 6, "maxTreeDepth"),
-    "min_tree_child_weight": Option(_not_negative_integer, 1, "minTreeChildWeight"),
-    "min_split_loss": Option(_number, 0.0, "minSplitLoss", played=(0,)),
-    "subsample": Option(_fraction, 1.0, "subsample", played=(1,)),
-    "colsample_bytree": Option(_fraction, 1.0, "colsampleBytree", played=(1,)),
-    "colsample_bylevel": Option(_fraction, 1.0, "colsampleBylevel", played=(1,)),
-    "colsample_bynode": Option(_positive_fraction, 1.0, "colsampleBynode"),
-    "num_parallel_tree": Option(_positive_integer, 1, "numParallelTree", played=(1,)),
-    "booster_type": Option(_one_of("GBTREE", "DART"), "GBTREE", "boosterType", played=("GBTREE",)),
-    "dropout": Option(_fraction, 0.0, "dropout", played=(0,)),
+    "learn_rate": Option(values.positive, 0.3, "learnRate"),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", played=(0,)),
+    "l2_reg": Option(values.not_negative, 1.0, "l2Regularization"),
+    "max_tree_depth": Option(values.positive_integer, 6, "maxTreeDepth"),
+    "min_tree_child_weight": Option(values.not_negative_integer, 1, "minTreeChildWeight"),
+    "min_split_loss": Option(values.not_negative, 0.0, "minSplitLoss", played=(0,)),
+    "subsample": Option(values.fraction, 1.0, "subsample", played=(1,)),
+    "colsample_bytree": Option(values.fraction, 1.0, "colsampleBytree", played=(1,)),
+    "colsample_bylevel": Option(values.fraction, 1.0, "colsampleBylevel", played=(1,)),
+    "colsample_bynode": Option(values.positive_fraction, 1.0, "colsampleBynode"),
+    "num_parallel_tree": Option(values.positive_integer, 1, "numParallelTree", played=(1,)),
+    "booster_type": Option(
+        values.one_of("GBTREE", "DART"), "GBTREE", "boosterType", played=("GBTREE",)
+    ),
+    "dropout": Option(values.fraction, 0.0, "dropout", played=(0,)),
     "tree_method": Option(
-        _one_of("AUTO", "EXACT", "APPROX", "HIST"), "AUTO", "treeMethod", played=("AUTO", "HIST")
+        values.one_of("AUTO", "EXACT", "APPROX", "HIST"),
+        "AUTO",
+        "treeMethod",
+        played=("AUTO", "HIST"),
     ),
     "category_encoding_method": Option(
-        _one_of("ONE_HOT_ENCODING", "TARGET_ENCODING", "LABEL_ENCODING"),
+        values.one_of("ONE_HOT_ENCODING", "TARGET_ENCODING", "LABEL_ENCODING"),
         "LABEL_ENCODING",
         "categoryEncodingMethod",
         played=("ONE_HOT_ENCODING", "LABEL_ENCODING"),
     ),
-    "instance_weight_col": Option(_text, None, "instanceWeightColumn"),
+    "instance_weight_col": Option(values.string, None, "instanceWeightColumn"),
 }
 _DNN = {
     **_LABEL,
     **_SPLIT,
     **_ITERATIONS,
     **_EXPLAIN,
-    "learn_rate": Option(_positive, 0.001, "learnRate"),
+    "learn_rate": Option(values.positive, 0.001, "learnRate"),
     "optimizer": Option(
-        _one_of("ADAGRAD", "ADAM", "FTRL", "RMSPROP", "SGD"),
+        values.one_of("ADAGRAD", "ADAM", "FTRL", "RMSPROP", "SGD"),
         "ADAM",
         "optimizer",
         played=("ADAM", "SGD"),
     ),
-    "l1_reg": Option(_number, 0.0, "l1Regularization", played=(0,)),
-    "l2_reg": Option(_number, 0.0, "l2Regularization"),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", played=(0,)),
+    "l2_reg": Option(values.not_negative, 0.0, "l2Regularization"),
     "activation_fn": Option(
-        _one_of("RELU", "RELU6", "CRELU", "ELU", "SELU", "SIGMOID", "TANH"),
+        values.one_of("RELU", "RELU6", "CRELU", "ELU", "SELU", "SIGMOID", "TANH"),
         "RELU",
         "activationFn",
         played=("RELU", "SIGMOID", "TANH"),
     ),
-    "batch_size": Option(_positive_integer, None, "batchSize"),
-    "dropout": Option(_fraction, 0.0, "dropout", played=(0,)),
-    "hidden_units": Option(_integers, None, "hiddenUnits"),
+    "batch_size": Option(values.positive_integer, None, "batchSize"),
+    "dropout": Option(values.fraction, 0.0, "dropout", played=(0,)),
+    "hidden_units": Option(values.integers, None, "hiddenUnits"),
 }
 _TYPES: dict[str, dict[str, Option]] = {
     "LOGISTIC_REG": {**_GENERAL_LINEAR, **_CLASS_WEIGHTS},
@@ -386,21 +290,23 @@ _TYPES: dict[str, dict[str, Option]] = {
     "DNN_REGRESSOR": _DNN,
     "KMEANS": {
         **_ITERATIONS,
-        "num_clusters": Option(_clusters, None, "numClusters"),
+        "num_clusters": Option(values.clusters, None, "numClusters"),
         "kmeans_init_method": Option(
-            _one_of("RANDOM", "KMEANS++", "CUSTOM"), "RANDOM", "kmeansInitializationMethod"
+            values.one_of("RANDOM", "KMEANS++", "CUSTOM"), "RANDOM", "kmeansInitializationMethod"
         ),
-        "kmeans_init_col": Option(_text, None, "kmeansInitializationColumn"),
+        "kmeans_init_col": Option(values.string, None, "kmeansInitializationColumn"),
         "distance_type": Option(
-            _one_of("EUCLIDEAN", "COSINE"), "EUCLIDEAN", "distanceType", played=("EUCLIDEAN",)
+            values.one_of("EUCLIDEAN", "COSINE"), "EUCLIDEAN", "distanceType", played=("EUCLIDEAN",)
         ),
-        "standardize_features": Option(_bool, True, "standardizeFeatures"),
+        "standardize_features": Option(values.boolean, True, "standardizeFeatures"),
     },
     "PCA": {
-        "num_principal_components": Option(_positive_integer, None, "numPrincipalComponents"),
-        "pca_explained_variance_ratio": Option(_inner_fraction, None, "pcaExplainedVarianceRatio"),
-        "scale_features": Option(_bool, True, "scaleFeatures"),
-        "pca_solver": Option(_one_of("FULL", "RANDOMIZED", "AUTO"), "AUTO", "pcaSolver"),
+        "num_principal_components": Option(values.positive_integer, None, "numPrincipalComponents"),
+        "pca_explained_variance_ratio": Option(
+            values.inner_fraction, None, "pcaExplainedVarianceRatio"
+        ),
+        "scale_features": Option(values.boolean, True, "scaleFeatures"),
+        "pca_solver": Option(values.one_of("FULL", "RANDOMIZED", "AUTO"), "AUTO", "pcaSolver"),
     },
 }
 _TYPES_NOT_PLAYED = {

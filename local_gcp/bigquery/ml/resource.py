@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..schema import Field
+from local_gcp.bigquery.schema import Field
+
 from . import answers, metrics, options
 from .learning import Iteration
 from .training import Trained, label_text

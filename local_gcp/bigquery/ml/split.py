@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import invalid_query
-from ..schema import field_from_arrow
+from local_gcp.bigquery.errors import invalid_query
+from local_gcp.bigquery.schema import field_from_arrow
+
 from .options import Options
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..errors import BigQueryError
+from local_gcp.bigquery.errors import BigQueryError
+
 from . import resource, training
 from .learning import Iteration
 

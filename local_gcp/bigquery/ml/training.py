@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import invalid_query
-from ..schema import Field, field_from_arrow
+from local_gcp.bigquery.errors import invalid_query
+from local_gcp.bigquery.schema import Field, field_from_arrow
+
 from . import linear, metrics, network, trees, unsupervised
 from .features import Encoder, Recipe
 from .learning import Iteration, Predictor, Problem, Progress

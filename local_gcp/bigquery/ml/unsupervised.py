@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.decomposition import PCA
 
-from ..errors import invalid_query
+from local_gcp.bigquery.errors import invalid_query
+
 from .learning import SEED, Progress
 from .options import Options
 

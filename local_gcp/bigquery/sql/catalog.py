@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from ..refs import DatasetRef, ModelRef, TableRef
-from ..schema import Field
+from local_gcp.bigquery.refs import DatasetRef, ModelRef, TableRef
+from local_gcp.bigquery.schema import Field
+
 from .translated import MlCall
 
 _EPOCH = datetime.fromtimestamp(0, UTC)

@@ -8,8 +8,9 @@ from itertools import count
 
 from sqlglot import exp
 
-from ..errors import BigQueryError, invalid_query, not_played
-from ..refs import TableRef
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.refs import TableRef
+
 from .catalog import Catalog
 from .parsing import position_at, start_of
 from .scopes import Scope

@@ -11,8 +11,9 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from ..refs import DatasetRef
-from ..schema import Field
+from local_gcp.bigquery.refs import DatasetRef
+from local_gcp.bigquery.schema import Field
+
 from . import casts, ml, options, queries, sources
 from .catalog import Partitioning
 from .context import Context, Output
@@ -138,7 +139,7 @@ def _as_columns(
             f"the number of columns produced by the query ({len(have)})",
             node,
         )
-    from ..schema import quoted
+    from local_gcp.bigquery.schema import quoted
 
     parts = []
     for field, old in zip(fields, have, strict=True):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ..schema import Field, quoted
+from local_gcp.bigquery.schema import Field, quoted
+
 from . import queries, sources
 from .catalog import Table
 from .context import Context

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from ..refs import DatasetRef
+from local_gcp.bigquery.refs import DatasetRef
+
 from .catalog import Table
 from .context import Context, Output
 from .types import INT64, STRING, TIMESTAMP, Type, constant

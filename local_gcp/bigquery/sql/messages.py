@@ -6,7 +6,7 @@ import re
 
 import duckdb
 
-from ..errors import BigQueryError
+from local_gcp.bigquery.errors import BigQueryError
 
 _RULES: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"Could not convert string 'bq:(.*)' to INT64", re.DOTALL), r"\1"),

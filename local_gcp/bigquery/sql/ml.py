@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from ..errors import not_found
-from ..refs import ModelRef
-from ..schema import quoted
+from local_gcp.bigquery.errors import not_found
+from local_gcp.bigquery.refs import ModelRef
+from local_gcp.bigquery.schema import quoted
+
 from .context import Context, Output
 from .parsing import ModelArgument, TableArgument
 from .scopes import Column, Relation, Scope

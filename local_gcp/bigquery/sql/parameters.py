@@ -11,8 +11,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from ..errors import invalid, invalid_query
-from ..schema import type_name
+from local_gcp.bigquery.errors import invalid, invalid_query
+from local_gcp.bigquery.schema import type_name
+
 from .context import Context
 from .types import Type, Value, array_of, literal, pack, struct_name
 

@@ -7,7 +7,6 @@ here every function stays what was written, so that the translation decides over
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.bigquery import BigQuery
@@ -15,7 +14,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.bigquery import BigQueryParser
 from sqlglot.tokens import Token, TokenType
 
-from ..errors import BigQueryError, invalid_query
+from local_gcp.bigquery.errors import BigQueryError, invalid_query
 
 
 class ModelArgument(exp.Expression):
@@ -148,13 +147,16 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
 
 def _check_clauses(text: str, tokens: list[Token]) -> None:
     """sqlglot takes `FROM FROM t`, and a query that begins with FROM, for other dialects' ways."""
-    for token, following in pairwise([None, *tokens]):
-        if following.text.upper() != "FROM" or following.token_type != TokenType.FROM:
-            continue
-        if token is None or token.text.upper() in ("FROM", "("):
+    begins = True  # a clause or a query, which no FROM may follow at once
+    after_dot = False  # where any word is a name
+    for token in tokens:
+        clause = token.token_type == TokenType.FROM and not after_dot
+        if clause and begins:
             raise invalid_query(
-                "Syntax error: Unexpected keyword FROM", position_at(text, following.start)
+                "Syntax error: Unexpected keyword FROM", position_at(text, token.start)
             )
+        begins = clause or token.token_type == TokenType.L_PAREN
+        after_dot = token.token_type == TokenType.DOT
 
 
 def position_at(text: str, offset: int) -> tuple[int, int]:

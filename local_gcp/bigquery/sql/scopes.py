@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..refs import TableRef
+from local_gcp.bigquery.refs import TableRef
+
 from .types import Type, Value
 
 

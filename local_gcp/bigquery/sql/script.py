@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot.tokens import Token, TokenType
 
-from ..errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+
 from . import statements
 from .catalog import Catalog
 from .parsing import position_at, tokenize

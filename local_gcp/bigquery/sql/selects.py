@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ..errors import BigQueryError
-from ..schema import quoted
+from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.schema import quoted
+
 from . import ordering, sources
 from .context import Context, Output
 from .dispatch import translate_as

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..refs import DatasetRef
-from ..schema import Field
+from local_gcp.bigquery.refs import DatasetRef
+from local_gcp.bigquery.schema import Field
 
 # DuckDB settings that translated SQL relies on (`SET name = value` on each connection).
 CONNECTION_SETTINGS: Mapping[str, str] = {

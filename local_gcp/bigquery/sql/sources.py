@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ..errors import BigQueryError
-from ..refs import DatasetRef, TableRef
-from ..schema import quoted
+from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.refs import TableRef
+from local_gcp.bigquery.schema import quoted
+
 from .catalog import Table
 from .context import Context, Output
 from .scopes import Column, Relation, Scope
-from .types import DATE, INT64, STRING, TIMESTAMP, Type, Value, coerce, literal, supertype
+from .types import DATE, INT64, TIMESTAMP, Type, coerce, literal, supertype
 
 
 @dataclass
@@ -257,7 +258,9 @@ def _table(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
         output = information_schema.view(ctx, node, name)
         return of_output(ctx, output, _alias(node) or name.rpartition(".")[2])
     if name.endswith("*"):
-        return _wildcard(ctx, node, name)
+        from . import wildcards
+
+        return wildcards.item(ctx, node, name, _alias(node))
     ref = ref_of(ctx, node)
     if "$" in ref.table:
         raise ctx.error(f'Table "{name}" cannot include decorator', node)
@@ -347,57 +350,6 @@ def _view(ctx: Context, table: Table) -> Output:
     )
     output = queries.query(Context(inside, Scope()), parse(table.view_query or ""))
     return output
-
-
-def _wildcard(ctx: Context, node: exp.Table, name: str) -> tuple[str, Relation]:
-    """All tables whose names begin alike; columns as the one created last has them."""
-    prefix = name[:-1]
-    head, _, start = prefix.rpartition(".")
-    if head:
-        dataset = DatasetRef.parse(head, ctx.job.settings.project)
-    elif ctx.job.settings.dataset is not None:
-        dataset = ctx.job.settings.dataset
-    else:
-        raise ctx.error(
-            f'Table "{name}" must be qualified with a dataset (e.g. dataset.table)', node
-        )
-    tables = [
-        t
-        for t in ctx.job.catalog.tables(dataset)
-        if t.ref.table.startswith(start) and t.kind == "TABLE"
-    ]
-    if not tables:
-        raise ctx.error(
-            f"{dataset.project}:{dataset.dataset}.{start}* does not match any table", node
-        )
-    latest = max(tables, key=lambda t: (t.created, t.ref.table))
-    queries = []
-    for table in tables:
-        have = {f.name.lower(): f for f in table.fields}
-        parts = []
-        for field in latest.fields:
-            kind, own = Type.of(field), have.get(field.name.lower())
-            if own is None:
-                parts.append(f"CAST(NULL AS {field.duckdb})")
-                continue
-            sql = coerce(Value(quoted(own.name), Type.of(own)), kind)
-            if sql is None:
-                raise ctx.error(
-                    f"Cannot read field of type {Type.of(own)} as {kind} Field: {field.name}", node
-                )
-            parts.append(sql)
-        parts.append(literal(table.ref.table[len(start) :]))
-        named = ", ".join(f"{p} AS c{i + 1}" for i, p in enumerate(parts))
-        queries.append(f"SELECT {named} FROM {table.relation}")
-        for field in latest.fields:
-            ctx.job.read(table.ref, field.name)
-    alias = ctx.job.alias()
-    columns = tuple(
-        Column(f.name, Type.of(f), f"{alias}.c{i + 1}") for i, f in enumerate(latest.fields)
-    )
-    suffix = Column("_TABLE_SUFFIX", STRING, f"{alias}.c{len(columns) + 1}")
-    sql = f"({' UNION ALL '.join(queries)}) AS {alias}"
-    return sql, Relation(_alias(node), columns, (suffix,))
 
 
 def _table_function(ctx: Context, node: exp.Table) -> tuple[str, Relation]:

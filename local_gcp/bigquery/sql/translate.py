@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ..errors import BigQueryError, not_played
-from ..schema import Field
+from local_gcp.bigquery.errors import BigQueryError, not_played
+from local_gcp.bigquery.schema import Field
+
 from . import queries
 from .catalog import Catalog
 from .context import Context, Job, Output

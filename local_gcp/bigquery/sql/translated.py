@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..refs import DatasetRef, ModelRef, TableRef
-from ..schema import Field
+from local_gcp.bigquery.refs import DatasetRef, ModelRef, TableRef
+from local_gcp.bigquery.schema import Field
 
 if TYPE_CHECKING:
     from .catalog import Partitioning

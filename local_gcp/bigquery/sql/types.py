@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from ..schema import Field, quoted
+from local_gcp.bigquery.schema import Field, quoted
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ def literal(value: Any) -> str:
     """A DuckDB string literal."""
     text = str(value).replace("'", "''")
     if "\0" in text:
-        # DuckDB's own text form has no NUL inside quotes.
-        return "(" + " || chr(0) || ".join(f"'{part}'" for part in text.split("\0")) + ")"
+        # DuckDB's own text form has no NUL inside quotes, and `||` would nest as often.
+        return "concat(" + ", chr(0), ".join(f"'{part}'" for part in text.split("\0")) + ")"
     return f"'{text}'"
 
 

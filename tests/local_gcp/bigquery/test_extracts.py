@@ -10,6 +10,9 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.bigquery import ExtractJobConfig
 
+from local_gcp.bigquery.extract_job import row_group_rows
+from local_gcp.bigquery.schema import Field
+
 
 @pytest.fixture
 def table(client, dataset):
@@ -96,6 +99,31 @@ def test_large_tables_become_several_files(client, extract, dataset):
     assert sorted(files) == ["rows-000000000000.parquet", "rows-000000000001.parquet"]
     keys = [n for name in sorted(files) for n in pq.read_table(files[name])["n"].to_pylist()]
     assert sorted(keys) == list(range(1, 400_001))
+
+
+@pytest.mark.slow
+def test_row_groups_of_wide_tables_are_of_few_rows(client, extract, dataset):
+    columns = ", ".join(f"n + {i} AS f{i}" for i in range(2000))
+    query = f"SELECT {columns} FROM UNNEST(GENERATE_ARRAY(1, 10000)) AS n"
+    client.query_and_wait(f"CREATE TABLE {dataset}.wide AS {query}")
+    files = extract("rows.parquet", f"{dataset}.wide", destination_format="PARQUET")
+    found = pq.read_metadata(files["rows.parquet"])
+    assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [8192, 1808]
+
+
+@pytest.mark.parametrize(
+    ("fields", "row_bytes", "rows"),
+    [
+        ([Field("x", "FLOAT64")] * 100, None, 122_880),  # never more
+        ([Field("x", "FLOAT64")] * 2000, None, 8192),
+        ([Field("x", "FLOAT64")] * 2000, 1000, 122_880),  # mostly NULLs
+        ([Field("x", "STRING")], 10_000, 12_288),
+        ([Field("x", "FLOAT64", "REPEATED")] * 100, None, 10_240),
+        ([Field("x", "BYTES")], 50e6, 2048),  # never fewer
+    ],
+)
+def test_rows_of_a_row_group(fields, row_bytes, rows):
+    assert row_group_rows(fields, row_bytes) == rows
 
 
 def test_export_data(client, table, folder):

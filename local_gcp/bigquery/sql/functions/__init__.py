@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import Value
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import Value
+
 from . import aggregates, arrays, dates, formats, numbers, strings, windows
 from .signatures import apply
 
@@ -134,8 +135,8 @@ KNOWN = frozenset(
 
 def call(ctx: Context, node: exp.Anonymous) -> Value:
     """A function call without OVER."""
-    from ..expressions import _CURRENT as CURRENT
-    from ..expressions import struct, translate
+    from local_gcp.bigquery.sql.expressions import _CURRENT as CURRENT
+    from local_gcp.bigquery.sql.expressions import struct, translate
 
     name = node.name.upper()
     if name in aggregates.NAMES:

@@ -9,8 +9,19 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import BYTES, FLOAT64, INT64, STRING, Type, Value, array_of, coerce, literal
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import (
+    BYTES,
+    FLOAT64,
+    INT64,
+    STRING,
+    Type,
+    Value,
+    array_of,
+    coerce,
+    literal,
+)
+
 from .signatures import no_signature, table
 
 # `{distinct}` and `{order}` stand inside the call, `{filter}` and `{over}` behind it.
@@ -83,7 +94,7 @@ def call(ctx: Context, node: exp.Anonymous, over: str = "") -> Value:
         if name != "COUNT" or modifiers.distinct:
             raise ctx.error(f"Argument * can only be used in COUNT(*), not in {name}", node)
         return Value(f"count(*){over}", INT64)
-    from ..expressions import translate
+    from local_gcp.bigquery.sql.expressions import translate
 
     values = [translate(inner, n) for n in nodes]
     if modifiers.order and name not in _ORDERED:
@@ -156,7 +167,7 @@ def _special(
     modifiers: Modifiers,
     over: str,
 ) -> Value:
-    from ..ordering import keys
+    from local_gcp.bigquery.sql.ordering import keys
 
     value = values[0]
     distinct = "DISTINCT " if modifiers.distinct else ""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import (
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import (
     FLOAT64,
     JSON,
     NUMBERS,
@@ -20,6 +20,7 @@ from ..types import (
     struct_name,
     supertype,
 )
+
 from .signatures import no_signature, table
 
 SIGNATURES = table("""

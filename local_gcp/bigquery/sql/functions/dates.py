@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import DATE, DATETIME, INT64, STRING, TIME, TIMESTAMP, Type, Value, coerce
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import (
+    DATE,
+    DATETIME,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Type,
+    Value,
+    coerce,
+)
+
 from .signatures import no_signature, table
 
 SIGNATURES = table("""
@@ -98,7 +109,7 @@ def part_of(ctx: Context, node: exp.Expression) -> tuple[str, int]:
 
 def _operand(ctx: Context, node: exp.Expression, wanted: Type | None) -> Value:
     """A date or time; a literal string is the wanted one."""
-    from ..expressions import translate
+    from local_gcp.bigquery.sql.expressions import translate
 
     value = translate(ctx, node)
     if wanted is not None and (value.null or value.type == STRING):
@@ -117,7 +128,7 @@ def shifted(
     wanted: Type | None = None,
 ) -> Value:
     """`operand` plus or minus an INTERVAL."""
-    from ..expressions import translate_as
+    from local_gcp.bigquery.sql.expressions import translate_as
 
     value = _operand(ctx, operand, wanted)
     what = node.name.upper() if isinstance(node, exp.Anonymous) else "INTERVAL arithmetic"
@@ -149,7 +160,7 @@ def add(ctx: Context, node: exp.Anonymous) -> Value:
 
 def truncate(ctx: Context, node: exp.Anonymous) -> Value:
     """DATE_TRUNC, DATETIME_TRUNC, TIMESTAMP_TRUNC, TIME_TRUNC."""
-    from ..expressions import translate_as
+    from local_gcp.bigquery.sql.expressions import translate_as
 
     kind = Type(node.name.upper().rpartition("_")[0])
     value = _operand(ctx, node.expressions[0], kind)
@@ -236,7 +247,7 @@ _TIME_PARTS = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
 def extract(ctx: Context, node: exp.Extract) -> Value:
     """EXTRACT(part FROM x [AT TIME ZONE z])."""
-    from ..expressions import translate, translate_as
+    from local_gcp.bigquery.sql.expressions import translate, translate_as
 
     source, zone = node.expression, None
     if isinstance(source, exp.AtTimeZone):
@@ -296,7 +307,7 @@ def generate(ctx: Context, node: exp.Anonymous) -> Value:
         if kind == TIMESTAMP:
             zero = exp.cast(exp.Literal.string("2000-01-01"), exp.DType.TIMESTAMPTZ)
         shifted(ctx, zero, interval, False, node)  # checks the part
-        from ..expressions import translate_as
+        from local_gcp.bigquery.sql.expressions import translate_as
 
         amount = interval.this
         number = (

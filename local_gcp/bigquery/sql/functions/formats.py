@@ -9,8 +9,9 @@ import re
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import STRING, TIME, TIMESTAMP, Type, Value, coerce, literal
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import STRING, TIME, TIMESTAMP, Type, Value, coerce, literal
+
 from .signatures import no_signature
 
 _ELEMENT = re.compile(r"%(E(?:4Y|\*S|\dS|z)|.)|([^%]+)", re.DOTALL)
@@ -59,7 +60,7 @@ def _elements(ctx: Context, text: str, node: exp.Expression) -> list[tuple[str, 
 
 def format_time(ctx: Context, node: exp.Anonymous) -> Value:
     """FORMAT_DATE, FORMAT_DATETIME, FORMAT_TIMESTAMP, FORMAT_TIME."""
-    from ..expressions import translate
+    from local_gcp.bigquery.sql.expressions import translate
 
     name = node.name.upper()
     kind = Type(name.partition("_")[2])
@@ -98,7 +99,7 @@ def format_time(ctx: Context, node: exp.Anonymous) -> Value:
 
 def parse_time(ctx: Context, node: exp.Anonymous) -> Value:
     """PARSE_DATE, PARSE_DATETIME, PARSE_TIMESTAMP, PARSE_TIME."""
-    from ..expressions import translate
+    from local_gcp.bigquery.sql.expressions import translate
 
     name = node.name.upper()
     kind = Type(name.partition("_")[2])

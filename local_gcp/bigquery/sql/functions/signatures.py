@@ -14,8 +14,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import FLOAT64, INT64, NUMBERS, STRING, Type, Value, array_of, coerce, supertype
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import (
+    FLOAT64,
+    INT64,
+    NUMBERS,
+    STRING,
+    Type,
+    Value,
+    array_of,
+    coerce,
+    supertype,
+)
 
 _LINE = re.compile(r"(\w[\w.]*)\((.*?)\) -> ([\w<>]+) = (.+)")
 

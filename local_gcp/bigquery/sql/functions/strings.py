@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import BYTES, INT64, STRING, Value, array_of, coerce, literal
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import BYTES, INT64, STRING, Value, array_of, coerce, literal
+
 from .signatures import no_signature, table
 
 SIGNATURES = table(r"""
@@ -152,19 +153,23 @@ def regexp_replace(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Va
 
 
 def concat(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """CONCAT of STRINGs or of BYTES: NULL as soon as one is."""
-    for kind in (STRING, BYTES):
-        parts = [coerce(v, kind) for v in values]
-        if parts and None not in parts:
-            return Value("(" + " || ".join(parts) + ")", kind)
-    raise no_signature(ctx, "CONCAT", values, node)
+    """CONCAT of BYTES, or of what can be cast to STRING: NULL as soon as one is."""
+    from local_gcp.bigquery.sql import casts
+
+    if any(v.type == BYTES for v in values):
+        kind, parts = BYTES, [coerce(v, BYTES) for v in values]
+    else:
+        kind, parts = STRING, [coerce(v, STRING) or casts.text(v) for v in values]
+    if not parts or None in parts:
+        raise no_signature(ctx, "CONCAT", values, node)
+    return Value("(" + " || ".join(parts) + ")", kind)
 
 
 def format_string(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
     """FORMAT with %d, %i, %s, %t, %f, %e, %g, %x and their widths, of a literal format."""
     import re
 
-    from .. import casts
+    from local_gcp.bigquery.sql import casts
 
     if not values or not isinstance(values[0].text, str):
         raise ctx.not_played("FORMAT with a format that is not a literal", node)

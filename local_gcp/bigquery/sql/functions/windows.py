@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..context import Context
-from ..types import FLOAT64, INT64, Value, coerce, supertype
+from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.types import FLOAT64, INT64, Value, coerce, supertype
+
 from . import aggregates
 from .signatures import no_signature
 
@@ -56,8 +57,8 @@ def over(ctx: Context, node: exp.Expression) -> Value:
 
 def _window(ctx: Context, node: exp.Window) -> str:
     """What stands in the parentheses of OVER."""
-    from ..expressions import translate
-    from ..ordering import keys
+    from local_gcp.bigquery.sql.expressions import translate
+    from local_gcp.bigquery.sql.ordering import keys
 
     base = node.args.get("alias")
     parts: list[exp.Expression] = list(node.args.get("partition_by") or [])
@@ -88,7 +89,7 @@ def _frame(ctx: Context, spec: exp.WindowSpec) -> str:
         raise ctx.not_played("EXCLUDE in a window frame", spec)
 
     def bound(side: str) -> str:
-        from ..expressions import translate
+        from local_gcp.bigquery.sql.expressions import translate
 
         edge, direction = spec.args.get(side), spec.args.get(f"{side}_side") or ""
         if isinstance(edge, exp.Expression):
@@ -99,7 +100,7 @@ def _frame(ctx: Context, spec: exp.WindowSpec) -> str:
 
 
 def _numbering(ctx: Context, node: exp.Anonymous, name: str, clause: str) -> Value:
-    from ..expressions import translate_as
+    from local_gcp.bigquery.sql.expressions import translate_as
 
     arguments = [translate_as(ctx, n, INT64, f"Argument of {name}") for n in node.expressions]
     if len(arguments) != (1 if name == "NTILE" else 0):
@@ -110,7 +111,7 @@ def _numbering(ctx: Context, node: exp.Anonymous, name: str, clause: str) -> Val
 
 
 def _navigation(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause: str) -> Value:
-    from ..expressions import translate, translate_as
+    from local_gcp.bigquery.sql.expressions import translate, translate_as
 
     nodes, modifiers = aggregates.unwrap(ctx, node)
     if modifiers.nulls:
@@ -134,7 +135,7 @@ def _navigation(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause
 
 
 def _percentile(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause: str) -> Value:
-    from ..expressions import translate
+    from local_gcp.bigquery.sql.expressions import translate
 
     nodes, modifiers = aggregates.unwrap(ctx, node)
     values = [translate(ctx, n) for n in nodes]

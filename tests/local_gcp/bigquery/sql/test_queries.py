@@ -35,6 +35,7 @@ def data(shared):
         rows="(1, '2024-01-03'), (2, '2024-01-04')",
         partitioning=Partitioning(),
     )
+    shared.create("rows", Field("from", "INT64"), rows="(7)")
     shared.create("part_2023", Field("x", "INT64"), rows="(1)")
     shared.create("part_2024", Field("x", "INT64"), Field("y", "STRING"), rows="(2, 'b')")
     shared.view("good", "SELECT id, name FROM `p.d.people` WHERE score > 1")
@@ -42,6 +43,9 @@ def data(shared):
 
 
 CASES = [
+    # After a dot any word is a name.
+    ("SELECT * FROM d.rows", [(7,)]),
+    ("SELECT r.from FROM `p`.d.rows AS r WHERE r.from = 7", [(7,)]),
     # NULLs first, then NaN, then the numbers.
     ("SELECT id FROM people ORDER BY score", [(3,), (2,), (4,), (1,)]),
     ("SELECT id FROM people ORDER BY score DESC", [(1,), (4,), (2,), (3,)]),
@@ -186,6 +190,15 @@ def test_named_parameters(data):
     ]
 
 
+def test_a_parameter_of_many_values(data):
+    values = [f"it's {number}\n" for number in range(10_000)]
+    values[:2] = ["\0" * 2000, "a\0b"]
+    keys = named("keys", {"type": "ARRAY", "arrayType": {"type": "STRING"}},
+                 arrayValues=[{"value": value} for value in values])  # fmt: skip
+    query = "SELECT key FROM UNNEST(@keys) AS key WITH OFFSET AS place ORDER BY place"
+    assert data.rows(query, keys) == [(value,) for value in values]
+
+
 def test_positional_parameters_count_in_the_text(data):
     parameters = [
         {"parameterType": {"type": "INT64"}, "parameterValue": {"value": str(i)}} for i in (1, 2, 3)
@@ -225,6 +238,9 @@ def test_positional_parameters_count_in_the_text(data):
         ("SELECT 1 FORM t", 'Syntax error: Expected end of input but got identifier "t" at [1:15]'),
         ("SELECT * FROM", "Syntax error: Unexpected end of script at [1:14]"),
         ("SELECT 1 FROM FROM t", "Syntax error: Unexpected keyword FROM at [1:15]"),
+        ("SELECT 1\nFROM\n  from t", "Syntax error: Unexpected keyword FROM at [3:3]"),
+        ("SELECT (FROM people)", "Syntax error: Unexpected keyword FROM at [1:9]"),
+        ("SELECT * FROM rows", "Syntax error: Unexpected keyword ROWS at [1:15]"),
         ("SELECT x FROM t GROUP WHERE a", "Syntax error: Unexpected keyword GROUP at [1:17]"),
         ("SELECT (1", "Syntax error: Unexpected end of script at [1:10]"),
     ],
