@@ -237,7 +237,8 @@ class Models:
         return record["uri"] if record else model.artifact_uri
 
     def deployed(self, version: str, endpoint: str, deployed_id: str) -> None:
-        """Note that MODEL@VERSION is deployed; it cannot be deleted until it is `undeployed`."""
+        """Note that MODEL@VERSION is deployed, or being deployed; it cannot be deleted until it is
+        `undeployed`."""
         model = self._table.get(version)
         reference = {"endpoint": endpoint, "deployed_model_id": deployed_id}
         model.deployed_models.append(reference)

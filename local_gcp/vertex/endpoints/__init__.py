@@ -4,6 +4,8 @@ service.py      EndpointService: endpoints, their deployed models, their traffic
   request.py      what is refused
   traffic.py      the traffic split
 fleet.py        starts, watches, restarts, scales, drains and ends the serving processes
+  processes.py    their folders, logs, ports and programs
+  scaling.py      how many there are
   deployment.py   a deployed model and its replicas, as they are stored and as they are
   container.py    from a model to the program of its replicas
   health.py       asks replicas whether they are ready

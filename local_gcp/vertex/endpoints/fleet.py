@@ -3,9 +3,7 @@
 - A process that ends is started again, at once the first time, then after 1, 2, 4... up to 30 s.
   While a model is being deployed, one that exits by itself fails the deployment.
 - One that does not answer its health checks (health.py) is ended and started again.
-- Load: with L requests in flight, averaged over `AVERAGE` seconds, there are L / `PER_REPLICA`
-  replicas, rounded up, within the deployment's bounds: more at once, fewer after `PATIENCE` seconds
-  in which fewer would have done, one at a time.
+- There are as many as the load needs (scaling.py).
 - A replica that has to go gets no new request, and is asked to end (SIGTERM) when it has answered
   those that it has, or after `DRAIN` seconds.
 
@@ -21,34 +19,27 @@ from __future__ import annotations
 
 import functools
 import logging
-import math
 import random
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from local_gcp.home import Home
 from local_gcp.state import State
 from local_gcp.vertex import recovery
-from local_gcp.vertex.attempts import Attempt, Exit
-from local_gcp.vertex.endpoints import health
+from local_gcp.vertex.attempts import Exit
+from local_gcp.vertex.endpoints import health, scaling
 from local_gcp.vertex.endpoints.deployment import Deployment, Replica
-from local_gcp.vertex.logs import QUOTED_LINES, append_line, last_lines
-from local_gcp.vertex.machine import Machine, free_addresses
-from local_gcp.vertex.variables import environment, expand
+from local_gcp.vertex.endpoints.processes import Processes
+from local_gcp.vertex.machine import Machine
 
 log = logging.getLogger(__name__)
 
 TICK = 0.1
-GRACE = 10.0
 DRAIN = 75.0
 """Seconds; longer than a prediction may take."""
-PER_REPLICA = 4
-AVERAGE = 5.0
-PATIENCE = 60.0
 _LONGEST_PAUSE = 30.0
 _KILLS_WHILE_DEPLOYING = 3
 _ADOPTED_WITHIN = 2.0
@@ -66,7 +57,7 @@ class Fleet:
         self, home: Home, state: State, environment: Mapping[str, str], machine: Machine
     ) -> None:
         self.machine = machine
-        self._home, self._state, self._environment = home, state, dict(environment)
+        self._state, self._processes = state, Processes(home, environment, machine)
         self._table = state.table("deployments", dict)
         self._deployments: dict[str, Deployment] = {}
         self._lock = threading.Lock()
@@ -110,9 +101,9 @@ class Fleet:
         self._wake.set()
 
     def undeploy(self, deployment: Deployment, operation: str) -> None:
-        """Store that it goes, inside the caller's transaction; it gets no more requests."""
+        """Store that it goes, inside the caller's transaction. It takes requests until the caller
+        lets go of the state's lock: by then they must be led elsewhere."""
         deployment.state, deployment.operation = "undeploying", operation
-        self._leave(deployment, deployment.replicas)
         self.save(deployment)
         self._wake.set()
 
@@ -141,42 +132,23 @@ class Fleet:
 
     def status(self, deployment: Deployment) -> list[dict[str, Any]]:
         """Its replicas in the JSON of `python -m local_gcp status`."""
-        return [self._describe(deployment, r) for r in list(deployment.replicas)]
-
-    def _describe(self, deployment: Deployment, replica: Replica) -> dict[str, Any]:
-        path = self._folder(deployment, replica) / "log"
-        state = "draining" if replica.leaving else "ready" if replica.ready else "starting"
-        return {
-            "pool": 0,
-            "index": replica.number,
-            "type": "replica",
-            "attempt": replica.attempt,
-            "state": state,
-            "pid": self._attempt(deployment, replica).pid,
-            "port": replica.port,
-            "log": str(path),
-            "last_line": "".join(last_lines(path, 1)),
-        }
+        return [self._processes.describe(deployment, r) for r in list(deployment.replicas)]
 
     def _adopt(self) -> None:
         def ask(deployment: Deployment, replica: Replica) -> None:
             route = deployment.launch.health
             replica.launched = time.time()
             replica.ready = health.healthy(replica.port, route, _ADOPTED_WITHIN)
-            replica.was_ready = replica.ready
+            replica.was_ready = replica.ready or deployment.state == "serving"
 
         running = [
             (deployment, replica)
             for deployment in self._deployments.values()
             for replica in deployment.replicas
-            if not replica.leaving and self._runs(deployment, replica)
+            if not replica.leaving and self._processes.runs(deployment, replica)
         ]
         with ThreadPoolExecutor(16) as threads:
             list(threads.map(lambda pair: ask(*pair), running))
-
-    def _runs(self, deployment: Deployment, replica: Replica) -> bool:
-        attempt = self._attempt(deployment, replica)
-        return attempt.was_started and attempt.poll() is None
 
     def _loop(self) -> None:
         while True:
@@ -189,7 +161,7 @@ class Fleet:
                     except Exception:
                         log.exception("deployment %s", deployment.key)
                 if self._stopping and not any(
-                    self._runs(d, r) for d in deployments for r in d.replicas
+                    self._processes.runs(d, r) for d in deployments for r in d.replicas
                 ):
                     return
             self._wake.wait(TICK if deployments else None)
@@ -200,10 +172,12 @@ class Fleet:
         if self._stopping:
             return
         if deployment.state in ("failing", "undeploying"):
+            self._leave(deployment, deployment.replicas)
             if not deployment.replicas:
+                with self._state.transaction():
+                    self._table.delete(deployment.key)
+                    self._settled(deployment)
                 del self._deployments[deployment.key]
-                self._table.delete(deployment.key)
-                self._settle(deployment)
             return
         if deployment.operation:
             self._progress(deployment, now)
@@ -227,21 +201,17 @@ class Fleet:
         with self._state.transaction():
             self._settled(deployment)
             deployment.operation = deployment.error = None
-            if deployment.key in self._deployments:
-                self.save(deployment)
+            self.save(deployment)
         log.info("%s: %s", deployment.key, deployment.state)
 
     def _fail(self, deployment: Deployment, why: str, replica: Replica | None) -> None:
         if replica:
-            path = self._folder(deployment, replica) / "log"
-            quote = "".join(f"\n  {line}" for line in last_lines(path, QUOTED_LINES))
-            why = f"{why} Model server logs can be found at {path}\nIt ended with:{quote}"
+            why = f"{why} {self._processes.last_words(deployment, replica)}"
         deployment.error = why
         if deployment.state == "serving":
             self._settle(deployment)
             return
         deployment.state = "failing"
-        self._leave(deployment, deployment.replicas)
         self.save(deployment)
 
     def _leave(self, deployment: Deployment, replicas: Collection[Replica]) -> None:
@@ -250,12 +220,13 @@ class Fleet:
                 replica.leaving, replica.left = True, replica.left or time.time()
 
     def _look(self, deployment: Deployment, replica: Replica, now: float) -> None:
-        attempt = self._attempt(deployment, replica)
+        attempt = self._processes.attempt(deployment, replica)
         if not attempt.was_started:
             if replica.leaving:
                 self._remove(deployment, replica)
             elif now >= replica.not_before and not self._stopping:
-                self._launch(deployment, replica, attempt, now)
+                replica.launched = now
+                self._processes.launch(deployment, replica)
             return
         ended = attempt.poll()
         if ended:
@@ -298,7 +269,7 @@ class Fleet:
                 self._fail(deployment, why, replica)
                 return
         pause = 2.0 ** (replica.deaths - 2) if replica.deaths > 1 else 0.0
-        append_line(self._folder(deployment, replica) / "log", f"the one before {ended}")
+        self._processes.note(deployment, replica, f"the one before {ended}")
         with self._lock:
             fresh = Replica(replica.number, replica.attempt + 1, deaths=replica.deaths)
             fresh.not_before = now + min(_LONGEST_PAUSE, pause)
@@ -307,36 +278,25 @@ class Fleet:
         self._prepare(deployment, fresh)
         self.save(deployment)
 
-    def _prepare(self, deployment: Deployment, replica: Replica) -> None:
-        """Give it an attempt that never was, and a port."""
-        while self._attempt(deployment, replica).folder.exists():
-            replica.attempt += 1
-        taken = {f"127.0.0.1:{r.port}" for d in self._deployments.values() for r in d.replicas}
-        replica.port = int(free_addresses(1, taken)[0].rpartition(":")[2])
-
     def _scale(self, deployment: Deployment, now: float) -> None:
         with self._lock:
-            in_flight = sum(r.in_flight for r in deployment.replicas)
-        deployment.load += (in_flight - deployment.load) * TICK / AVERAGE
-        needed = math.ceil(deployment.load / PER_REPLICA)
-        wanted = min(deployment.most, max(deployment.least, needed))
-        staying = deployment.staying
-        if wanted > len(staying):
-            for _ in range(wanted - len(staying)):
-                with self._lock:
-                    replica = deployment.add_replica()
-                self._prepare(deployment, replica)
-            self.save(deployment)
-            log.info("%s: %d replicas", deployment.key, wanted)
-        if wanted >= len(staying):
-            deployment.idle_since = None
-        elif deployment.idle_since is None:
-            deployment.idle_since = now
-        elif now - deployment.idle_since > PATIENCE:
-            deployment.idle_since = None
-            self._leave(deployment, [min(staying, key=lambda r: (r.ready, -r.number))])
-            self.save(deployment)
-            log.info("%s: %d replicas", deployment.key, len(staying) - 1)
+            in_flight = sum(replica.in_flight for replica in deployment.replicas)
+        there = deployment.staying
+        wanted = scaling.wanted(deployment, in_flight, TICK, now)
+        if wanted == len(there):
+            return
+        for _ in range(wanted - len(there)):
+            with self._lock:
+                replica = deployment.add_replica()
+            self._prepare(deployment, replica)
+        if wanted < len(there):
+            self._leave(deployment, [min(there, key=lambda r: (r.ready, -r.number))])
+        self.save(deployment)
+        log.info("%s: %d replicas", deployment.key, wanted)
+
+    def _prepare(self, deployment: Deployment, replica: Replica) -> None:
+        taken = {r.port for d in self._deployments.values() for r in d.replicas}
+        self._processes.prepare(deployment, replica, taken)
 
     def _check(self, deployment: Deployment, replica: Replica, now: float) -> None:
         if not replica.checking and now >= replica.next_check:
@@ -358,41 +318,6 @@ class Fleet:
                 replica.ready = False
         if new:
             self._wake.set()
-
-    def _launch(
-        self, deployment: Deployment, replica: Replica, attempt: Attempt, now: float
-    ) -> None:
-        launch, folder = deployment.launch, self._folder(deployment, replica)
-        folder.mkdir(parents=True, exist_ok=True)
-        if replica.attempt == 1:
-            for note in launch.notes:
-                append_line(folder / "log", note)
-        service = {
-            **self.machine.thread_environment(),
-            **self._environment,
-            **launch.image,
-            "AIP_HTTP_PORT": str(replica.port),
-        }
-        variables = environment(service, launch.env)
-        replica.launched = now
-        attempt.start(
-            [expand(argument, variables) for argument in launch.argv],
-            variables,
-            launch.cwd,
-            folder / "log",
-            GRACE,
-            self._home.buckets,
-        )
-        log.info("%s: replica %d at port %d", deployment.key, replica.number, replica.port)
-
-    def _folder(self, deployment: Deployment, replica: Replica) -> Path:
-        """Where its log and attempts are."""
-        _, _, _, location, _, endpoint = deployment.endpoint.split("/")
-        folder = self._home.jobs / "endpoints" / location / endpoint / deployment.id
-        return folder / f"replica-{replica.number}"
-
-    def _attempt(self, deployment: Deployment, replica: Replica) -> Attempt:
-        return Attempt(self._folder(deployment, replica) / f"attempt-{replica.attempt}")
 
 
 def _from_outside(ended: Exit) -> bool:

@@ -31,7 +31,7 @@ from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_
 LARGEST_REQUEST = 1_500_000
 """Bytes."""
 TIMEOUT = 60.0
-"""Seconds that a prediction may take, unless the endpoint says otherwise."""
+"""Seconds that a prediction may take."""
 _JSON = "application/json"
 _EXPLAINED_AT_ONCE = 64
 """Instances in a request to the container."""
@@ -145,17 +145,21 @@ class Predictions:
         `deployed_id`: that model, whatever its share. RpcError: NOT_FOUND, FAILED_PRECONDITION when
         the endpoint takes no traffic, UNAVAILABLE when no replica can answer, DEADLINE_EXCEEDED.
         """
-        endpoint = self._endpoints.read(endpoint_name)
-        deployed = self._choose(endpoint, deployed_id)
-        deployment = self._fleet.get(f"{endpoint.name}/deployedModels/{deployed.id}")
-        limit = endpoint.client_connection_config.inference_timeout.total_seconds() or TIMEOUT
+        seconds = min(TIMEOUT, timeout)
+        endpoint, deployed, key = self._target(endpoint_name, deployed_id)
         tried: list[Any] = []
-        while deployment and (replica := self._fleet.lease(deployment.key, tried)):
+        while True:
+            replica = self._fleet.lease(key, tried)
+            if replica is None:
+                # Traffic was shifted, and the model undeployed, since it was chosen: choose again.
+                if self._endpoints.read(endpoint_name) is endpoint:
+                    raise _unavailable(deployed, "none of its replicas is healthy")
+                endpoint, deployed, key = self._target(endpoint_name, deployed_id)
+                continue
             gone = False
             try:
                 headers = {"Content-Type": content_type} if content_type else {}
-                route = deployment.launch.predict
-                seconds = min(limit, timeout)
+                route = self._fleet.get(key).launch.predict
                 return call(replica.port, "POST", route, body, headers, seconds), deployed
             except RefusedError:
                 gone = True
@@ -171,7 +175,12 @@ class Predictions:
                 ) from None
             finally:
                 self._fleet.release(replica, gone)
-        raise _unavailable(deployed, "none of its replicas is healthy")
+
+    def _target(self, name: str, deployed_id: str) -> tuple[api.Endpoint, api.DeployedModel, str]:
+        """(endpoint, the model that is to answer, its key in the fleet)."""
+        endpoint = self._endpoints.read(name)
+        deployed = self._choose(endpoint, deployed_id)
+        return endpoint, deployed, f"{endpoint.name}/deployedModels/{deployed.id}"
 
     def _choose(self, endpoint: api.Endpoint, deployed_id: str) -> api.DeployedModel:
         if not deployed_id:

@@ -83,7 +83,6 @@ class Endpoints:
             display_name=sent.display_name,
             description=sent.description,
             labels=sent.labels,
-            client_connection_config=sent.client_connection_config,
             create_time=now,
         )
         if "encryption_spec" in sent:
@@ -136,7 +135,7 @@ class Endpoints:
                 endpoint.traffic_split = sent.traffic_split
             self._put(endpoint)
             self._memory[endpoint.name] = endpoint
-            return self._view(endpoint)
+            return self._view(api.Endpoint(endpoint))
 
     def delete_endpoint(self, request_: Any, _context: Any) -> Any:
         with self._state.lock:
@@ -188,6 +187,7 @@ class Endpoints:
                     display_name=deployed.display_name,
                     operation=operation.name,
                 )
+                self._models.deployed(deployment.model, name, deployed.id)
                 self._fleet.save(deployment)
             self._fleet.watch(deployment)
         return operation
@@ -265,6 +265,7 @@ class Endpoints:
         operation = deployment.operation
         endpoint = self._find(deployment.endpoint)
         if deployment.state == "failing":
+            self._models.undeployed(deployment.model, endpoint.name, deployment.id)
             self._requests.delete(operation)
             self._fail(operation, deployment.error)
         elif deployment.state == "undeploying":
@@ -299,7 +300,6 @@ class Endpoints:
             if set(split) <= self._serving(endpoint) | {deployed.id}:
                 endpoint.traffic_split = split
         endpoint.deployed_models.append(deployed)
-        self._models.deployed(deployment.model, endpoint.name, deployed.id)
         self._change(endpoint)
         self._requests.delete(deployment.operation)
         response = api.DeployModelResponse(deployed_model=deployed)

@@ -31,6 +31,7 @@ tf.saved_model.save(
 """
 
 
+@pytest.mark.slow
 def test_automl_tables(vertex, until, home, deploy, predict):
     cases.write_table(home.buckets / "cells")
     dataset = cases.create_dataset(vertex, "cells")

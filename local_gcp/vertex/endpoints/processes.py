@@ -1,0 +1,98 @@
+"""The serving processes on disk and in the kernel: where they are, how they are started."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from local_gcp.home import LOOPBACK, Home
+from local_gcp.vertex.attempts import Attempt
+from local_gcp.vertex.endpoints.deployment import Deployment, Replica
+from local_gcp.vertex.logs import QUOTED_LINES, append_line, last_lines
+from local_gcp.vertex.machine import Machine, free_addresses
+from local_gcp.vertex.variables import environment, expand
+
+log = logging.getLogger(__name__)
+
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+class Processes:
+    """See the module. `environment`: leads clients in the processes to this local_gcp."""
+
+    def __init__(self, home: Home, environment: Mapping[str, str], machine: Machine):
+        self._home, self._environment, self._machine = home, dict(environment), machine
+
+    def folder(self, deployment: Deployment, replica: Replica) -> Path:
+        """Where the log and the attempts of a replica are."""
+        _, _, _, location, _, endpoint = deployment.endpoint.split("/")
+        folder = self._home.jobs / "endpoints" / location / endpoint / deployment.id
+        return folder / f"replica-{replica.number}"
+
+    def attempt(self, deployment: Deployment, replica: Replica) -> Attempt:
+        return Attempt(self.folder(deployment, replica) / f"attempt-{replica.attempt}")
+
+    def runs(self, deployment: Deployment, replica: Replica) -> bool:
+        """Whether its process was started and has not ended."""
+        attempt = self.attempt(deployment, replica)
+        return attempt.was_started and attempt.poll() is None
+
+    def prepare(self, deployment: Deployment, replica: Replica, taken: Collection[int]) -> None:
+        """Give it an attempt that never was, and a port that is not `taken`."""
+        while self.attempt(deployment, replica).folder.exists():
+            replica.attempt += 1
+        addresses = free_addresses(1, {f"{LOOPBACK}:{port}" for port in taken})
+        replica.port = int(addresses[0].rpartition(":")[2])
+
+    def launch(self, deployment: Deployment, replica: Replica) -> None:
+        """Start its process; it must be stored before."""
+        launch, folder = deployment.launch, self.folder(deployment, replica)
+        folder.mkdir(parents=True, exist_ok=True)
+        if replica.attempt == 1:
+            for note in launch.notes:
+                append_line(folder / "log", note)
+        service = {
+            **self._machine.thread_environment(),
+            **self._environment,
+            **launch.image,
+            "AIP_HTTP_PORT": str(replica.port),
+        }
+        variables = environment(service, launch.env)
+        self.attempt(deployment, replica).start(
+            [expand(argument, variables) for argument in launch.argv],
+            variables,
+            launch.cwd,
+            folder / "log",
+            GRACE,
+            self._home.buckets,
+        )
+        log.info("%s: replica %d at port %d", deployment.key, replica.number, replica.port)
+
+    def note(self, deployment: Deployment, replica: Replica, text: str) -> None:
+        """Write a line of local_gcp's own into its log."""
+        append_line(self.folder(deployment, replica) / "log", text)
+
+    def last_words(self, deployment: Deployment, replica: Replica) -> str:
+        """Where its log is, and its end, for a message."""
+        path = self.folder(deployment, replica) / "log"
+        quote = "".join(f"\n  {line}" for line in last_lines(path, QUOTED_LINES))
+        return f"Model server logs can be found at {path}\nIt ended with:{quote}"
+
+    def describe(self, deployment: Deployment, replica: Replica) -> dict[str, Any]:
+        """A replica in the JSON of `python -m local_gcp status`."""
+        path = self.folder(deployment, replica) / "log"
+        state = "draining" if replica.leaving else "ready" if replica.ready else "starting"
+        return {
+            "pool": 0,
+            "index": replica.number,
+            "type": "replica",
+            "attempt": replica.attempt,
+            "state": state,
+            "pid": self.attempt(deployment, replica).pid,
+            "port": replica.port,
+            "log": str(path),
+            "last_line": "".join(last_lines(path, 1)),
+        }
