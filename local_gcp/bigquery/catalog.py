@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import time
@@ -46,8 +47,9 @@ class TableRecord:
     relation: str | None
     resource: dict[str, Any]
 
-    @property
+    @functools.cached_property
     def fields(self) -> list[Field]:
+        """The columns; not to be changed."""
         return fields_from_api(self.resource.get("schema", {}))
 
     @property

@@ -97,7 +97,9 @@ def insert(
     Returns their number. With a decorator, BigQueryError when a row belongs to another partition.
     """
     columns = [quoted(f.name) for f in fields]
-    values = [f"CAST(s.{c} AS {_type_of(record, f)})" for c, f in zip(columns, fields, strict=True)]
+    own = {f.name.lower(): f.duckdb for f in record.fields}
+    types = [own.get(f.name.lower(), f.duckdb) for f in fields]
+    values = [f"CAST(s.{c} AS {t})" for c, t in zip(columns, types, strict=True)]
     values = [
         f"coalesce({v}, [])" if f.repeated else v for v, f in zip(values, fields, strict=True)
     ]
@@ -132,13 +134,6 @@ def write_query(
     record = record.changed()
     job.catalog.save(record)
     return record, rows
-
-
-def _type_of(record: TableRecord, field: Field) -> str:
-    for own in record.fields:
-        if own.name.lower() == field.name.lower():
-            return own.duckdb
-    return field.duckdb
 
 
 def _new_resource(
