@@ -43,8 +43,8 @@ class Demo:
         out, _ = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(process.args, process.returncode, out)
 
-    def jobs(self, kind: str | None = None) -> list[dict]:
-        """The jobs that this run's local_gcp knows, all or of one kind; none while it is down."""
+    def jobs(self, kind: str | None = None, experiment: str = "") -> list[dict]:
+        """The jobs that local_gcp knows, all or of a kind or experiment; none while it is down."""
         local_gcp = [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp"]
         out = subprocess.run(
             [*local_gcp, "--home", self.local / "gcp", "status", "--json"],
@@ -52,7 +52,8 @@ class Demo:
             capture_output=True,
         )
         jobs = json.loads(out.stdout)["jobs"] if out.returncode == 0 else []
-        return [job for job in jobs if kind in (None, job["kind"])]
+        of_experiment = [job for job in jobs if job["display_name"].startswith(experiment)]
+        return [job for job in of_experiment if kind in (None, job["kind"])]
 
     def supervised_pid(self, program: str) -> int:
         """The process of one of supervisord's programs: "local_gcp", "airflow:scheduler"..."""

@@ -55,6 +55,7 @@ def test_the_baselines_predict_what_scikit_learn_does_on_the_same_split(first_ru
         assert figures["auc"] == pytest.approx(figures["scikit_learn_auc"], abs=0.005)
 
 
+@pytest.mark.slow
 def test_a_baseline_can_be_switched_off(first_run, demo):
     done = demo.run(SMALL | {"automl": False}, "breast-cancer")
     assert done.returncode == 0, done.stdout
