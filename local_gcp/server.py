@@ -50,7 +50,8 @@ from local_gcp.vertex.service import Vertex
 
 log = logging.getLogger(__name__)
 
-GRPC_THREADS = 32
+GRPC_THREADS = 128
+"""Many: a prediction or a wait for an operation holds one for up to a minute."""
 GRPC_MESSAGE_BYTES = 64 << 20
 KEEP_ALIVE_SECONDS = 600
 """Long: a pooled connection that the server closes just as the client reuses it fails a request."""

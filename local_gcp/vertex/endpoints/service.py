@@ -34,7 +34,18 @@ from local_gcp.wire import (
     not_played,
 )
 
+
+class _Id(filters.Field):
+    """The last part of the name: =, !=."""
+
+    operators = ("=", "!=")
+
+    def test(self, op: str, value: str, _key: str | None) -> filters.Predicate:
+        return lambda message: (names.last(message.name) == value) == (op == "=")
+
+
 _FIELDS = {
+    "endpoint": _Id("endpoint"),
     "display_name": filters.Text("display_name"),
     "labels": filters.Labels("labels"),
 }

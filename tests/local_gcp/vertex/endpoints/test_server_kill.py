@@ -69,3 +69,10 @@ def test_serving_outlives_the_server(server, client, until):
     server.up()
     until(lambda: client("predict", endpoint).isdecimal())
     assert json.loads(client("show", endpoint)) == shown
+    last = pids()
+    operation = client("undeploy", endpoint)
+    server.kill()
+    server.up()
+    until(lambda: client("wait", operation) == "done")  # the undeployment goes on
+    assert json.loads(client("show", endpoint)) == {"models": [], "split": {}}
+    assert not any(psutil.pid_exists(pid) for pid in last)

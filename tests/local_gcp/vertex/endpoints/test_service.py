@@ -23,6 +23,7 @@ def test_an_endpoint_is_created_listed_updated_and_deleted(vertex):
 
     assert listed() == ["b", "a"], "newest first, over two pages"
     assert listed("labels.team=vision") == listed('displayName="a"') == ["a"]
+    assert listed(f"endpoint={first.name.rpartition('/')[2]}") == ["a"]
     first.labels["stage"] = "live"
     changed = vertex.endpoints.update_endpoint(endpoint=first, update_mask={"paths": ["labels"]})
     assert dict(changed.labels) == {"team": "vision", "stage": "live"}

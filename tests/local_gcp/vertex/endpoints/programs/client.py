@@ -5,6 +5,7 @@ deploy BUCKET START   a model whose server takes START seconds until it listens,
                       endpoint; answers endpoint and operation without waiting
 wait OPERATION        waits for the operation; answers "done" or the error's message
 predict ENDPOINT      answers the process id that answered, or the error's message
+undeploy ENDPOINT     of its only model; answers the operation without waiting
 show ENDPOINT         answers {"models": ids, "split": ...}
 """
 
@@ -60,6 +61,12 @@ def predict(endpoint):
     return int(dict(answer.predictions[0])["pid"])
 
 
+def undeploy(endpoint):
+    (model,) = endpoints.get_endpoint(name=endpoint).deployed_models
+    started = endpoints.undeploy_model(endpoint=endpoint, deployed_model_id=model.id)
+    return started.operation.name
+
+
 def show(endpoint):
     found = endpoints.get_endpoint(name=endpoint)
     ids = [model.id for model in found.deployed_models]
@@ -67,7 +74,7 @@ def show(endpoint):
 
 
 if __name__ == "__main__":
-    commands = {"deploy": deploy, "wait": wait, "predict": predict, "show": show}
+    commands = {f.__name__: f for f in (deploy, wait, predict, undeploy, show)}
     for line in sys.stdin:
         command, *arguments = line.split()
         try:
