@@ -9,6 +9,7 @@ the table, and extracted as Parquet. Memory is the server's peak PSS, looked at 
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,15 +56,19 @@ class Peak:
         self.thread.join()
 
 
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
 def measure(rows):
     with tempfile.TemporaryDirectory() as home:
         os.environ["LOCAL_GCP_HOME"] = home
         command = [PYTHON, "-m", "local_gcp"]
-        subprocess.run([*command, "up"], check=True, stdout=subprocess.DEVNULL)
         try:
+            subprocess.run([*command, "up"], check=True, stdout=subprocess.DEVNULL)
             steps(rows, Path(home), command)
-        finally:
-            subprocess.run([*command, "down"], check=True, stdout=subprocess.DEVNULL)
+        finally:  # in a session of its own: a second Ctrl-C does not keep the server alive
+            subprocess.run([*command, "down"], stdout=subprocess.DEVNULL, start_new_session=True)
 
 
 def steps(rows, home, command):
@@ -105,5 +110,7 @@ def steps(rows, home, command):
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: the server is ended
+        signal.signal(number, interrupted)
     for rows in map(int, sys.argv[1:] or (1_000_000, 4_000_000)):
         measure(rows)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from google.api_core import exceptions
-from google.cloud.bigquery import ExtractJobConfig
+from google.cloud.bigquery import ExtractJobConfig, LoadJobConfig
 
 from local_gcp.bigquery.extract_job import row_group_rows
 from local_gcp.bigquery.schema import Field
@@ -102,13 +102,17 @@ def test_large_tables_become_several_files(client, extract, dataset):
 
 
 @pytest.mark.slow
-def test_row_groups_of_wide_tables_are_of_few_rows(client, extract, dataset):
+def test_wide_tables(client, extract, dataset, folder):
     columns = ", ".join(f"n + {i} AS f{i}" for i in range(2000))
     query = f"SELECT {columns} FROM UNNEST(GENERATE_ARRAY(1, 10000)) AS n"
     client.query_and_wait(f"CREATE TABLE {dataset}.wide AS {query}")
     files = extract("rows.parquet", f"{dataset}.wide", destination_format="PARQUET")
     found = pq.read_metadata(files["rows.parquet"])
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [8192, 1808]
+    load = LoadJobConfig(source_format="PARQUET")
+    uri = f"gs://{folder.name}/rows.parquet"
+    client.load_table_from_uri(uri, f"{dataset}.again", job_config=load).result()
+    assert client.get_table(f"{dataset}.again").num_bytes == 10_000 * 2000 * 8
 
 
 @pytest.mark.parametrize(
