@@ -95,8 +95,9 @@ def of_run(
     if start >= end:
         raise SourceError(
             f"The run's interval, {interval[0]} to {interval[1]}, selects nothing of the "
-            f"{column.type} column '{column.name}'; a run should cover at least "
-            f"{'a day' if column.type == 'DATE' else 'a moment'}"
+            f"{column.type} column '{column.name}', as it does not cover "
+            f"{'a day' if column.type == 'DATE' else 'a moment'}: give `from` and `to`, or leave "
+            "the logical date empty to take all rows"
         )
     return Partition(column.name, column.type, start.astimezone(UTC), end.astimezone(UTC))
 

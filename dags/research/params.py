@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from research import cost
 from research.experiment import Experiment
 from research.problems import Field as Where
 from research.quantities import usd_text
@@ -61,7 +62,8 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
             True,
             type="boolean",
             title=switch.title,
-            description=f"off: this run does without ({'.'.join(map(str, switch.field))})",
+            description=f"{_switched(switch.name, experiment)}; off: this run does without "
+            f"({'.'.join(map(str, switch.field))})",
             section=switch.section,
         )
     return params
@@ -85,14 +87,23 @@ def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:
     return [(s, off) for s, off in _SWITCHES if getattr(experiment.baselines, s.name)]
 
 
+def _switched(name: str, experiment: Experiment) -> str:
+    """What a switch stands for."""
+    if name == "bqml":
+        return ", ".join(experiment.baselines.bqml)
+    hours = f"{experiment.baselines.automl.node_hours:g} node hours"
+    return f"{hours}, at most {cost.baseline(experiment, name, 0):.2f} USD"
+
+
 def _day(name: str, partition: str) -> Param:
     end = {"from": "first day of the rows", "to": "first day that no longer belongs to them"}[name]
+    without = "empty: the run's data interval, or all rows for a run without a logical date"
     return Param(
         None,
         type=["null", "string"],
         format="date",
         title=f"Rows {name}",
-        description=f"{end}, by '{partition}' (UTC), in place of the run's data interval",
+        description=f"{end}, by '{partition}' (UTC); {without}",
         section="Data",
     )
 

@@ -53,8 +53,33 @@ def test_what_does_not_fit_together_is_refused(digits):
         apply(digits, {**defaults(digits), "trials": 1})
 
 
-def test_the_form_explains_itself(digits):
-    for param in run_params(digits).values():
+def test_the_form_explains_itself(digits, breast_cancer):
+    for param in [*run_params(digits).values(), *run_params(breast_cancer).values()]:
         assert param.schema["title"]
         assert param.schema["section"]
         assert param.description
+
+
+def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
+    form = run_params(breast_cancer)
+    assert "by 'measured_on' (UTC); empty: the run's data interval" in form["from"].description
+    assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
+    assert "1 node hours, at most 22.41 USD; off:" in form["automl"].description
+    assert apply(breast_cancer, defaults(breast_cancer)) == breast_cancer
+    without = apply(breast_cancer, {**defaults(breast_cancer), "bqml": False, "automl": False})
+    assert (without.baselines.bqml, without.baselines.automl) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("from", "tomorrow"), ("to", 20240101), ("bqml", "no"), ("automl", None), ("source", "")],
+)
+def test_the_form_of_a_table_refuses_what_is_no_day_and_no_switch(breast_cancer, name, value):
+    with pytest.raises(ParamValidationError):
+        run_params(breast_cancer)[name].resolve(value)
+
+
+def test_a_query_is_edited_in_lines(breast_cancer):
+    changes = {("source", "bigquery"): None, ("source", "query"): "SELECT *\nFROM d.t"}
+    source = run_params(breast_cancer.changed(changes))["source"]
+    assert source.schema["format"] == "multiline"

@@ -1,5 +1,5 @@
+{% from "macros.sql" import split_of %}
 -- The frozen dataset: one row for each example, with its key, split, label and features.
--- The split is a pure function of the key, the same as in Python (trainer/exporting/splits.py).
 WITH source AS (
   SELECT *
   FROM {{ source }}
@@ -19,11 +19,7 @@ examples AS (
 )
 SELECT
   key,
-  CASE
-    WHEN ABS(MOD(FARM_FINGERPRINT(key), 100)) < {{ split.train }} THEN 'train'
-    WHEN ABS(MOD(FARM_FINGERPRINT(key), 100)) < {{ split.train + split.validation }} THEN 'validation'
-    ELSE 'test'
-  END AS split,
+  {{ split_of("key", split, "train") }} AS split,
   label,
 {% for feature in features %}
   {{ feature.column | identifier }}{{ "," if not loop.last }}

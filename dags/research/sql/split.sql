@@ -1,9 +1,6 @@
+{% from "macros.sql" import split_of %}
 -- The split of each key, by the same rule as a snapshot's.
 SELECT
   key,
-  CASE
-    WHEN ABS(MOD(FARM_FINGERPRINT(key), 100)) < {{ split.train }} THEN 'training'
-    WHEN ABS(MOD(FARM_FINGERPRINT(key), 100)) < {{ split.train + split.validation }} THEN 'validation'
-    ELSE 'test'
-  END AS ml_use
+  {{ split_of("key", split, "training") }} AS ml_use
 FROM UNNEST(@keys) AS key
