@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobAsyncHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -14,15 +14,17 @@ from vertex.outcome import FINISHED
 LONGEST_PAUSE_SECONDS = 60.0
 
 
-class OperationTrigger(BaseTrigger):
-    """Fires once, when a long-running operation has ended: `{"name": ..., "code", "message"}`.
+class _PollingTrigger(BaseTrigger):
+    """Looks again and again, and fires once, when `_look` has found an end.
 
-    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded. A poll
-    that fails is logged and repeated. An operation whose task is killed is left to end: those of
-    datasets are short and cost nothing.
+    A look that fails says nothing about what it looks at: it is logged and repeated, with longer
+    and longer pauses, for as long as the task waits.
 
-    name: the operation's resource name, of any of Vertex AI's services.
+    name: the resource name. poll_interval: seconds between two looks.
     """
+
+    path: ClassVar[str]
+    """The class, as the triggerer imports it."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class OperationTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         names = ("name", "region", "poll_interval", "gcp_conn_id", "impersonation_chain")
-        return "vertex.triggers.OperationTrigger", {name: getattr(self, name) for name in names}
+        return self.path, {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         client = None
@@ -50,87 +52,7 @@ class OperationTrigger(BaseTrigger):
         while True:
             try:
                 client = client or await self._client()
-                operation = await client.get_operation(
-                    {"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
-                )
-            except Exception as error:
-                failures += 1
-                self.log.warning("Could not look at %s, trying again: %s", self.name, error)
-                await asyncio.sleep(min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS))
-                continue
-            failures = 0
-            if operation.done:
-                error = operation.error
-                yield TriggerEvent(
-                    {"name": self.name, "code": error.code, "message": error.message}
-                )
-                return
-            await asyncio.sleep(self.poll_interval)
-
-    async def _client(self) -> Any:
-        hook = CustomJobAsyncHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
-        return await hook.get_job_service_client(region=self.region)
-
-
-class VertexJobTrigger(BaseTrigger):
-    """Fires once, when the job has ended: `{"name": ..., "state": "JOB_STATE_..."}`.
-
-    A poll that fails says nothing about the job: it is logged and repeated, with longer and longer
-    pauses, for as long as the task waits. Only a job that is gone ends the wait without a state.
-
-    When a person marks, clears or deletes the waiting task, the job is cancelled. A triggerer that
-    restarts, or hands its work over, leaves the job alone.
-
-    kind: the `field` of a `vertex.jobs.JobKind`. name: the job's resource name.
-    poll_interval: seconds between two looks.
-    """
-
-    def __init__(
-        self,
-        *,
-        kind: str,
-        name: str,
-        region: str,
-        poll_interval: float,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-    ):
-        super().__init__()
-        self.kind = kind
-        self.name = name
-        self.region = region
-        self.poll_interval = poll_interval
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        return (
-            "vertex.triggers.VertexJobTrigger",
-            {
-                "kind": self.kind,
-                "name": self.name,
-                "region": self.region,
-                "poll_interval": self.poll_interval,
-                "gcp_conn_id": self.gcp_conn_id,
-                "impersonation_chain": self.impersonation_chain,
-            },
-        )
-
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        client = None
-        failures = 0
-        last_state = None
-        while True:
-            try:
-                client = client or await self._client()
-                job = await getattr(client, f"get_{self.kind}")(
-                    request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
-                )
-            except exceptions.NotFound:
-                yield TriggerEvent({"name": self.name, "state": None})
-                return
+                found = await self._look(client)
             except Exception as error:
                 failures += 1
                 self.log.warning("Could not look at %s, trying again: %s", self.name, error)
@@ -138,14 +60,63 @@ class VertexJobTrigger(BaseTrigger):
                 await asyncio.sleep(max(pause, self.poll_interval))
                 continue
             failures = 0
-            state = state_of(job)
-            if state in FINISHED:
-                yield TriggerEvent({"name": self.name, "state": state.name})
+            if found is not None:
+                yield TriggerEvent(found)
                 return
-            if state != last_state:
-                last_state = state
-                self.log.info("%s is %s", self.name, state.name)
             await asyncio.sleep(self.poll_interval)
+
+    async def _client(self) -> Any:
+        return await self._hook().get_job_service_client(region=self.region)
+
+    def _hook(self) -> CustomJobAsyncHook:
+        return CustomJobAsyncHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+
+    async def _look(self, client: Any) -> dict[str, Any] | None:
+        """The event to fire with, None as long as there is no end."""
+        raise NotImplementedError
+
+
+class OperationTrigger(_PollingTrigger):
+    """Fires when a long-running operation has ended: `{"name": ..., "code", "message"}`.
+
+    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded. An
+    operation whose task is killed is left to end: those of datasets are short and cost nothing.
+
+    name: the operation's resource name, of any of Vertex AI's services.
+    """
+
+    path = "vertex.triggers.OperationTrigger"
+
+    async def _look(self, client: Any) -> dict[str, Any] | None:
+        operation = await client.get_operation({"name": self.name}, timeout=CALL_TIMEOUT_SECONDS)
+        if not operation.done:
+            return None
+        error = operation.error
+        return {"name": self.name, "code": error.code, "message": error.message}
+
+
+class VertexJobTrigger(_PollingTrigger):
+    """Fires when the job has ended: `{"name": ..., "state": "JOB_STATE_..."}`.
+
+    A job that is gone ends the wait without a state. When a person marks, clears or deletes the
+    waiting task, the job is cancelled. A triggerer that restarts, or hands its work over, leaves
+    the job alone.
+
+    kind: the `field` of a `vertex.jobs.JobKind`.
+    """
+
+    path = "vertex.triggers.VertexJobTrigger"
+
+    def __init__(self, *, kind: str, **arguments: Any):
+        super().__init__(**arguments)
+        self.kind = kind
+        self._last_state: Any = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, arguments = super().serialize()
+        return path, {"kind": self.kind, **arguments}
 
     async def on_kill(self) -> None:
         title = KINDS[self.kind].title
@@ -155,10 +126,22 @@ class VertexJobTrigger(BaseTrigger):
             request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
         )
 
+    async def _look(self, client: Any) -> dict[str, Any] | None:
+        try:
+            job = await getattr(client, f"get_{self.kind}")(
+                request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+            )
+        except exceptions.NotFound:
+            return {"name": self.name, "state": None}
+        state = state_of(job)
+        if state in FINISHED:
+            return {"name": self.name, "state": state.name}
+        if state != self._last_state:
+            self._last_state = state
+            self.log.info("%s is %s", self.name, state.name)
+        return None
+
     async def _client(self) -> Any:
-        hook = CustomJobAsyncHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
         if KINDS[self.kind].service == "pipeline":
-            return await hook.get_pipeline_service_client(region=self.region)
-        return await hook.get_job_service_client(region=self.region)
+            return await self._hook().get_pipeline_service_client(region=self.region)
+        return await super()._client()
