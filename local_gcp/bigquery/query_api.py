@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Any
 
 from starlette.requests import Request
@@ -12,7 +10,7 @@ from starlette.responses import Response
 from local_gcp.storage.call import Call
 
 from .app import answer, call_of, wait_for
-from .catalog import etag
+from .catalog import etag, now_ms
 from .errors import BigQueryError, invalid
 from .job_api import JobApi
 from .jobs import Job, JobRunner
@@ -22,8 +20,9 @@ from .tabledata_api import TableDataApi
 
 _DEFAULT_WAIT_SECONDS = 10.0
 _LONGEST_WAIT_SECONDS = 200.0
-_REQUEST_SECONDS = 15 * 60
-"""How long a requestId of jobs.query is remembered."""
+_REQUEST_MS = 15 * 60 * 1000
+"""How long a requestId of jobs.query keeps the same query from being done again, as documented:
+https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/query#QueryRequest"""
 
 
 class QueryApi:
@@ -31,8 +30,6 @@ class QueryApi:
 
     def __init__(self, runner: JobRunner, jobs: JobApi, data: TableDataApi):
         self._runner, self._jobs, self._data = runner, jobs, data
-        self._requests: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
-        self._guard = threading.Lock()
 
     async def query(self, request: Request) -> Response:
         """jobs.query: begin a query, and answer its first rows if it is done in time."""
@@ -78,20 +75,22 @@ class QueryApi:
 
     def _begin(self, call: Call) -> tuple[dict[str, Any], Job | None]:
         body = dict(call.body)
-        request_id = body.get("requestId")
         project = project_id(call.params["project"])
-        with self._guard:
-            key = (project, request_id or "")
-            known = self._requests.get(key)
-            if request_id and known and time.monotonic() - known[0] < _REQUEST_SECONDS:
-                resource = known[1]
-                reference = resource["jobReference"]
-                running = self._runner.active(reference["projectId"], reference["jobId"])
-                return resource, running or _done(resource)
-            resource, job = self._jobs.begin(project, _as_job(body))
-            if request_id and job:
-                self._requests[key] = (time.monotonic(), resource)
-            return resource, job
+        job = _as_job(body)
+        if not body.get("requestId") or body.get("dryRun"):
+            return self._jobs.begin(project, job)
+        # The job's id tells a repeated request from another one, also after a kill.
+        job_id = f"job_{etag([body['requestId'], job['configuration']['query']])}"
+        named = {**job, "jobReference": {**job.get("jobReference", {}), "jobId": job_id}}
+        try:
+            return self._jobs.begin(project, named)
+        except BigQueryError as error:
+            if error.reason != "duplicate":
+                raise
+        resource = self._runner.find(project, job_id)
+        if now_ms() - int(resource["statistics"]["creationTime"]) > _REQUEST_MS:
+            return self._jobs.begin(project, job)
+        return resource, self._runner.active(project, job_id) or _done(resource)
 
     def _dry(self, resource: dict[str, Any]) -> dict[str, Any]:
         statistics = resource["statistics"]

@@ -40,6 +40,13 @@ def test_acknowledged_jobs_are_done_exactly_once(server):
         FROM UNNEST(GENERATE_ARRAY(1, 3000)) AS a, UNNEST(GENERATE_ARRAY(1, 20000)) AS b
         WHERE MOD(a * b, 7) = 3 GROUP BY a"""
     begin(client, "long", long)
+    request = {
+        "query": "INSERT d.t VALUES ('a request')",
+        "useLegacySql": False,
+        "requestId": "a request's id",
+    }
+    query = {"method": "POST", "path": f"/projects/{client.project}/queries", "data": request}
+    first = client._connection.api_request(**query)
     thread = threading.Thread(target=submit)
     thread.start()
     while len(acknowledged) < 10:
@@ -51,9 +58,12 @@ def test_acknowledged_jobs_are_done_exactly_once(server):
     client = bigquery.Client()
     for job_id in [*acknowledged, "long"]:
         client.get_job(job_id).result(timeout=60)  # and none has failed
+    assert client._connection.api_request(**query)["jobReference"] == first["jobReference"]
     rows = [row.job for row in client.query("SELECT job FROM d.t").result()]
     assert len(rows) == len(set(rows))
-    assert set(acknowledged) <= set(rows)  # one whose acknowledgement got lost may be there too
+    assert {*acknowledged, "a request"} <= set(
+        rows
+    )  # one whose acknowledgement got lost may be there too
     assert client.get_table("d.long").num_rows == 2572  # b meets it for each a but multiples of 7
     with contextlib.suppress(exceptions.Conflict):  # an id stays used
         begin(client, acknowledged[0], "SELECT 1")
