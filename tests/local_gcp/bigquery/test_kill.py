@@ -70,6 +70,7 @@ def test_acknowledged_jobs_are_done_exactly_once(server):
         assert client.get_job(acknowledged[0]).query.startswith("INSERT")
 
 
+@pytest.mark.slow
 def test_a_script_is_not_begun_again(server):
     client = bigquery.Client()
     client.create_dataset("d")

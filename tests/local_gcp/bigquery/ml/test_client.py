@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 PROGRAM = Path(__file__).parent / "programs" / "breast_cancer.py"
+pytestmark = pytest.mark.slow  # bigquery/test_rest.py makes and asks one model the quick way
+
 TYPES = ["logistic_reg", "boosted_tree_classifier", "dnn_classifier"]
 
 

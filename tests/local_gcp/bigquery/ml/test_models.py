@@ -156,6 +156,7 @@ def test_a_training_process_that_dies_is_an_error_and_leaves_nothing(models, tmp
     assert os.listdir(tmp_path / "models") == []
 
 
+@pytest.mark.slow
 def test_a_killed_server_takes_its_training_along_and_the_next_one_tidies_up(tmp_path, slow):
     folder = tmp_path / "models"
     program = f"""
