@@ -59,6 +59,24 @@ def test_no_request_fails_while_traffic_shifts(vertex, upload, endpoint, deploy,
     assert set(answers[-30:]) == {"second"}
 
 
+def test_a_request_that_chose_just_before_the_shift(
+    vertex, upload, endpoint, deploy, predict, monkeypatch
+):
+    """It finds the model that it chose undeployed, and is answered by the other one."""
+    first = deploy(upload(NAME="first"), {"0": 100})
+    deploy(upload(NAME="second"), {"0": 0, first: 100})
+    endpoints = vertex.service.endpoints
+    seen = [endpoints.read(endpoint)]
+    second = next(m.id for m in seen[0].deployed_models if m.id != first)
+    vertex.endpoints.undeploy_model(
+        endpoint=endpoint, deployed_model_id=first, traffic_split={second: 100}
+    ).result(timeout=30)
+    now = endpoints.read
+    monkeypatch.setattr(endpoints, "read", lambda name: seen.pop() if seen else now(name))
+    assert predict(1)[0]["model"] == "second"
+    assert not seen
+
+
 def test_a_request_that_is_being_answered_is_drained(vertex, upload, endpoint, deploy, predict):
     deployed = deploy(upload(), {"0": 100})
     slow = []

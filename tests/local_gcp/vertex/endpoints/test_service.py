@@ -115,14 +115,16 @@ def test_what_was_asked_for_is_shown(vertex, upload, endpoint, deploy):
 
 
 def test_a_deployment_fails_with_the_last_words_of_its_container(vertex, upload, endpoint, begin):
+    model = upload(FAIL=3)
     with pytest.raises(exceptions.FailedPrecondition) as failed:
-        begin(upload(FAIL=3), {"0": 100}).result(timeout=30)
+        begin(model, {"0": 100}).result(timeout=30)
     assert "Model server exited unexpectedly: it exited with code 3" in failed.value.message
     assert "no such file: saved_model.pb" in failed.value.message
     shown = vertex.endpoints.get_endpoint(name=endpoint)
     assert not shown.deployed_models
     assert not shown.traffic_split
     vertex.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
+    vertex.models.delete_model(name=model).result(timeout=10)
 
 
 def test_one_that_never_becomes_healthy_fails(vertex, upload, begin, tmp_path, monkeypatch):
