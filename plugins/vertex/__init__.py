@@ -3,6 +3,7 @@
 operators   CustomJobOperator, HyperparameterTuningJobOperator, TrainingPipelineOperator,
             BatchPredictionJobOperator
 datasets    DatasetOperator: a managed dataset, and its import
+base        what every operator is told
 identity    which job belongs to which task: labels
 submission  find that job, or create it; what to do with one that ended badly
 triggers    wait for it without a worker, cancel it when the task is killed

@@ -6,13 +6,13 @@ from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.dataset import DatasetHook
 from airflow.providers.google.cloud.links.vertex_ai import VertexAIDatasetLink
-from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
 from google.protobuf import json_format
 from google.rpc import code_pb2
 
+from vertex.base import VertexOperator
 from vertex.identity import KEY_LABEL, job_labels
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
@@ -23,7 +23,7 @@ from vertex.triggers import OperationTrigger
 _PASSING = {code_pb2.RESOURCE_EXHAUSTED, code_pb2.INTERNAL, code_pb2.UNAVAILABLE}
 
 
-class DatasetOperator(GoogleCloudBaseOperator):
+class DatasetOperator(VertexOperator):
     """Create one Dataset, import its data, and wait for both, deferred. Returns {"name"}.
 
     A later attempt finds the dataset by its label. Data is imported while it has none; an import
@@ -31,42 +31,19 @@ class DatasetOperator(GoogleCloudBaseOperator):
 
     :param dataset: the Dataset (templated), in protobuf's JSON form; None skips the task.
     :param import_configs: ImportDataConfigs (templated); none for a table, which stays where it is.
-    :param generation: raise it to make a new dataset where the task would adopt the one it has.
-    :param poll_interval: seconds between two looks at an operation.
     """
 
     template_fields: Sequence[str] = (
-        "region",
-        "project_id",
+        *VertexOperator.template_fields,
         "dataset",
         "import_configs",
-        "gcp_conn_id",
-        "impersonation_chain",
     )
     operator_extra_links = (VertexAIDatasetLink(),)
 
-    def __init__(
-        self,
-        *,
-        project_id: str,
-        region: str,
-        dataset: Any,
-        import_configs: Any = None,
-        generation: int = 1,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-        poll_interval: float = 10,
-        **kwargs: Any,
-    ):
+    def __init__(self, *, dataset: Any, import_configs: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.project_id = project_id
-        self.region = region
         self.dataset = dataset
         self.import_configs = import_configs
-        self.generation = generation
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.poll_interval = poll_interval
 
     def execute(self, context: Any) -> Any:
         if self.dataset is None:
@@ -89,10 +66,6 @@ class DatasetOperator(GoogleCloudBaseOperator):
         """The data is there, or could not be imported."""
         _raise_if_failed(event, "import the data")
         return self._result(context, self._own(context))
-
-    @property
-    def extra_links_params(self) -> dict[str, Any]:
-        return {"region": self.region, "project_id": self.project_id}
 
     def _fill(self, context: Any) -> Any:
         dataset = self._own(context)

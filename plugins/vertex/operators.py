@@ -16,10 +16,10 @@ from airflow.providers.google.cloud.links.vertex_ai import (
     VertexAICustomJobLink,
     VertexAITrainingLink,
 )
-from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from vertex.base import VertexOperator
 from vertex.identity import KEY_LABEL, ROUND_LABEL, job_labels
 from vertex.jobs import (
     BATCH,
@@ -144,29 +144,8 @@ class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
         VertexAICustomJobLink.persist(context=context, custom_job_id=identifier)
 
 
-class _WholeJobOperator(_OneJobPerTask, GoogleCloudBaseOperator):
+class _WholeJobOperator(_OneJobPerTask, VertexOperator):
     """What operators without a counterpart in the provider have in common."""
-
-    template_fields: Sequence[str] = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
-
-    def __init__(
-        self,
-        *,
-        project_id: str,
-        region: str,
-        generation: int = 1,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-        poll_interval: float = 10,
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        self.project_id = project_id
-        self.region = region
-        self.generation = generation
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.poll_interval = poll_interval
 
 
 class HyperparameterTuningJobOperator(_WholeJobOperator):
@@ -176,8 +155,6 @@ class HyperparameterTuningJobOperator(_WholeJobOperator):
 
     :param hyperparameter_tuning_job: the HyperparameterTuningJob (templated): a message, or a dict
         in protobuf's JSON form, so that spot machines, several pools and stopping rules are there.
-    :param generation: raise it to run a new job where the task would adopt the one it has.
-    :param poll_interval: seconds between two looks at the job.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
@@ -210,8 +187,6 @@ class TrainingPipelineOperator(_WholeJobOperator):
 
     :param training_pipeline: the TrainingPipeline (templated): a message, or a dict in protobuf's
         JSON form; None skips the task.
-    :param generation: raise it to run a new pipeline where the task would adopt the one it has.
-    :param poll_interval: seconds between two looks at the pipeline.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
@@ -241,8 +216,6 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
     :param batch_prediction_job: the BatchPredictionJob (templated): a message, or a dict in
         protobuf's JSON form; None skips the task.
-    :param generation: raise it to run a new job where the task would adopt the one it has.
-    :param poll_interval: seconds between two looks at the job.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`. A job
     that predicted only some of its instances has failed.

@@ -1,0 +1,39 @@
+"""What all operators of this package are told: where, as whom, and how often to look."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
+
+
+class VertexOperator(GoogleCloudBaseOperator):
+    """An operator with a place in Vertex AI.
+
+    :param generation: raise it to make anew what the task would otherwise adopt.
+    :param poll_interval: seconds between two looks at what the task waits for.
+    """
+
+    template_fields: Sequence[str] = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
+
+    def __init__(
+        self,
+        *,
+        project_id: str,
+        region: str,
+        generation: int = 1,
+        gcp_conn_id: str = "google_cloud_default",
+        impersonation_chain: str | Sequence[str] | None = None,
+        poll_interval: float = 10,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.project_id = project_id
+        self.region = region
+        self.generation = generation
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.poll_interval = poll_interval
+
+    @property
+    def extra_links_params(self) -> dict[str, Any]:
+        return {"region": self.region, "project_id": self.project_id}
