@@ -13,7 +13,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.api_core import exceptions
 
-from bigquery.outcome import PASSING
+from bigquery.outcome import may_pass
 from research import interval, sql, table
 from research.experiment import Experiment
 from research.interval import Partition
@@ -150,7 +150,7 @@ def create_dataset(platform: Platform) -> None:
             wanted.location = platform.location
             found = client.create_dataset(wanted, exists_ok=True)
     except exceptions.Forbidden as error:
-        if _passes(error):
+        if may_pass(error):
             raise
         raise PlatformError(
             f"This project may not use or make the dataset {name} (platform.yaml: dataset): "
@@ -179,7 +179,7 @@ def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
     except exceptions.NotFound as error:
         raise SourceError(f"There is no table {name} ({where}): {_said(error)}") from None
     except exceptions.Forbidden as error:
-        if _passes(error):
+        if may_pass(error):
             raise
         raise SourceError(f"This project may not see {name} ({where}): {_said(error)}") from None
     except (exceptions.BadRequest, ValueError) as error:
@@ -194,7 +194,7 @@ def _dry_run(client: Any, statement: str, written: str | None) -> Any:
     try:
         job = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
     except exceptions.GoogleAPICallError as error:
-        if not isinstance(error, exceptions.ClientError) or _passes(error):
+        if may_pass(error):
             raise
         what = "the source" if written is None else "the query (source.query)"
         own = statement if statement == written else None
@@ -221,12 +221,6 @@ def _said(error: Any) -> str:
     """BigQuery's own words, without the address that was called."""
     errors = getattr(error, "errors", None) or []
     return next((e["message"] for e in errors if e.get("message")), None) or str(error)
-
-
-def _passes(error: Any) -> bool:
-    """Whether the refusal is one of rate or quota, which may pass: worth a retry."""
-    reasons = {e.get("reason") for e in getattr(error, "errors", None) or []}
-    return isinstance(error, exceptions.TooManyRequests) or bool(reasons & PASSING)
 
 
 def _partitions(client: Any, known: Any, partition: Partition | None) -> list[dict] | None:

@@ -20,19 +20,12 @@ from bigquery.outcome import (
     BigQueryJobFailed,
     BigQueryJobFailedForGood,
     console_url,
+    may_pass,
     raise_unless_succeeded,
 )
 from bigquery.submission import Work, find_or_insert
 from bigquery.triggers import BigQueryJobTrigger
 from vertex.identity import KEY_LABEL, job_labels
-
-_PASSING = (
-    exceptions.TooManyRequests,
-    exceptions.ServiceUnavailable,
-    exceptions.InternalServerError,
-    exceptions.BadGateway,
-    exceptions.GatewayTimeout,
-)
 
 
 class BigQueryJobOperator(GoogleCloudBaseOperator):
@@ -117,9 +110,9 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
                 lambda: self.unless is not None and self._exists(self.unless),
                 self.log,
             )
-        except _PASSING as error:
-            raise BigQueryJobFailed(f"BigQuery took no job: {error}") from error
-        except exceptions.ClientError as error:
+        except exceptions.GoogleAPICallError as error:
+            if may_pass(error):
+                raise BigQueryJobFailed(f"BigQuery took no job: {error}") from error
             raise BigQueryJobFailedForGood(f"BigQuery refuses this job: {error}") from error
         if job is None:
             raise AirflowSkipException(f"{self.unless} is there already: nothing to do.")

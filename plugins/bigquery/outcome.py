@@ -9,6 +9,7 @@ import enum
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from google.api_core import exceptions
 
 from vertex.identity import KEY_LABEL, ROUND_LABEL
 
@@ -68,6 +69,18 @@ def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
             f"{describe(job)}\nNot tried again by itself, as it would end the same way. "
             "Clear this task to run a new job once the cause is gone."
         )
+
+
+def may_pass(error: Any) -> bool:
+    """Whether a call that BigQuery refused may be taken later.
+
+    Limits of rate and quota come as 403 too: the reason tells them from a missing permission.
+    """
+    if isinstance(error, exceptions.ServerError):
+        return not isinstance(error, exceptions.MethodNotImplemented)
+    if isinstance(error, exceptions.TooManyRequests):
+        return True
+    return any(e.get("reason") in PASSING for e in getattr(error, "errors", None) or [])
 
 
 def describe(job: Any) -> str:

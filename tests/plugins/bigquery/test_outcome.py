@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
+from google.api_core import exceptions
 
 from bigquery.outcome import (
     BigQueryJobFailed,
     BigQueryJobFailedForGood,
     Verdict,
+    may_pass,
     raise_unless_succeeded,
     verdict,
 )
@@ -59,3 +61,19 @@ def test_an_error_says_what_bigquery_says_and_where_to_look():
         raise_unless_succeeded(job("stopped"), MINE)
     with pytest.raises(BigQueryJobFailed, match="tried again"):
         raise_unless_succeeded(job("backendError"), MINE)
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (exceptions.Forbidden("no", errors=[{"reason": "accessDenied"}]), False),
+        (exceptions.Forbidden("slower", errors=[{"reason": "rateLimitExceeded"}]), True),
+        (exceptions.Forbidden("enough", errors=[{"reason": "quotaExceeded"}]), True),
+        (exceptions.TooManyRequests("slower"), True),
+        (exceptions.BadRequest("Syntax error"), False),
+        (exceptions.ServiceUnavailable("later"), True),
+        (exceptions.MethodNotImplemented("never"), False),
+    ],
+)
+def test_a_refused_call_may_pass_or_not(error, passes):
+    assert may_pass(error) is passes
