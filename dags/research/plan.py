@@ -12,7 +12,7 @@ plan.json, schema 1:
                                                         before this one, or null
      "table": {...},                                    research.table; null for images
      "baselines": ["bqml-logistic_reg", "automl"],
-     "jobs": {"dataflow": 0 or 1, "tuning": 1, "custom": trainings + 1},
+     "jobs": {"dataflow": 0 or 1, "tuning": 1, "custom": trainings + 1, "automl", "batch": 0 or 1},
      "rates": {"training": 0.44, "trial": 0.22},        US dollars an hour, all workers together
      "cost": {"at_most_usd": 1.92, "stages": {...}, "assumptions": "..."}}
 """

@@ -46,7 +46,13 @@ def test_a_plan_says_what_the_run_will_do(plan, bucket):
     assert content["run"] == "gs://trellis-local/digits/runs/demo/"
     assert content["configuration"]["tune"]["trials"] == 4
     assert content["configuration"]["tune"]["timeout"] == "30 minutes"
-    assert content["jobs"] == {"dataflow": 1, "tuning": 1, "custom": 3}
+    assert content["jobs"] == {
+        "dataflow": 1,
+        "tuning": 1,
+        "custom": 3,
+        "automl": 0,
+        "batch": 0,
+    }
     assert content["dataset"]["classes"] == {str(n): 5 for n in range(10)}
     assert not content["dataset"]["exists"]
     assert 0 < content["cost"]["at_most_usd"] < 2

@@ -36,6 +36,11 @@ def test_tensorflow_bqml_and_automl_stand_side_by_side(first_run):
         assert contender["metrics"]["auc"]["value"] > 0.9, contender["name"]
 
 
+def test_exactly_the_planned_jobs_were_made(first_run, demo):
+    planned = read(first_run / "plan.json")["jobs"]
+    assert {kind: len(demo.jobs(kind, "breast-cancer")) for kind in planned} == planned
+
+
 def test_all_rows_of_the_table_are_in_the_dataset(first_run):
     examples = read(first_run / "leaderboard" / "leaderboard.json")["dataset"]["examples"]
     assert sum(examples.values()) == 569

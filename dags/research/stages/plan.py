@@ -114,7 +114,7 @@ def make(
         },
         "table": found.table.to_json() if found.table else None,
         "baselines": cost.baseline_names(experiment),
-        "jobs": {"dataflow": 0 if exists else 1, "tuning": 1, "custom": experiment.train.top + 1},
+        "jobs": _jobs(experiment, exists),
         "rates": cost.rates(experiment),
         "cost": {
             "at_most_usd": round(limit.usd, 2),
@@ -225,3 +225,15 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     fingerprint = source.fingerprint(address, version, experiment)
     classes = dict(sorted(contents.classes.items()))
     return Found(address, fingerprint, contents.examples, classes)
+
+
+def _jobs(experiment: Experiment, exists: bool) -> dict[str, int]:
+    """How many jobs the run makes, by kind; BigQuery's are not counted."""
+    automl = int(experiment.baselines.automl is not None)
+    return {
+        "dataflow": int(not exists),
+        "tuning": 1,
+        "custom": experiment.train.top + 1,
+        "automl": automl,
+        "batch": automl,
+    }
