@@ -113,7 +113,7 @@ class Predictions:
         answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout)
         _check_status(answer)
         try:
-            said = json.loads(answer.body)
+            said = values.parse(answer.body)
             predictions = said["predictions"]
             if not isinstance(predictions, list):
                 raise TypeError("predictions is no array")

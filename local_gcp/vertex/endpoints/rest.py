@@ -8,7 +8,6 @@ it answers, takes none from the other services of this server.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from local_gcp.vertex.endpoints import values
 from local_gcp.vertex.endpoints.prediction import LARGEST_REQUEST, Predictions, check_size
 from local_gcp.wire import RpcError
 
@@ -136,7 +136,7 @@ def _raw_predict(predictions: Predictions, name: str, body: bytes, kind: str) ->
 def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
     """The fields of a request in JSON; INVALID_ARGUMENT as Google says it."""
     try:
-        said = json.loads(body, parse_constant=_refuse_constant)
+        said = values.parse(body)
     except (ValueError, RecursionError) as error:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise _invalid(f"Invalid JSON payload received. {problem}") from None
@@ -151,10 +151,6 @@ def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
         raise _invalid('Invalid value at "instances": expected an array.')
     said.pop("labels", None)
     return {"instances": [], **said}
-
-
-def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 async def _body(request: Request) -> bytes:

@@ -264,7 +264,7 @@ class Endpoints:
             "kind": "endpoint",
             "state": f"JOB_STATE_{states.get(deployment.state, 'CANCELLING')}",
             "labels": dict(deployment.labels),
-            "create_time": timestamp(deployment.began).isoformat(),
+            "create_time": timestamp(deployment.began).isoformat().replace("+00:00", "Z"),
             "error": deployment.error,
             "model": deployment.model,
             "replicas": self._fleet.status(deployment),

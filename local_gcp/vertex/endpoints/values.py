@@ -1,4 +1,4 @@
-"""google.protobuf.Value as JSON: what a gRPC client sends is what the container is sent.
+"""JSON, and google.protobuf.Value as JSON: what a gRPC client sends is what the container is sent.
 
 A Value knows doubles only. Whole ones are written without a point, as Google's own JSON of them is:
 a container that expects an index gets 3, not 3.0.
@@ -6,12 +6,23 @@ a container that expects an index gets 3, not 3.0.
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 from google.protobuf import struct_pb2
 
 _EXACT = 2.0**53
+
+
+def parse(text: bytes) -> Any:
+    """What `text` says; ValueError for what is no JSON, also NaN and Infinity, which Python takes.
+    RecursionError when it is nested too deeply."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def to_json(value: struct_pb2.Value) -> Any:

@@ -69,6 +69,7 @@ BAD = [
     ({"instance": [1]}, 400, 'Unknown name "instance"'),
     ({"instances": 1}, 400, "expected an array"),
     ({"instances": ["x" * 1_500_000]}, 400, "exceeds 1.500MB limit"),
+    ({"instances": ["nan"]}, 500, "NaN is no JSON"),
     ({"instances": [{"die": True}]}, 503, "ended while it answered"),
 ]
 

@@ -2,7 +2,8 @@
 
 Environment: NAME (answered with each prediction), START (seconds until it listens), FAIL (exits
 with this code and words), SICK (a file: while it is there, health is answered 503).
-Instances: a number; {"sleep": seconds}; {"die": true}; "bad" (answered 400).
+Instances: a number; {"sleep": seconds}; {"die": true}; "bad" (answered 400);
+"nan" (answered with what is no JSON).
 """
 
 import http.server
@@ -38,6 +39,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def predict(self, instance):
         if instance == {"environment": True}:
             return {k: v for k, v in os.environ.items() if k.startswith(("AIP_", "OWN"))}
+        if instance == "nan":
+            return float("nan")
         if isinstance(instance, dict) and "die" in instance:
             os._exit(3)
         if isinstance(instance, dict):
