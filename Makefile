@@ -59,7 +59,9 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	done
 
 bench: setup ## Measure speed and memory (benchmarks/)
-	@for script in benchmarks/*.py; do PYTHONPATH=. $(call BIN,trainer)/python $$script || exit 1; done
+	PYTHONPATH=. $(call BIN,local_gcp)/python benchmarks/bigquery.py
+	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
+	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
 
 .venv/tools/.ready: tools.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }

@@ -44,6 +44,7 @@ def test_the_report_is_one_file(first_run, demo):
     assert 'src="http' not in report
 
 
+@pytest.mark.slow
 def test_a_second_run_reuses_the_dataset(first_run, demo):
     done = demo.run(SMALL)
     assert done.returncode == 0, done.stdout
