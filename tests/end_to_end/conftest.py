@@ -74,8 +74,10 @@ class Demo:
         return self._shell('exec airflow "$@"', *arguments)
 
     def dag_runs(self, dag: str) -> list[dict]:
-        """All runs of a DAG, as `airflow dags list-runs` tells them."""
-        return json.loads(self.airflow("dags", "list-runs", dag, "--output", "json"))
+        """All runs of a DAG, as `airflow dags list-runs` tells them in its last line."""
+        return json.loads(
+            self.airflow("dags", "list-runs", dag, "--output", "json").splitlines()[-1]
+        )
 
     def _shell(self, command: str, *arguments: str | Path) -> str:
         script = f'. "{self.local / "environment.sh"}" && {command}'
