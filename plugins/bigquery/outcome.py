@@ -5,13 +5,13 @@ says (https://cloud.google.com/bigquery/docs/error-messages): its side's faults 
 A query that is wrong, or needs more than it may have, ends the same way every time.
 """
 
-import enum
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.api_core import exceptions
 
 from vertex.identity import KEY_LABEL, ROUND_LABEL
+from vertex.verdict import Verdict
 
 PASSING = {
     "backendError",
@@ -33,13 +33,6 @@ class BigQueryJobFailed(AirflowException):
 
 class BigQueryJobFailedForGood(AirflowFailException):
     """The job did not succeed and would not the next time: no retry until a person clears it."""
-
-
-class Verdict(enum.Enum):
-    SUCCESS = "success"
-    WAIT = "wait"
-    RETRY = "retry"
-    GIVE_UP = "give up"
 
 
 def verdict(job: Any, labels: dict[str, str]) -> Verdict:

@@ -9,6 +9,7 @@ submission  find that job, or create it; what to do with one that ended badly
 triggers    wait for it without a worker, cancel it when the task is killed
 jobs        the calls of Vertex AI that the above need, the same for every kind of job
 outcome     what a job's end means for the task
+verdict     the four things it can mean, for jobs of any service
 trials      what a tuning job found
 
 Knows nothing of any workflow: usable in every DAG.

@@ -17,7 +17,6 @@ other          PAUSED, QUEUED, ...                                   goes on wai
 =============  ====================================================  ===========================
 """
 
-import enum
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -26,6 +25,7 @@ from google.rpc import code_pb2
 
 from vertex.identity import ROUND_LABEL
 from vertex.jobs import JobKind, console_url, state_of
+from vertex.verdict import Verdict
 
 FINISHED = {
     JobState.JOB_STATE_SUCCEEDED,
@@ -54,13 +54,6 @@ class VertexJobFailed(AirflowException):
 
 class VertexJobFailedForGood(AirflowFailException):
     """The job did not succeed and would not the next time: no retry until a person clears it."""
-
-
-class Verdict(enum.Enum):
-    SUCCESS = "success"
-    WAIT = "wait"
-    RETRY = "retry"
-    GIVE_UP = "give up"
 
 
 def verdict(job: Any, round_: str) -> Verdict:
