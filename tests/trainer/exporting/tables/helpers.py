@@ -8,15 +8,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from trainer import dataset_description
+from trainer import dataset_description, export
 from trainer.dataset_description import SPLITS
 from trainer.exporting.splits import assign
 
+ROWS = 300
+KEYS = [f"été/{number}" for number in range(ROWS)]
 RANGES = {"train": (0, 80), "validation": (80, 90), "test": (90, 100)}
 
 
 def feature(column, kind="numeric", type_="FLOAT64", name=None):
     return {"name": name or column, "column": column, "type": type_, "kind": kind}
+
+
+SMALL = [feature("x", name="the x"), feature("s", "categorical", "STRING")]
 
 
 def document(features, rows, **changed):
@@ -72,3 +77,30 @@ def read_examples(folder, split):
             name: list(getattr(value, value.WhichOneof("kind")).value)
             for name, value in parsed.items()
         }
+
+
+def small(**changed):
+    """A table with one numeric and one categorical feature; changed: columns."""
+    table = {
+        "key": KEYS,
+        "label": ["a", "b"] * (ROWS // 2),
+        "x": [float(i) for i in range(ROWS)],
+        "s": ["red", "blue", "green"] * (ROWS // 3),
+    }
+    return table | changed
+
+
+def run(source, output, *others, shards=3):
+    flags = {"source": source, "output": output, "fingerprint": "f", "shards": shards}
+    return export.main([*(f"--{name}={value}" for name, value in flags.items()), *others])
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def take(table, order):
+    """The rows of a dictionary of columns in another order."""
+    return {
+        name: pa.array(values).take(pa.array(order, pa.int64())) for name, values in table.items()
+    }
