@@ -9,6 +9,7 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison.outcome import Outcome
 from trainer.report.contenders import Look
 from trainer.report.planes import Line, Plane, axes, polyline
+from trainer.report.scales import Scale
 
 _WIDTH, _HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.
@@ -94,17 +95,7 @@ def _plane(
         if len(xs):
             title = f"{look.name}: area {areas[look.name]:.4f}"
             lines.append(Line(polyline(xs, ys, x, y), look.style, title))
-    diagonal = polyline([0, 1], [0, 1], x, y) if side == 1 else ""
-    return Plane(
-        width=_WIDTH,
-        height=_HEIGHT,
-        x_ticks=x.ticks(5),
-        y_ticks=y.ticks(5),
-        x_title="false positive rate",
-        y_title="true positive rate",
-        guide=diagonal,
-        lines=lines,
-    )
+    return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y) if side == 1 else "")
 
 
 def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
@@ -137,6 +128,11 @@ def _classes(outcome: Outcome, classes: Sequence[str]) -> Plane:
         fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.labels == c, outcome.probabilities[:, c])
         title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
         lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))
+    return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y))
+
+
+def _roc(x: Scale, y: Scale, lines: list[Line], guide: str) -> Plane:
+    """Curves over two axes of rates. guide: what chance alone would draw."""
     return Plane(
         width=_WIDTH,
         height=_HEIGHT,
@@ -144,6 +140,6 @@ def _classes(outcome: Outcome, classes: Sequence[str]) -> Plane:
         y_ticks=y.ticks(5),
         x_title="false positive rate",
         y_title="true positive rate",
-        guide=polyline([0, 1], [0, 1], x, y),
+        guide=guide,
         lines=lines,
     )
