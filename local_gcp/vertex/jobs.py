@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
-from google.rpc import code_pb2
+from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
@@ -37,6 +37,9 @@ JOB_FIELDS = {
     "labels": filters.Labels("labels"),
 }
 """What ListCustomJobs, and the lists of the other kinds of jobs, can filter by."""
+
+CANCELED = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
+"""The error of a job that was cancelled, in Vertex AI's spelling."""
 
 
 class CustomJobs:
@@ -153,16 +156,21 @@ class CustomJobs:
 def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
     """The stored job with what its run says of it."""
     job.state = job_state(run)
-    job.update_time = timestamp(run.updated)
-    if run.started:
-        job.start_time = timestamp(run.started)
+    follow(job, run)
     if run.ended:
         job.end_time = timestamp(run.ended)
-    if run.error and run.final:
-        job.error = run.error
-    elif run.state == "cancelled":
-        job.error = {"code": code_pb2.CANCELLED, "message": "CANCELED"}
     return job
+
+
+def follow(message: Any, run: Run) -> None:
+    """Give a job or pipeline the times and the error of its run; state and end are the caller's."""
+    message.update_time = timestamp(run.updated)
+    if run.started:
+        message.start_time = timestamp(run.started)
+    if run.error and run.final:
+        message.error = run.error
+    elif run.state == "cancelled":
+        message.error = CANCELED
 
 
 def check_size(spec: Spec, runner: Runner) -> None:

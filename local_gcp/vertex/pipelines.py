@@ -27,7 +27,7 @@ from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.background import Background
-from local_gcp.vertex.jobs import deletion_metadata, timestamp
+from local_gcp.vertex.jobs import CANCELED, deletion_metadata, follow, timestamp
 from local_gcp.vertex.run import Run
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.training import FIELD, Task
@@ -119,8 +119,7 @@ class Pipelines:
             if run := self._run(pipeline):
                 self._runner.cancel(run.id)
             else:  # who reads its data looks here before it goes on
-                canceled = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
-                self._end(pipeline, "cancelled", canceled)
+                self._end(pipeline, "cancelled", CANCELED)
         return empty_pb2.Empty()
 
     def delete_training_pipeline(self, request: Any, _context: Any) -> Any:
@@ -270,11 +269,5 @@ class Pipelines:
 def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:
     """The pipeline with the state of its job's run."""
     pipeline.state = _STATES[run.state]
-    pipeline.update_time = timestamp(run.updated)
-    if run.started:
-        pipeline.start_time = timestamp(run.started)
-    if run.state == "failed" and run.error:
-        pipeline.error = run.error
-    elif run.state == "cancelled":
-        pipeline.error = run.error or {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+    follow(pipeline, run)
     return pipeline

@@ -18,7 +18,7 @@ import grpc
 import pyarrow.parquet as pq
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
-from google.rpc import code_pb2, status_pb2
+from google.rpc import status_pb2
 
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
@@ -28,7 +28,14 @@ from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction import request as requests
 from local_gcp.vertex.batch_prediction.files import COUNTS
 from local_gcp.vertex.batch_prediction.request import FIELD
-from local_gcp.vertex.jobs import JOB_FIELDS, deletion_metadata, job_state, timestamp
+from local_gcp.vertex.jobs import (
+    CANCELED,
+    JOB_FIELDS,
+    deletion_metadata,
+    follow,
+    job_state,
+    timestamp,
+)
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.program import own_program
 from local_gcp.vertex.run import Run
@@ -114,8 +121,7 @@ class BatchPredictionJobs:
             if self._runner.get(names.last(job.name)):
                 self._runner.cancel(names.last(job.name))
             else:  # who prepares it looks here before it goes on
-                canceled = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
-                self._end(job, api.JobState.JOB_STATE_CANCELLED, canceled)
+                self._end(job, api.JobState.JOB_STATE_CANCELLED, CANCELED)
         return empty_pb2.Empty()
 
     def delete_batch_prediction_job(self, request: Any, _context: Any) -> Any:
@@ -268,11 +274,5 @@ class BatchPredictionJobs:
 def _follow(job: api.BatchPredictionJob, run: Run) -> api.BatchPredictionJob:
     """The job with the state of its run."""
     job.state = job_state(run)
-    job.update_time = timestamp(run.updated)
-    if run.started:
-        job.start_time = timestamp(run.started)
-    if run.state == "failed" and run.error:
-        job.error = run.error
-    elif run.state == "cancelled":
-        job.error = run.error or {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+    follow(job, run)
     return job

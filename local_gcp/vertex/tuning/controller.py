@@ -19,6 +19,7 @@ from google.cloud import aiplatform_v1 as api
 from google.rpc import code_pb2
 
 from local_gcp.state import State as Database
+from local_gcp.vertex.jobs import CANCELED
 from local_gcp.vertex.run import Run, Spec
 from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tuning import lifecycle
@@ -220,7 +221,7 @@ class Controller:
             job.error = {"code": progress.failure_code, "message": progress.failure}
             self._set_state(job, api.JobState.JOB_STATE_FAILED)
         elif progress.cancelled:
-            job.error = {"code": code_pb2.CANCELLED, "message": "CANCELED"}
+            job.error = CANCELED
             self._set_state(job, api.JobState.JOB_STATE_CANCELLED)
         else:
             self._set_state(job, api.JobState.JOB_STATE_SUCCEEDED)
