@@ -10,6 +10,8 @@ digits_data         1,797 PNG files and their manifest into the bucket (trainer 
 breast_cancer_data  569 rows into a BigQuery table of daily partitions (trainer environment)
 progress            what the terminal shows while a run goes on
 screen              the terminal itself
+serving             what was decided, what is served now, and how to ask it
+endpoint_state      the endpoints, asked with Google's client
 experiments         the data and one run of each experiment
 __main__            the command
 """

@@ -10,7 +10,7 @@ import time
 
 import httpx
 
-from demo import airflow_environment, experiments, services
+from demo import airflow_environment, experiments, services, serving
 from demo.airflow_api import Airflow
 from demo.places import ENVIRONMENT_FILE, LOGS
 from demo.screen import console, say
@@ -67,8 +67,9 @@ def run(names: list[str], params: dict) -> int:
     airflow = _wait_for_airflow()
     say(f"Airflow answers at {airflow.base_url}")
     runs = [experiments.run(name, params, airflow, environment, began) for name in names]
+    served = serving.state(names, experiments.platform(), environment)
     for finished in runs:
-        finished.show()
+        finished.show(served.get(finished.name))
     _say_where_to_look()
     return 0 if all(finished.succeeded for finished in runs) else 1
 

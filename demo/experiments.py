@@ -13,7 +13,7 @@ import yaml
 from rich.live import Live
 from rich.table import Table
 
-from demo import progress, services
+from demo import progress, services, serving
 from demo.airflow_api import Airflow
 from demo.places import LOGS, ROOT, program
 from demo.screen import console, say
@@ -34,29 +34,45 @@ class FinishedRun:
     folder: Path
     url: str
 
-    def show(self) -> None:
-        """Leaderboard, and where the rest lies."""
+    def show(self, served: dict | None) -> None:
+        """Leaderboard, decision, what the endpoint serves (None: there is none), and the rest."""
         say()
         console.print(
             f"{self.name} {'succeeded' if self.succeeded else 'failed'}", style="bold", markup=False
         )
-        if (board := self.folder / "leaderboard" / "leaderboard.json").exists():
-            console.print(_leaderboard(json.loads(board.read_text())))
+        if (file := self.folder / "leaderboard" / "leaderboard.json").exists():
+            board = json.loads(file.read_text())
+            console.print(_leaderboard(board))
             say("* champion")
-            say(f"Report        {board.with_name('report.html')}")
+            serving.show_decision(board)
+            say(f"Report        {file.with_name('report.html')}")
         say(f"Airflow UI    {self.url}")
         say(
             f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder / 'training'}"
         )
+        if served:
+            serving.show_endpoint(served)
+            self._show_how_to_ask(served)
+
+    def _show_how_to_ask(self, served: dict) -> None:
+        """With this run's examples: they are right for whatever model is served."""
+        examples = self.folder / "leaderboard" / "challenger.json"
+        if served["models"] and examples.exists():
+            serving.show_how_to_ask(
+                self.name,
+                platform()["region"],
+                served["endpoint"],
+                json.loads(examples.read_text())["examples"],
+            )
 
 
 def make_bucket(environment: dict[str, str]) -> None:
     """The group's one bucket, as a person would make it once; does nothing if it is there."""
-    platform = _platform()
+    group = platform()
     answer = httpx.post(
         f"{environment['LOCAL_GCP_URL']}/storage/v1/b",
-        params={"project": platform["project"]},
-        json={"name": platform["bucket"], "location": platform["region"]},
+        params={"project": group["project"]},
+        json={"name": group["bucket"], "location": group["region"]},
         trust_env=False,
     )
     if answer.status_code != httpx.codes.CONFLICT:
@@ -67,7 +83,7 @@ def load_data(name: str, environment: dict[str, str]) -> None:
     """Put an experiment's data where its file expects them; does nothing if they are there."""
     module, place = DATA[name]
     done = subprocess.run(
-        [program("trainer", "python"), "-m", module, place.format_map(_platform())],
+        [program("trainer", "python"), "-m", module, place.format_map(platform())],
         cwd=ROOT,
         # The Airflow variables would do no harm, but its PYTHONPATH is not the trainer's.
         env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
@@ -96,12 +112,13 @@ def run(
         if task["state"] == "failed":
             console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
             say(airflow.why_failed(name, task))
-    folder = Path(environment["GCS_ROOT"]) / _platform()["bucket"] / name / "runs" / run_id
+    folder = Path(environment["GCS_ROOT"]) / platform()["bucket"] / name / "runs" / run_id
     url = f"{airflow.base_url}/dags/{name}/runs/{run_id}"
     return FinishedRun(name, last.state == "success", folder, url)
 
 
-def _platform() -> dict:
+def platform() -> dict:
+    """Google's names for the whole group: dags/platform.yaml."""
     return yaml.safe_load((ROOT / "dags" / "platform.yaml").read_text())
 
 

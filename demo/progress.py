@@ -23,11 +23,19 @@ WORDS = {
     "upstream_failed": "not reached",
     "success": "done",
 }
+# The label of an experiment's endpoint.
+EXPERIMENT = "trellis-experiment"
 # What TensorFlow's C++ parts and local_gcp's launcher say before the program itself says anything.
 NOISE = re.compile(r"[IWEF]\d{4} |local_gcp: ")
 # Characters of a job's last line that are shown.
 LINE = 120
-STYLES = {"done": "green", "running": "cyan", "failed": "bold red", "not reached": "red"}
+STYLES = {
+    "done": "green",
+    "ready": "green",
+    "running": "cyan",
+    "failed": "bold red",
+    "not reached": "red",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Work:
-    """A trial or a replica at work: what it is, how it stands, and its latest figures.
+    """A trial, or a replica of a job or of a deployed model: how it stands, its latest figures.
 
     key: tells apart what has the same name, as jobs may.
     """
@@ -69,7 +77,8 @@ class Snapshot:
 
 
 def snapshot(run: dict, tasks: list[dict], jobs: list[dict], order: list[str]) -> Snapshot:
-    """Join a DAG run and its task instances (Airflow) with the jobs started since (local_gcp).
+    """Join a DAG run and its task instances (Airflow) with its experiment's work (local_gcp): the
+    jobs that were started since, and whatever models its endpoint serves.
 
     `order` lists the task ids as the DAG chains them.
     """
@@ -77,9 +86,7 @@ def snapshot(run: dict, tasks: list[dict], jobs: list[dict], order: list[str]) -
     tasks = sorted(tasks, key=lambda t: (position.get(t["task_id"], 99), t["map_index"]))
     stages = [Stage(_task_name(t), WORDS.get(t["state"], t["state"])) for t in tasks]
     started = run["start_date"] or ""
-    mine = sorted(
-        (j for j in jobs if _same_clock(j["create_time"]) >= _same_clock(started)), key=_age
-    )
+    mine = sorted((j for j in jobs if _belongs(j, run["dag_id"], started)), key=_age)
     return Snapshot(run["state"], stages, [w for job in mine for w in _work(job)])
 
 
@@ -120,11 +127,21 @@ def _task_name(task: dict) -> str:
     return f"{task['task_id']} [{task.get('rendered_map_index') or task['map_index']}]"
 
 
+def _belongs(job: dict, experiment: str, started: str) -> bool:
+    """Experiments run one after the other: a job is the run's if it is not older."""
+    if job["kind"] == "endpoint":
+        return job["labels"].get(EXPERIMENT) == experiment
+    return _same_clock(job["create_time"]) >= _same_clock(started)
+
+
 def _work(job: dict) -> Iterator[Work]:
     if job["kind"] == "tuning":
         for trial in job["trials"]:
             name = f"trial {trial['id']}"
             yield Work(f"{job['name']} {name}", name, _state(trial), _measured(trial))
+        return
+    if job["kind"] == "endpoint":
+        yield from _serving(job)
         return
     name = job["display_name"]
     if not job.get("replicas"):
@@ -134,6 +151,17 @@ def _work(job: dict) -> Iterator[Work]:
         place = f" {replica['type']}:{replica['index']}" if len(job["replicas"]) > 1 else ""
         told = _told(replica["last_line"] or "")
         yield Work(job["name"] + place, name + place, _state(replica), told)
+
+
+def _serving(deployed: dict) -> Iterator[Work]:
+    """`serving digits@3 replica:0  ready  10% of the requests`, or what it says as it starts."""
+    model = deployed["model"].rpartition("/")[2]
+    for replica in deployed["replicas"]:
+        name = f"serving {model} replica:{replica['index']}"
+        ready = replica["state"] == "ready"
+        share = f"{deployed['traffic']}% of the requests"
+        told = share if ready else _told(replica["last_line"] or "")
+        yield Work(f"{deployed['name']} {replica['index']}", name, replica["state"], told)
 
 
 def _told(line: str) -> str:

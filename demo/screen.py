@@ -10,5 +10,5 @@ console = Console(highlight=False, soft_wrap=_file is not None, width=_file)
 
 
 def say(line: str = "") -> None:
-    """One plain line, whatever brackets it holds."""
-    console.print(line, markup=False)
+    """One plain line, whatever brackets it holds, and not broken: it may be there to be copied."""
+    console.print(line, markup=False, soft_wrap=True)

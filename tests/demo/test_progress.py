@@ -6,7 +6,7 @@ from rich.console import Console
 
 from demo.progress import drawing, news, snapshot
 
-RUN = {"state": "running", "start_date": "2026-01-05T10:00:00.5Z"}
+RUN = {"dag_id": "digits", "state": "running", "start_date": "2026-01-05T10:00:00.5Z"}
 ORDER = ["plan", "tune", "train"]
 
 
@@ -86,6 +86,34 @@ def test_what_libraries_log_is_not_shown():
 def test_jobs_of_earlier_runs_are_not_shown():
     old = job("2026-01-05T09:59:59Z", replicas=[replica("chief", 0, "succeeded", "bye")])
     assert snapshot(RUN, [], [old], ORDER).work == []
+
+
+def deployed(version, traffic, state, last_line=""):
+    return {
+        "name": f"projects/p/locations/r/endpoints/digits/deployedModels/{version}",
+        "display_name": "digits",
+        "kind": "endpoint",
+        "labels": {"trellis-experiment": "digits"},
+        "model": f"projects/p/locations/r/models/digits@{version}",
+        "create_time": f"2026-01-05T0{version}:00:00Z",
+        "traffic": traffic,
+        "replicas": [replica("replica", 0, state, last_line)],
+    }
+
+
+def test_the_endpoint_shows_old_and_new_model_with_their_shares():
+    jobs = [deployed(1, 90, "ready"), deployed(2, 10, "ready"), deployed(3, 0, "starting", "load")]
+    work = snapshot(RUN, [], jobs, ORDER).work
+    assert [(w.name, w.state, w.latest) for w in work] == [
+        ("serving digits@1 replica:0", "ready", "90% of the requests"),
+        ("serving digits@2 replica:0", "ready", "10% of the requests"),
+        ("serving digits@3 replica:0", "starting", "load"),
+    ]
+
+
+def test_other_experiments_endpoints_are_not_shown():
+    other = deployed(1, 100, "ready") | {"labels": {"trellis-experiment": "breast-cancer"}}
+    assert snapshot(RUN, [], [other], ORDER).work == []
 
 
 def test_plain_lines_tell_only_what_changed():

@@ -253,10 +253,10 @@ class Endpoints:
 
     def status(self) -> list[dict[str, Any]]:
         """The deployed models in the JSON of `python -m local_gcp status`, with the jobs."""
-        deployments = [d for name in list(self._memory) for d in self._fleet.of_endpoint(name)]
-        return [self._status(deployment) for deployment in deployments]
+        endpoints = list(self._memory.values())
+        return [self._status(e, d) for e in endpoints for d in self._fleet.of_endpoint(e.name)]
 
-    def _status(self, deployment: Deployment) -> dict[str, Any]:
+    def _status(self, endpoint: api.Endpoint, deployment: Deployment) -> dict[str, Any]:
         states = {"deploying": "PENDING", "serving": "RUNNING"}
         return {
             "name": deployment.key,
@@ -267,6 +267,7 @@ class Endpoints:
             "create_time": timestamp(deployment.began).isoformat().replace("+00:00", "Z"),
             "error": deployment.error,
             "model": deployment.model,
+            "traffic": endpoint.traffic_split.get(deployment.id, 0),
             "replicas": self._fleet.status(deployment),
             "trials": [],
         }

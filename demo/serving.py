@@ -1,0 +1,100 @@
+"""The end of a run that deploys: what was decided, what is served now, and how to ask it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from demo import services
+from demo.places import ENVIRONMENT_FILE, LOCAL, ROOT
+from demo.screen import say
+
+_EXAMPLES = 3
+"""Instances in the request that is shown."""
+
+_CURL = (
+    "curl -s https://{region}-aiplatform.googleapis.com/v1/{endpoint}:predict "
+    "-H 'Content-Type: application/json' -d @{request}"
+)
+_PYTHON = """\
+python - <<'END'
+import json
+from google.cloud import aiplatform
+
+endpoint = aiplatform.Endpoint("{endpoint}")
+instances = json.load(open("{request}"))["instances"]
+for prediction in endpoint.predict(instances).predictions:
+    print(prediction)
+END"""
+
+
+def state(names: Iterable[str], platform: dict, environment: dict[str, str]) -> dict[str, dict]:
+    """What the endpoints of these experiments serve, by experiment: see demo.endpoint_state."""
+    program = (sys.executable, "-m", "demo.endpoint_state")
+    done = subprocess.run(
+        [*program, platform["project"], platform["region"], *names],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise services.ServiceError(f"Nobody knows what is served:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def show_decision(board: dict) -> None:
+    """Whether the run's best training was promoted, and why; nothing if none was to be."""
+    decision = board.get("promotion")
+    if decision is None:
+        return
+    verdict = "promoted" if decision["promoted"] else "not promoted"
+    say(f"Promotion     {verdict}: {decision['reason']}")
+    for check in decision["checks"]:
+        say(f"              [{'x' if check['passed'] else ' '}] {_words(check)}")
+
+
+def show_endpoint(served: dict) -> None:
+    """The endpoint's models, each with its share of the requests."""
+    say(f"Endpoint      {served['endpoint']}")
+    for model in served["models"]:
+        aliases = ", ".join(model["aliases"]) or "no alias"
+        replicas = f"{model['replicas']} replica{'s' * (model['replicas'] != 1)}"
+        say(
+            f"              version {model['version']}: {model['traffic']}% of the requests, "
+            f"{aliases}, {replicas}"
+        )
+    if not served["models"]:
+        say("              serves nothing")
+
+
+def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
+    """A `curl` line and a Python snippet that ask the endpoint for real test examples.
+
+    Both can be pasted into a shell as they are.
+    """
+    request = LOCAL / "requests" / f"{name}.json"
+    request.parent.mkdir(exist_ok=True)
+    instances = [example["instance"] for example in examples[:_EXAMPLES]]
+    request.write_text(json.dumps({"instances": instances}))
+    told = {"region": region, "endpoint": endpoint, "request": _near(request)}
+    say()
+    say(f"Ask it ({len(instances)} examples of the test split; paste into a shell):")
+    say()
+    say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
+    say(_CURL.format_map(told))
+    say(_PYTHON.format_map(told))
+
+
+def _words(check: dict) -> str:
+    return f"{check['check']}: {check['detail']}" if check["detail"] else check["check"]
+
+
+def _near(path: Path, dot: bool = False) -> str:
+    """The path from here, if it lies below; absolute otherwise. dot: fit for the shell's `.`."""
+    if not path.is_relative_to(Path.cwd()):
+        return str(path)
+    near = path.relative_to(Path.cwd())
+    return f"./{near}" if dot else str(near)
