@@ -33,6 +33,7 @@ COMMANDS = {
         ("train", "trainer.task"),
         ("export", "trainer.export"),
         ("compare", "trainer.compare"),
+        ("serve", "trainer.serve"),
     )
 }
 
