@@ -7,10 +7,10 @@ in TensorFlow's sources), declared below so that protobuf's own parser reads it.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -29,6 +29,23 @@ class TestSplitError(ValueError):
     """The test split cannot be read, or a contender predicted something else."""
 
     __test__ = False  # not a class of tests, whatever pytest makes of its name
+
+
+@dataclass(frozen=True)
+class Record:
+    """One example. label: class index, or value. place: as in TestSplit.records.
+
+    features: of the tf.train.Example, by name.
+    """
+
+    key: str
+    label: int | float
+    place: tuple[Path, int, int]
+    features: Mapping[str, Any]
+
+    def bytes_of(self, name: str) -> bytes:
+        """The bytes of one feature: the encoded image, for instance."""
+        return self.features[name].bytes_list.value[0]
 
 
 @dataclass(frozen=True)
@@ -134,21 +151,11 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     Raises TestSplitError naming the file if one is missing or corrupt, or if the number of examples
     is not what dataset.json says.
     """
-    keys, labels, records = [], [], []
-    label_list = "float_list" if dataset.is_regression else "int64_list"
-    for uri in dataset.uris(directory, "test"):
-        path = storage.local_path(uri)
-        try:
-            with open(path, "rb") as file:
-                for offset, payload in _payloads(file):
-                    features = _parse(payload).features.feature
-                    keys.append(features["key"].bytes_list.value[0].decode("utf-8"))
-                    labels.append(getattr(features[dataset.label.name], label_list).value[0])
-                    records.append((path, offset, len(payload)))
-        except FileNotFoundError as error:
-            raise TestSplitError(f"{uri} is named in dataset.json but does not exist") from error
-        except (ValueError, IndexError) as error:
-            raise TestSplitError(f"{uri}, record {len(records)}: {error}") from error
+    keys, labels, places = [], [], []
+    for record in records(directory, dataset):
+        keys.append(record.key)
+        labels.append(record.label)
+        places.append(record.place)
     expected = dataset.examples("test")
     if len(keys) != expected:
         raise TestSplitError(
@@ -160,8 +167,31 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
         keys=np.array(keys, dtype=object)[order],
         labels=np.array(labels, np.float64 if dataset.is_regression else np.int64)[order],
         classes=dataset.classes,
-        records=tuple(records[i] for i in order),
+        records=tuple(places[i] for i in order),
     )
+
+
+def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
+    """The examples of the test split, in the files' order. Raises TestSplitError."""
+    number = 0
+    label_list = "float_list" if dataset.is_regression else "int64_list"
+    for uri in dataset.uris(directory, "test"):
+        path = storage.local_path(uri)
+        try:
+            with open(path, "rb") as file:
+                for offset, payload in _payloads(file):
+                    features = _parse(payload).features.feature
+                    yield Record(
+                        features["key"].bytes_list.value[0].decode("utf-8"),
+                        getattr(features[dataset.label.name], label_list).value[0],
+                        (path, offset, len(payload)),
+                        features,
+                    )
+                    number += 1
+        except FileNotFoundError as error:
+            raise TestSplitError(f"{uri} is named in dataset.json but does not exist") from error
+        except (ValueError, IndexError) as error:
+            raise TestSplitError(f"{uri}, record {number}: {error}") from error
 
 
 def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

@@ -82,6 +82,11 @@ class RowReader:
         few = ", ".join(f'"{name}": ...' for name in list(self._fields)[:3])
         self._expected = "{" + few + (", ..." if len(fields) > 3 else "") + "}"
 
+    @property
+    def fields(self) -> list[Field]:
+        """The model's features, in order."""
+        return list(self._fields.values())
+
     def nulls(self) -> Row:
         """A row of which nothing is known."""
         return Row(tuple(NULLS[field.kind] for field in self._fields.values()))

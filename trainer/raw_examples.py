@@ -1,0 +1,166 @@
+"""The test split's examples as clients send them to trainer.serve.
+
+Of a table's dataset they come from the rows that the dataset was made of, as BigQuery wrote them:
+DATASET/source/rows-*.parquet (trainer.exporting.tables.columns says what those hold), of images
+from the TFRecords. An instance is what `trainer.serve` documents; a value stands in it as
+
+    numeric      a number: NUMERIC and BIGNUMERIC become doubles here, as in the export
+    boolean      true or false
+    categorical  a string, of an INT64 column its digits
+    timestamp    "2024-02-29T12:00:00Z" with as many microseconds as there are; a DATE is its
+                 midnight, a DATETIME is taken as UTC
+    sequence     a list of numbers
+    image        {"image_bytes": {"b64": "..."}}, the stored file
+
+and NULL and NaN, which the export takes for NULL, as null. No TensorFlow here.
+"""
+
+import base64
+import datetime
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from trainer import storage
+from trainer.comparison import test_split
+from trainer.dataset_description import (
+    BOOLEAN,
+    CATEGORICAL,
+    NUMERIC,
+    SEQUENCE,
+    TIMESTAMP,
+    DatasetDescription,
+)
+
+_PATTERN = "rows-*.parquet"
+
+# Of all splits: what is not of the test split costs Arrow's memory only.
+_ROWS_AT_ONCE = 4096
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class RawExamplesError(ValueError):
+    """The raw examples of a dataset cannot be read; the message says which file and why."""
+
+
+@dataclass(frozen=True)
+class RawExample:
+    """label: the name of its class, or the value of a regression."""
+
+    key: str
+    label: str | float
+    instance: Mapping[str, Any]
+
+
+def of_test_split(
+    directory: str,
+    dataset: DatasetDescription,
+    *,
+    columns: Collection[str] | None = None,
+    keys: Collection[str] | None = None,
+) -> Iterator[RawExample]:
+    """The examples of the dataset in `directory` (gs:// address or path), in the files' order.
+
+    columns: the columns of features that an instance has (default: all). keys: only these.
+    Memory is that of a few thousand rows. Raises RawExamplesError, TestSplitError.
+    """
+    if dataset.kind == "image":
+        return _images(directory, dataset, keys)
+    kinds = {feature.column: feature.kind for feature in dataset.features}
+    return _rows(directory, {c: kinds[c] for c in (kinds if columns is None else columns)}, keys)
+
+
+def time_text(microseconds: int) -> str:
+    """Microseconds since 1970 UTC as RFC 3339 writes them."""
+    time = _EPOCH + datetime.timedelta(microseconds=microseconds)
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _images(
+    directory: str, dataset: DatasetDescription, keys: Collection[str] | None
+) -> Iterator[RawExample]:
+    name = dataset.features[0].name
+    for record in test_split.records(directory, dataset):
+        if keys is None or record.key in keys:
+            data = base64.b64encode(record.bytes_of(name)).decode()
+            label = dataset.classes[record.label]
+            yield RawExample(record.key, label, {"image_bytes": {"b64": data}})
+
+
+def _rows(
+    directory: str, kinds: Mapping[str, str], keys: Collection[str] | None
+) -> Iterator[RawExample]:
+    """kinds: of the wanted columns."""
+    for path in _files(directory):
+        try:
+            yield from _rows_of(path, kinds, keys)
+        except (pa.ArrowException, OSError) as error:
+            raise RawExamplesError(f"{path} cannot be read: {error}") from error
+
+
+def _files(directory: str) -> list[Path]:
+    folder = storage.local_path(storage.join(directory, "source"))
+    if files := sorted(folder.glob(_PATTERN)):
+        return files
+    raise RawExamplesError(
+        f"there is no {_PATTERN} in {storage.join(directory, 'source')}: the raw rows that the "
+        "dataset was made of have been deleted; export the snapshot again"
+    )
+
+
+def _rows_of(
+    path: Path, kinds: Mapping[str, str], keys: Collection[str] | None
+) -> Iterator[RawExample]:
+    file = pq.ParquetFile(path)
+    names = ["key", "split", "label", *kinds]
+    if missing := sorted(set(names) - set(file.schema_arrow.names)):
+        raise RawExamplesError(f"{path} has no column {', '.join(missing)}")
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
+        wanted = pc.equal(batch.column("split").cast(pa.string()), "test")
+        if keys is not None:
+            among = pc.is_in(batch.column("key").cast(pa.string()), pa.array(keys, pa.string()))
+            wanted = pc.and_(wanted, among)
+        rows = batch.filter(wanted)
+        values = [_READERS[kind](rows.column(column)) for column, kind in kinds.items()]
+        labels = (rows.column(name).to_pylist() for name in ("key", "label"))
+        for key, label, *row in zip(*labels, *values, strict=True):
+            yield RawExample(key, label, dict(zip(kinds, row, strict=True)))
+
+
+def _numbers(array: pa.Array) -> list[float | None]:
+    return [_known(number) for number in array.cast(pa.float64(), safe=False).to_pylist()]
+
+
+def _times(array: pa.Array) -> list[str | None]:
+    # As the export reads them: text (of a DATETIME) is parsed, nanoseconds are cut off.
+    micros = array.cast(pa.timestamp("us", tz=getattr(array.type, "tz", None)), safe=False)
+    return [
+        None if time is None else time_text(time) for time in micros.cast(pa.int64()).to_pylist()
+    ]
+
+
+def _sequences(array: pa.Array) -> list[list[float | None] | None]:
+    return [
+        None if elements is None else [_known(element) for element in elements]
+        for elements in array.to_pylist()
+    ]
+
+
+def _known(number: float | None) -> float | None:
+    return None if number is None or math.isnan(number) else number
+
+
+_READERS: Mapping[str, Callable[[pa.Array], list]] = {
+    NUMERIC: _numbers,
+    BOOLEAN: pa.Array.to_pylist,
+    CATEGORICAL: lambda array: array.cast(pa.large_string()).to_pylist(),
+    TIMESTAMP: _times,
+    SEQUENCE: _sequences,
+}

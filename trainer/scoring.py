@@ -1,0 +1,142 @@
+"""A trained model's predictions for the test split of a dataset that it may not have been trained
+on: how the model that is served now takes part in the comparison.
+
+The model is asked as `trainer.serve` asks it: each example as a request's instance, through the
+reader of requests and the signature for raw inputs. So it is right, too, for a model with another
+vocabulary, other statistics, another image size, or the same features or classes in another order.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from trainer import raw_examples, storage
+from trainer.comparison.test_split import TestSplitError, listed
+from trainer.dataset_description import DatasetDescription
+from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.raw_examples import RawExample, RawExamplesError
+from trainer.serving import instances
+from trainer.serving.errors import InvalidRequestError
+from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
+from trainer.serving.model import Model, ModelError
+from trainer.storage import StorageError
+
+
+class ScoreError(ValueError):
+    """The model cannot be scored on this dataset; the message says why."""
+
+
+def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Predictions | Values:
+    """What the model says of every example of the test split, with the dataset's keys and labels.
+
+    model_uri: folder of a SavedModel that trainer.task wrote, gs:// address or path, read through
+    the mount as all of a run is. Imports TensorFlow. Raises ScoreError.
+    """
+    model = _load(model_uri)
+    if problems := _differences(model, dataset):
+        raise ScoreError(
+            f"the model {model_uri} cannot be scored on this dataset: {'; '.join(problems)}"
+        )
+    columns = [field.column for field in model.rows.fields] if model.rows else None
+    keys, labels, answers = [], [], []
+    try:
+        examples = raw_examples.of_test_split(dataset_uri, dataset, columns=columns)
+        for batch in _batches(examples, _batch_size(dataset)):
+            keys += [example.key for example in batch]
+            labels += [example.label for example in batch]
+            answers.append(_answers(model, batch, dataset))
+        if not keys:
+            raise ScoreError("the dataset's test split has no examples")
+        if dataset.is_regression:
+            return Values(keys, labels, np.concatenate(answers))
+        places = {name: place for place, name in enumerate(dataset.classes)}
+        if unknown := sorted(set(labels) - set(places)):
+            raise ScoreError(
+                f"the raw rows have the classes {listed(unknown)}, which dataset.json does not "
+                "have: they are not the rows that the dataset was made of"
+            )
+        indices = [places[label] for label in labels]
+        return Predictions(keys, indices, np.concatenate(answers), dataset.classes)
+    except (PredictionsError, RawExamplesError, TestSplitError) as error:
+        raise ScoreError(str(error)) from error
+
+
+def _load(uri: str) -> Model:
+    try:
+        folder = storage.local_path(uri)
+        if not (folder / "saved_model.pb").is_file():
+            raise ScoreError(f"the model {uri} is gone: there is no saved_model.pb")
+        return Model.load(folder)
+    except (ModelError, StorageError) as error:
+        raise ScoreError(f"the model {uri} cannot be read: {error}") from error
+
+
+def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
+    """In what the model and the dataset do not fit together."""
+    taken = "table" if model.rows else "image"
+    if taken != dataset.kind:
+        return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
+    problems = []
+    if dataset.is_regression != (not model.classes):
+        told = "values" if dataset.is_regression else "classes"
+        problems.append(f"the dataset's label has {told}, which is not what the model predicts")
+    elif set(model.classes) != set(dataset.classes):
+        problems.append(
+            f"it tells the classes {listed(model.classes)} apart, the dataset has "
+            f"{listed(dataset.classes)}"
+        )
+    kinds = {feature.column: feature.kind for feature in dataset.features}
+    for field in model.rows.fields if model.rows else ():
+        if field.column not in kinds:
+            problems.append(f"the dataset has no feature {field.column}, which the model needs")
+        elif field.kind != kinds[field.column]:
+            problems.append(
+                f"the model takes {field.column} as {field.kind}, the dataset has it as "
+                f"{kinds[field.column]}"
+            )
+    return problems
+
+
+_INPUTS = {"table": "rows of a table", "image": "images"}
+
+
+def _batch_size(dataset: DatasetDescription) -> int:
+    """As in serving: so many that the decoded images of one call are of bounded size."""
+    if dataset.kind == "table":
+        return MAX_BATCH
+    height, width, _ = dataset.features[0].shape
+    return max(1, min(MAX_BATCH, MAX_BATCH_COST // (height * width)))
+
+
+def _batches(examples: Iterator[RawExample], size: int) -> Iterator[list[RawExample]]:
+    while batch := list(itertools.islice(examples, size)):
+        yield batch
+
+
+def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescription) -> np.ndarray:
+    """(b, classes) probabilities in the order of the dataset's classes, or (b,) values."""
+    try:
+        outcomes = model.predict(_inputs(model, batch))
+    except InvalidRequestError as error:
+        raise ScoreError(f"near {batch[0].key!r}: {error}") from error
+    except Exception as error:  # TensorFlow's, which are of many kinds
+        raise ScoreError(f"the model fails near {batch[0].key!r}: {error}") from error
+    for example, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, Exception):
+            raise ScoreError(f"{example.key!r}: {outcome}") from outcome
+    if dataset.is_regression:
+        return np.array([outcome["value"] for outcome in outcomes])
+    return np.array(
+        [[outcome["probabilities"][name] for name in dataset.classes] for outcome in outcomes]
+    )
+
+
+def _inputs(model: Model, batch: Sequence[RawExample]) -> list[Any]:
+    """The batch as the server would have read it from a request."""
+    body = orjson.dumps({"instances": [example.instance for example in batch]})
+    if model.rows:
+        return model.rows.read(body)
+    return [image.as_plain() for image in instances.read(body)]
