@@ -7,6 +7,7 @@ import re
 
 import grpc
 
+from local_gcp import regions
 from local_gcp.home import PROJECT, PROJECT_NUMBER
 from local_gcp.wire import RpcError, invalid_argument
 
@@ -16,7 +17,8 @@ _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)
 def location(parent: str, field: str = "parent") -> str:
     """projects/P/locations/L with the project's number in it, as Vertex AI's names have it.
 
-    INVALID_ARGUMENT for another form, PERMISSION_DENIED for a project that is not here.
+    INVALID_ARGUMENT for another form, PERMISSION_DENIED for a project that is not here,
+    NoSuchRegionError.
     """
     match = _PARENT.fullmatch(parent)
     if not match or match["rest"]:
@@ -31,6 +33,16 @@ def resource(name: str, collection: str, field: str = "name") -> str:
         form = f"projects/PROJECT/locations/LOCATION/{collection}/ID"
         raise invalid_argument(field, f"{name!r} is not {form}.")
     return _canonical(match)
+
+
+def check_project(project: str) -> None:
+    """PERMISSION_DENIED for a project, by id or number, that is not here."""
+    if project not in (PROJECT, str(PROJECT_NUMBER)):
+        raise RpcError(
+            grpc.StatusCode.PERMISSION_DENIED,
+            f"Permission denied on resource project {project}: the only project in this "
+            f"local_gcp is {PROJECT!r} (number {PROJECT_NUMBER}).",
+        )
 
 
 def with_number(name: str) -> str:
@@ -49,10 +61,7 @@ def last(name: str) -> str:
 
 
 def _canonical(match: re.Match) -> str:
-    if match["project"] not in (PROJECT, str(PROJECT_NUMBER)):
-        raise RpcError(
-            grpc.StatusCode.PERMISSION_DENIED,
-            f"Permission denied on resource project {match['project']}: the only project in this "
-            f"local_gcp is {PROJECT!r} (number {PROJECT_NUMBER}).",
-        )
+    # The region first: at Google a request to one that is none reaches nobody.
+    regions.check(match["location"])
+    check_project(match["project"])
     return f"projects/{PROJECT_NUMBER}/locations/{match['location']}{match['rest'] or ''}"

@@ -18,7 +18,7 @@ import grpc
 from google.cloud import dataflow_v1beta3 as api
 from google.protobuf import timestamp_pb2
 
-from local_gcp import names
+from local_gcp import names, regions
 from local_gcp.dataflow.command import run_spec
 from local_gcp.dataflow.template import check_parameters, merged_environment, read_spec
 from local_gcp.listing import page
@@ -199,7 +199,16 @@ class Jobs:
 
     def _region(self, request: Any) -> str:
         region = request.location or _DEFAULT_REGION
-        names.location(f"projects/{request.project_id}/locations/{region}", "project_id")
+        names.check_project(request.project_id)
+        if region not in regions.REGIONS:
+            # Dataflow's own words: it has one host for all regions.
+            raise failed_precondition(
+                "The workflow could not be created, since it was sent to an invalid regional "
+                f"endpoint ({region}). Please resubmit to a valid Cloud Dataflow regional "
+                f"endpoint. {regions.suggestion(region)} The list of Cloud Dataflow regional "
+                "endpoints is at "
+                "https://cloud.google.com/dataflow/docs/resources/locations."
+            )
         return region
 
     def _job(self, request: Any) -> api.Job:

@@ -1,9 +1,14 @@
 """Resource names."""
 
+import ast
+import re
+from pathlib import Path
+
+import google.cloud.aiplatform_v1
 import grpc
 import pytest
 
-from local_gcp import names
+from local_gcp import names, regions
 from local_gcp.home import PROJECT, PROJECT_NUMBER
 from local_gcp.wire import RpcError
 
@@ -22,6 +27,21 @@ def test_another_project_is_refused_and_this_one_named():
     with pytest.raises(RpcError, match=PROJECT) as refusal:
         names.location("projects/typo/locations/us-central1")
     assert refusal.value.code is grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_a_region_that_does_not_exist_is_answered_as_by_googles_front_end():
+    with pytest.raises(RpcError, match=r"status: 404.*no region 'us-centrall'") as refusal:
+        names.location(f"projects/{PROJECT}/locations/us-centrall")
+    assert refusal.value.code is grpc.StatusCode.UNIMPLEMENTED
+    assert "Did you mean us-central1?" in refusal.value.message
+
+
+def test_the_regions_are_those_of_googles_client():
+    folder = Path(google.cloud.aiplatform_v1.__file__).parents[1] / "aiplatform"
+    # The text, since importing the package takes seconds.
+    said = (folder / "constants/base.py").read_text()
+    known = re.search(r"SUPPORTED_REGIONS = frozenset\((.*?)\)", said, re.DOTALL)[1]
+    assert ast.literal_eval(known.strip()) - {"global"} == regions.REGIONS
 
 
 @pytest.mark.parametrize(

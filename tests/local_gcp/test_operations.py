@@ -85,6 +85,21 @@ def test_operations_are_listed_and_found_by_project_id_too(operations, client):
     assert list(client.list_operations(f"{MODEL}0", "")) == []
 
 
+def test_unfinished_operations_are_found_by_what_they_are_about(operations, client):
+    operations.done(MODEL)
+    going = operations.start(MODEL)
+    operations.start(f"{MODEL}0")
+
+    def listed(name, text):
+        return [op.name for op in client.list_operations(name, text)]
+
+    assert listed(MODEL, "done=false") == listed(MODEL, "done!=true") == [going.name]
+    assert listed(MODEL, f"operation_id={going.name.rpartition('/')[2]}") == [going.name]
+    assert len(listed(MODEL.partition("/models")[0], "done=false")) == 2, "of the location"
+    with pytest.raises(exceptions.InvalidArgument, match="supported are done, operation_id"):
+        listed(MODEL, "state=RUNNING")
+
+
 def test_operations_are_deleted(operations, client):
     done = operations.done(MODEL)
     client.delete_operation(done.name)

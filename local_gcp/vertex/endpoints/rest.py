@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from local_gcp.regions import NoSuchRegionError
 from local_gcp.vertex.endpoints import values
 from local_gcp.vertex.endpoints.prediction import LARGEST_REQUEST, Predictions, check_size
 from local_gcp.wire import RpcError
@@ -167,8 +168,10 @@ async def _body(request: Request) -> bytes:
 
 
 def _error(error: RpcError) -> Response:
-    status = _HTTP.get(error.code.name, 500)
-    body = {"code": status, "message": error.message, "status": error.code.name}
+    status, name = _HTTP.get(error.code.name, 500), error.code.name
+    if isinstance(error, NoSuchRegionError):
+        status, name = 404, "NOT_FOUND"
+    body = {"code": status, "message": error.message, "status": name}
     return JSONResponse({"error": body}, status)
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import grpc
 from google.cloud import aiplatform_v1 as api
 from google.rpc import code_pb2, status_pb2
 
@@ -27,6 +28,7 @@ from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.jobs import deletion_metadata, timestamp
 from local_gcp.vertex.models import Models, key
 from local_gcp.wire import (
+    RpcError,
     already_exists,
     failed_precondition,
     invalid_argument,
@@ -132,7 +134,7 @@ class Endpoints:
         with self._state.lock:
             endpoint = self._find(sent.name)
             if sent.etag and sent.etag != endpoint.etag:
-                raise failed_precondition(f"{endpoint.name} was changed meanwhile (etag).")
+                raise _stale(endpoint, sent.etag)
             if "display_name" in paths:
                 validation.check_display_name(sent.display_name, "endpoint.display_name")
                 endpoint.display_name = sent.display_name
@@ -369,6 +371,16 @@ class Endpoints:
         self, endpoint: api.Endpoint, split: Mapping[str, int], field: str, *more: str
     ) -> None:
         traffic.check(split, {*self._serving(endpoint), *more}, field)
+
+
+def _stale(endpoint: api.Endpoint, etag: str) -> RpcError:
+    """ABORTED (https://google.aip.dev/154), in the words of Vertex AI's metadata service."""
+    return RpcError(
+        grpc.StatusCode.ABORTED,
+        f"Specified Endpoint `etag`: `{etag}` does not match server `etag`: `{endpoint.etag}`: "
+        f"{endpoint.name} was changed meanwhile. Read it again.",
+        "endpoint.etag",
+    )
 
 
 def _now() -> dict[str, Any]:

@@ -208,6 +208,11 @@ def test_unknown_jobs_and_projects(house):
     assert refusal(house.jobs.get_job, request).code == grpc.StatusCode.NOT_FOUND
     request = api.GetJobRequest(project_id="other", job_id="1")
     assert refusal(house.jobs.get_job, request).code == grpc.StatusCode.PERMISSION_DENIED
+    request = api.GetJobRequest(project_id=PROJECT, location="us-centrall", job_id="1")
+    refused = refusal(house.jobs.get_job, request)
+    assert refused.code == grpc.StatusCode.FAILED_PRECONDITION
+    assert "invalid regional endpoint (us-centrall)" in refused.message
+    assert "Did you mean us-central1?" in refused.message
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,14 @@ PROGRAM = Path(__file__).with_name("programs") / "provider_endpoints.py"
 def test_provider_operators(local_gcp):
     out = local_gcp.run(PROGRAM, "provider-endpoints", environment="airflow")
     answer = json.loads(out.splitlines()[-1])
-    assert len(answer["states"]) == 8
+    assert len(answer["states"]) == 9
     assert set(answer["states"].values()) == {"success"}
     (endpoint,) = answer["listed"]
     (deployed,) = endpoint["deployed_models"]
     assert endpoint["traffic_split"] == {deployed["id"]: 100}
     assert endpoint["labels"] == {"experiment": "provider-endpoints", "stage": "live"}
+    traffic, region = answer["refused"]
+    assert traffic.startswith("400 endpoint.traffic_split: ")
+    assert "they add up to 99" in traffic
+    assert region.startswith("501 Received http2 header with status: 404")
+    assert "no region 'mars-north1'" in region

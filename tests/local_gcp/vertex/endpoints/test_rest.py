@@ -86,6 +86,9 @@ def test_bad_requests(upload, deploy, post):
 def test_what_is_not_there_or_not_played(vertex, endpoint, post):
     none = post(":predict", {"instances": [1]}, name=f"{vertex.parent}/endpoints/77")
     assert (none.status_code, none.json()["error"]["status"]) == (404, "NOT_FOUND")
+    nowhere = post(":predict", {}, name=endpoint.replace("us-central1", "mars"))
+    assert (nowhere.status_code, nowhere.json()["error"]["status"]) == (404, "NOT_FOUND")
+    assert "no region 'mars'" in nowhere.json()["error"]["message"]
     empty = post(":predict", {"instances": [1]})
     assert empty.json()["error"]["status"] == "FAILED_PRECONDITION"
     for verb in (":streamRawPredict", "", ":generateContent"):

@@ -2,6 +2,7 @@
 
 import pytest
 from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as api
 
 MASK = {"paths": ["traffic_split"]}
 
@@ -28,7 +29,7 @@ def test_an_endpoint_is_created_listed_updated_and_deleted(vertex):
     changed = vertex.endpoints.update_endpoint(endpoint=first, update_mask={"paths": ["labels"]})
     assert dict(changed.labels) == {"team": "vision", "stage": "live"}
     assert changed.etag != first.etag
-    with pytest.raises(exceptions.FailedPrecondition, match="etag"):
+    with pytest.raises(exceptions.Aborted, match="does not match server `etag`"):
         vertex.endpoints.update_endpoint(endpoint=first, update_mask={"paths": ["labels"]})
     for endpoint in (first, second):
         vertex.endpoints.delete_endpoint(name=endpoint.name).result(timeout=10)
@@ -87,6 +88,26 @@ def test_without_a_split_a_deployed_model_takes_no_traffic(
     assert split(vertex, endpoint) == {}
     with pytest.raises(exceptions.FailedPrecondition, match="doesn't have traffic_split"):
         predict(1)
+
+
+def test_an_unfinished_deployment_is_found_and_not_begun_twice(vertex, upload, endpoint, begin):
+    model = upload(START=1)
+    going = begin(model, {"0": 100}, id="42")
+
+    def unfinished(client, name):
+        found = client.list_operations({"name": name, "filter": "done=false"}).operations
+        return [operation.name for operation in found]
+
+    assert unfinished(vertex.endpoints, endpoint) == [going.operation.name]
+    assert unfinished(vertex.models, model) == []
+    uploads = vertex.models.list_operations({"name": model}).operations
+    assert [api.UploadModelResponse.deserialize(o.response.value).model for o in uploads] == [model]
+    with pytest.raises(exceptions.AlreadyExists, match="deployedModels/42 already exists"):
+        begin(model, {"0": 100}, id="42")
+    going.result(timeout=30)
+    assert unfinished(vertex.endpoints, endpoint) == []
+    with pytest.raises(exceptions.AlreadyExists):
+        begin(model, {"0": 100}, id="42")
 
 
 def test_what_was_asked_for_is_shown(vertex, upload, endpoint, deploy):

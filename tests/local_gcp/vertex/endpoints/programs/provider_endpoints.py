@@ -1,6 +1,6 @@
 """The Airflow provider's endpoint operators, in one DAG run: `provider_endpoints.py BUCKET`.
 
-Prints, as JSON, the state of each task and what the listing returned.
+Prints, as JSON, the state of each task, what the listing returned and what was refused.
 """
 
 import json
@@ -18,6 +18,7 @@ os.environ |= {
 
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
 from airflow.providers.google.cloud.operators.vertex_ai.endpoint_service import (
     CreateEndpointOperator,
     DeleteEndpointOperator,
@@ -30,8 +31,9 @@ from airflow.providers.google.cloud.operators.vertex_ai.model_service import (
     DeleteModelOperator,
     UploadModelOperator,
 )
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 from airflow.utils.db import initdb
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import storage
 
 BUCKET = sys.argv[1]
@@ -40,6 +42,25 @@ SERVER = str(Path(__file__).with_name("model_server.py"))
 ENDPOINT = "{{ ti.xcom_pull('create', key='endpoint_id') }}"
 MODEL = "{{ ti.xcom_pull('upload', key='model_id') }}"
 DEPLOYED = "{{ ti.xcom_pull('deploy', key='deployed_model_id') }}"
+
+
+@task(task_id="refuse")
+def refuse(endpoint: str, deployed: str) -> list[str]:
+    """What the provider's hook says of a split of 99, and in a region that does not exist."""
+    said = []
+    for region, share in (("us-central1", 99), ("mars-north1", 100)):
+        try:
+            EndpointServiceHook().update_endpoint(
+                project_id=WHERE["project_id"],
+                region=region,
+                endpoint_id=endpoint,
+                endpoint={"traffic_split": {deployed: share}},
+                update_mask={"paths": ["traffic_split"]},
+            )
+        except GoogleAPICallError as error:
+            said.append(str(error))
+    return said
+
 
 with DAG("provider_endpoints", schedule=None) as dag:
     upload = UploadModelOperator(
@@ -90,7 +111,8 @@ with DAG("provider_endpoints", schedule=None) as dag:
     )
     delete = DeleteEndpointOperator(task_id="delete", **WHERE, endpoint_id=ENDPOINT)
     delete_model = DeleteModelOperator(task_id="delete_model", **WHERE, model_id=MODEL)
-    [upload, create] >> deploy >> update >> listed >> undeploy >> [delete, delete_model]
+    refused = refuse(ENDPOINT, DEPLOYED)
+    [upload, create] >> deploy >> update >> listed >> refused >> undeploy >> [delete, delete_model]
 
 
 if __name__ == "__main__":
@@ -103,6 +125,7 @@ if __name__ == "__main__":
     logging.disable(logging.ERROR)
     tasks = dag.test().get_task_instances()
     answer = {
+        "refused": next(ti.xcom_pull("refuse") for ti in tasks if ti.task_id == "refuse"),
         "states": {ti.task_id: ti.state for ti in tasks},
         "listed": next(ti.xcom_pull("list") for ti in tasks if ti.task_id == "list"),
     }
