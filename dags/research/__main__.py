@@ -42,7 +42,9 @@ def _check(file: Path) -> int:
     except (FileError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{file}: good; one run costs {limit}")
+    serving = cost.serving(experiment)
+    after = f"; serving costs {serving}" if serving else ""
+    print(f"{file}: good; one run costs {limit}{after}")
     return 0
 
 

@@ -41,7 +41,10 @@ _LEAST_BYTES = 10 * 2**20
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per hour of a machine, an accelerator, a Dataflow vCPU and GB of memory."""
+    """US dollars per hour of a machine, an accelerator, a Dataflow vCPU and GB of memory.
+
+    serving: of machines and accelerators that serve a deployed model, and where from.
+    """
 
     source: str
     date: str
@@ -51,6 +54,25 @@ class Prices:
     dataflow: Mapping[str, float]
     bigquery: Mapping[str, float]
     automl: Mapping[str, Mapping[str, float]]
+    serving: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """US dollars a day of a deployed model: with its fewest and with its most replicas.
+
+    No part of a run's budget: it is due whether there are runs or not, until the model is
+    undeployed. While one model takes over from another, both are paid.
+    """
+
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        span = f"at most {self.most:.2f} USD a day"
+        if self.least < self.most:
+            span += f", at least {self.least:.2f}"
+        return f"{span} (unverified prices), twice that while one model takes over from another"
 
 
 @dataclass(frozen=True)
@@ -133,6 +155,16 @@ def rates(experiment: "Experiment") -> dict[str, float]:
         "trial": round(_machine(experiment.tune.machines), 6),
         "training": round(machines.workers * _machine(machines), 6),
     }
+
+
+def serving(experiment: "Experiment") -> Serving | None:
+    """What the experiment's deployed model costs; None if it deploys none."""
+    if experiment.deploy is None:
+        return None
+    machines, table = experiment.deploy.machines, prices().serving
+    gpus = table["gpus"][machines.gpu] * machines.gpus if machines.gpu else 0.0
+    least, most = (24 * n * (table["machines"][machines.type] + gpus) for n in machines.replicas)
+    return Serving(least, most)
 
 
 def _bigquery(experiment: "Experiment", source_bytes: int) -> dict[str, float]:

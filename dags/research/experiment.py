@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from research import checks
+from research import checks, deployment_checks
+from research.deployment_section import Deploy
 from research.problems import Field as Where
 from research.problems import FileError, Problem
 from research.quantities import USD, Date, Duration, Number, Pixels, Scalar
@@ -25,8 +26,6 @@ from research.yaml_file import parse
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 """An experiment's name: it becomes a DAG id, a folder, a label and a part of job names."""
-
-LATER: Mapping[Where, str] = {("deploy",): "deployment comes with a later version"}
 
 
 class Split(Section):
@@ -180,6 +179,10 @@ class Baselines(Section):
     bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
     automl: AutoML | None = key("one AutoML model", None)
 
+    @property
+    def count(self) -> int:
+        return len(self.bqml) + (self.automl is not None)
+
 
 class Experiment(Section):
     """One experiment file. `name` and `about` come from the file's name and its first lines."""
@@ -204,12 +207,20 @@ class Experiment(Section):
     tune: Tune = key("the search for hyperparameters")
     train: Train = key("the full trainings of the best trials")
     baselines: Baselines = key("what the trainings have to beat", Baselines())
+    deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
 
     def configuration(self) -> dict[str, Any]:
         """As an experiment file would say it, defaults filled in: fit for JSON and for YAML."""
         values = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         for name in OF_TABLES if self.source.kind == "image" else OF_IMAGES:
             values["source"].pop(name, None)
+        if self.deploy is not None:
+            gate = values["deploy"]["gate"]
+            # null says something here: the model now served is not compared with.
+            gate["tolerance"] = self.deploy.gate.tolerance
+            if not self.baselines.count:
+                # Only the default can stand beside no baselines, and it asks nothing then.
+                del gate["beat"]
         return values
 
     def changed(self, changes: Mapping[Where, Any]) -> "Experiment":
@@ -259,8 +270,9 @@ def validate(
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment, or None and all its problems (without lines)."""
     reserved = [Problem((k,), "the file's name says it") for k in ("name", "about") if k in values]
-    experiment, problems = check(Experiment, {**values, "name": name, "about": about}, LATER)
+    experiment, problems = check(Experiment, {**values, "name": name, "about": about})
     problems += reserved
     if experiment is not None:
         problems += checks.problems(experiment, schema)
+        problems += deployment_checks.problems(experiment, schema)
     return (None if problems else experiment), problems

@@ -45,6 +45,7 @@ _PARAMS = (
 _SWITCHES = (
     (_RunParam("bqml", ("baselines", "bqml"), "BigQuery ML baselines", "Baselines"), []),
     (_RunParam("automl", ("baselines", "automl"), "AutoML baseline", "Baselines"), None),
+    (_RunParam("deploy", ("deploy",), "Serve the best training", "Deployment"), None),
 )
 
 DAYS = ("from", "to")
@@ -84,15 +85,25 @@ def _of(experiment: Experiment) -> list[_RunParam]:
 
 def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:
     """Those for which the experiment has something to switch off."""
-    return [(s, off) for s, off in _SWITCHES if getattr(experiment.baselines, s.name)]
+    return [(s, off) for s, off in _SWITCHES if _value(s, experiment)]
 
 
 def _switched(name: str, experiment: Experiment) -> str:
     """What a switch stands for."""
     if name == "bqml":
         return ", ".join(experiment.baselines.bqml)
+    if name == "deploy":
+        return f"if it passes the file's gate; serving costs {cost.serving(experiment)}"
     hours = f"{experiment.baselines.automl.node_hours:g} node hours"
     return f"{hours}, at most {cost.baseline(experiment, name, 0):.2f} USD"
+
+
+def _value(param: _RunParam, experiment: Experiment) -> Any:
+    """What the experiment says of the parameter's field."""
+    value: Any = experiment
+    for part in param.field:
+        value = getattr(value, part)
+    return value
 
 
 def _day(name: str, partition: str) -> Param:
@@ -111,9 +122,7 @@ def _day(name: str, partition: str) -> Param:
 def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
     info = field_of(Experiment, param.field)
     assert info is not None, param
-    value: Any = experiment
-    for part in param.field:
-        value = getattr(value, part)
+    value = _value(param, experiment)
     if info.annotation is int:
         low, high = bounds(info)
         schema = {"type": "integer", "minimum": low, "maximum": high}

@@ -78,7 +78,7 @@ def load() -> Platform:
 def read(path: Path) -> Platform:
     """Read and check a platform file. Raises FileError."""
     document = parse(str(path), path.read_text())
-    platform, problems = check(Platform, document.values, {})
+    platform, problems = check(Platform, document.values)
     if platform is None:
         raise document.error(problems)
     return platform

@@ -1,5 +1,6 @@
 """Values as people write them: `6 USD`, `30 minutes`, `8` or `[28, 32]` pixels."""
 
+import itertools
 import math
 import re
 from dataclasses import dataclass
@@ -31,16 +32,24 @@ def usd_text(amount: float) -> str:
     return f"{amount:.0f} USD" if amount == int(amount) else f"{amount:.2f} USD"
 
 
-def _duration(value: Any) -> timedelta:
-    match = re.fullmatch(r"([0-9]+) (second|minute|hour|day)s?", str(value))
-    if not match or int(match[1]) < 1:
-        raise ValueError("no such length of time")
+def _pause(value: Any) -> timedelta:
+    match = re.fullmatch(r"([0-9]{1,9}) (second|minute|hour|day)s?", str(value))
+    if not match:
+        raise ValueError("no length of time")
     return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
+def _duration(value: Any) -> timedelta:
+    if not (duration := _pause(value)):
+        raise ValueError("no such length of time")
+    return duration
+
+
 def duration_text(duration: timedelta) -> str:
-    """`30 minutes`, `2 hours`: the largest unit that leaves a whole number."""
+    """`30 minutes`, `2 hours`, `0 minutes`: the largest unit that leaves a whole number."""
     seconds = int(duration.total_seconds())
+    if not seconds:
+        return "0 minutes"
     unit = max((u for u in _SECONDS if seconds % _SECONDS[u] == 0), key=_SECONDS.__getitem__)
     count = seconds // _SECONDS[unit]
     return f"{count} {unit}{'s' if count > 1 else ''}"
@@ -56,6 +65,24 @@ def _pixels(value: Any) -> tuple[int, int]:
 
 def _pixels_text(size: tuple[int, int]) -> int | list[int]:
     return size[0] if size[0] == size[1] else list(size)
+
+
+def _percents(value: Any) -> tuple[int, ...]:
+    steps = value if isinstance(value, list | tuple) else []
+    whole = all(isinstance(step, int) and not isinstance(step, bool) for step in steps)
+    if not steps or not whole or steps[0] < 1 or steps[-1] != 100:
+        raise ValueError("no such steps")
+    if any(before >= after for before, after in itertools.pairwise(steps)):
+        raise ValueError("no rising steps")
+    return tuple(steps)
+
+
+def _replicas(value: Any) -> tuple[int, int]:
+    ends = value if isinstance(value, list | tuple) else []
+    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not whole or not 1 <= ends[0] <= ends[1] <= 100:
+        raise ValueError("no such numbers")
+    return ends[0], ends[1]
 
 
 def _date(value: Any) -> date:
@@ -97,6 +124,36 @@ Duration = Annotated[
     Form("a whole number and a unit, as in '30 minutes' or '2 hours'"),
 ]
 """A positive length of time; written `30 minutes`."""
+
+Bounds = Annotated[
+    dict[str, Number],
+    Form("numbers by name, as in {accuracy: 0.9}"),
+]
+"""Bounds of metrics, by their names."""
+
+Pause = Annotated[
+    timedelta,
+    BeforeValidator(_pause),
+    PlainSerializer(duration_text),
+    Form("a whole number and a unit, as in '30 minutes' or '0 minutes'"),
+]
+"""A length of time that may be none; written `0 minutes`."""
+
+Percents = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_percents),
+    PlainSerializer(list),
+    Form("rising whole numbers from 1 on, in percent, the last one 100, as in [10, 50, 100]"),
+]
+"""Shares of something that grows to all of it; written `[10, 50, 100]`."""
+
+Replicas = Annotated[
+    tuple[int, int],
+    BeforeValidator(_replicas),
+    PlainSerializer(list),
+    Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100"),
+]
+"""(fewest, most); written `[1, 3]`."""
 
 Date = Annotated[
     date,

@@ -60,6 +60,8 @@ def _rule(info: FieldInfo) -> str:
 def _default(value: Any) -> str:
     if isinstance(value, timedelta):
         return duration_text(value)
+    if isinstance(value, tuple):
+        return str(list(value))
     return "none" if value == {} else flag(value)
 
 

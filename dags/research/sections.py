@@ -1,6 +1,6 @@
 """Checked sections: what pydantic finds wrong, in words for the person who wrote the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -30,15 +30,12 @@ def key(meaning: str, default: Any = ..., *, unit: str = "", **bounds: Any) -> A
 Model = TypeVar("Model", bound=Section)
 
 
-def check(model: type[Model], values: Any, later: Mapping[Where, str]) -> tuple[Model | None, list]:
-    """The section that `values` describe, or None and what is wrong with them.
-
-    `later` maps fields that a coming version will know to what they are.
-    """
+def check(model: type[Model], values: Any) -> tuple[Model | None, list[Problem]]:
+    """The section that `values` describe, or None and what is wrong with them."""
     try:
         return model.model_validate(values), []
     except ValidationError as error:
-        return None, [_problem(model, detail, later) for detail in error.errors()]
+        return None, [_problem(model, detail) for detail in error.errors()]
 
 
 def expected(info: FieldInfo) -> str:
@@ -120,11 +117,9 @@ def section_of(annotation: Any) -> type[Section] | None:
     return None
 
 
-def _problem(model: type[Section], detail: Any, later: Mapping[Where, str]) -> Problem:
+def _problem(model: type[Section], detail: Any) -> Problem:
     where = tuple(detail["loc"])
     if detail["type"] == "extra_forbidden":
-        if where in later:
-            return Problem(where, f"not yet known: {later[where]}")
         parent = field_of(model, where[:-1])
         section = model if len(where) == 1 else section_of(parent.annotation if parent else None)
         known = [name for name, _ in fields(section)] if section else []

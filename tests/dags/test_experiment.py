@@ -141,7 +141,6 @@ MISTAKES = [
     ("model: dense", "model: recurrent", 8, "model", "not for a source of images; known: dense,"),
     ("task: multiclass_classification", "task: regression", 9, "task", "not for a source"),
     ("owner: lab", "owner: lab\nuntil: 2024-01-04", 4, "until", "this experiment has none"),
-    ("train:", "deploy:\n  gate: {}\ntrain:", 18, "deploy", "not yet known"),
     ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
     ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
     ("train:", "hyperparameters: {embedding: 4}\ntrain:", 18, "hyperparameters.embedding",

@@ -19,6 +19,7 @@ def test_the_files_values_are_the_defaults(digits):
         "train_epochs": 25,
         "workers": 2,
         "budget": "2 USD",
+        "deploy": True,
     }
     assert apply(digits, defaults(digits)) == digits
 
@@ -66,8 +67,21 @@ def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
     assert "1 node hours, at most 22.41 USD; off:" in form["automl"].description
     assert apply(breast_cancer, defaults(breast_cancer)) == breast_cancer
-    without = apply(breast_cancer, {**defaults(breast_cancer), "bqml": False, "automl": False})
+    off = {"bqml": False, "automl": False, "deploy": False}
+    without = apply(breast_cancer, {**defaults(breast_cancer), **off})
     assert (without.baselines.bqml, without.baselines.automl) == ([], None)
+
+
+def test_a_run_may_do_without_deployment(digits):
+    form = run_params(digits)["deploy"]
+    assert form.description.startswith("if it passes the file's gate; serving costs at most 2.62 ")
+    assert apply(digits, {**defaults(digits), "deploy": False}).deploy is None
+
+
+def test_a_run_without_baselines_deploys_nothing_that_was_to_beat_them(breast_cancer):
+    """Or a switch in the form would open the gate."""
+    with pytest.raises(FileError, match="switch `deploy` off too"):
+        apply(breast_cancer, {**defaults(breast_cancer), "bqml": False, "automl": False})
 
 
 @pytest.mark.parametrize(
