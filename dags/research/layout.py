@@ -9,7 +9,10 @@ gs://BUCKET/EXPERIMENT/
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
         baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
-        leaderboard/              leaderboard.json, report.html
+        served.json               which model is served when the run compares
+        served/                   predictions.parquet: what that model says of the test split
+        leaderboard/              leaderboard.json, report.html; challenger.json: what to deploy
+        deployment.json           what became of the challenger's deployment
 
 Datasets lie beside the runs, as runs share them. Addresses of folders end with a slash.
 """
@@ -75,6 +78,18 @@ class Run:
     @property
     def report(self) -> str:
         return f"{self.uri}leaderboard/report.html"
+
+    @property
+    def served(self) -> str:
+        return f"{self.uri}served.json"
+
+    @property
+    def challenger(self) -> str:
+        return f"{self.uri}leaderboard/challenger.json"
+
+    @property
+    def deployment(self) -> str:
+        return f"{self.uri}deployment.json"
 
 
 def dataset(bucket: str, experiment: str, fingerprint: str) -> str:
