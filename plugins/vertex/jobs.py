@@ -29,7 +29,8 @@ class JobKind:
 
     title: for people. message: the protobuf class. collection: the part of the resource name.
     field: the name of the message in a create request, and of its methods. service: job or
-    pipeline, whose methods these are. page: the console's page of one, with {id}.
+    pipeline, whose methods these are. page: the console's page of one, with {id}. partly: whether a
+    job has succeeded that could not do all of its work.
     """
 
     title: str
@@ -38,6 +39,7 @@ class JobKind:
     field: str
     service: str
     page: str
+    partly: bool = False
 
 
 CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job", "training/{id}/cpu")
@@ -106,15 +108,20 @@ def message_of(kind: JobKind, job: Any, labels: Mapping[str, str]) -> Any:
     `job` is a message or a dict in protobuf's JSON form, where a number may also be written as
     text, as a Jinja template leaves it. Raises ValueError for what is no such job, with the field.
     """
-    if isinstance(job, kind.message):
-        message = kind.message(job)
-    else:
-        message = kind.message()
-        try:
-            json_format.ParseDict(job, kind.message.pb(message))
-        except json_format.ParseError as error:
-            raise ValueError(f"This is no {kind.title}: {error}") from error
+    message = parse_message(kind.message, job, kind.title)
     message.labels.update(labels)
+    return message
+
+
+def parse_message(kind: type, sent: Any, title: str) -> Any:
+    """A copy of `sent`, a message or a dict as in `message_of`, as one of class `kind`."""
+    if isinstance(sent, kind):
+        return kind(sent)
+    message = kind()
+    try:
+        json_format.ParseDict(sent, kind.pb(message))
+    except json_format.ParseError as error:
+        raise ValueError(f"This is no {title}: {error}") from error
     return message
 
 

@@ -6,6 +6,7 @@ for tuning cannot ask for spot machines or a stopping rule, nor template what it
 take the whole job as Vertex's API has it, in protobuf's JSON form, every field of it templated.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from airflow.providers.google.cloud.links.vertex_ai import (
 )
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
 from airflow.sdk.exceptions import AirflowSkipException
+from google.cloud.aiplatform_v1.types import JobState
 
 from vertex.base import VertexOperator
 from vertex.identity import KEY_LABEL, ROUND_LABEL, job_labels
@@ -50,6 +52,7 @@ class _OneJobPerTask:
     impersonation_chain: str | Sequence[str] | None
     poll_interval: float
     generation: int
+    limit: float | None = None
     _labels: dict[str, str] | None = None
 
     def execute(self, context: Any) -> Any:
@@ -65,6 +68,7 @@ class _OneJobPerTask:
                 kind=self.kind.field,
                 name=job.name,
                 region=self.region,
+                limit=self.limit,
                 poll_interval=self.poll_interval,
                 gcp_conn_id=self.gcp_conn_id,
                 impersonation_chain=self.impersonation_chain,
@@ -79,6 +83,11 @@ class _OneJobPerTask:
                 "task waited for it. Clear this task to run a new one."
             )
         job = self._jobs.get(event["name"])
+        if state_of(job) == JobState.JOB_STATE_CANCELLED and self._timed_out(job):
+            raise VertexJobFailedForGood(
+                f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
+                f"time, more machines or less to do.\nConsole: {console_url(job.name)}"
+            )
         raise_unless_succeeded(job, self.kind, str(context["ti"].max_tries))
         return self._result(job)
 
@@ -90,6 +99,10 @@ class _OneJobPerTask:
         if job is not None and state_of(job) not in FINISHED:
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
+
+    def _timed_out(self, job: Any) -> bool:
+        age = (job.end_time or job.update_time) - job.create_time
+        return self.limit is not None and age.total_seconds() > self.limit
 
     @property
     def extra_links_params(self) -> dict[str, Any]:
@@ -216,18 +229,30 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
     :param batch_prediction_job: the BatchPredictionJob (templated): a message, or a dict in
         protobuf's JSON form; None skips the task.
+    :param limit: seconds after which the job is cancelled, and the task fails; Vertex AI itself
+        knows no limit for these jobs. It is kept while the task is deferred.
+    :param partly: whether a job that predicted only some of its instances has succeeded.
 
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`. A job
-    that predicted only some of its instances has failed.
+    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
 
     kind = BATCH
     template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "batch_prediction_job")
     operator_extra_links = (VertexAIBatchPredictionJobLink(),)
 
-    def __init__(self, *, batch_prediction_job: Any, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        batch_prediction_job: Any,
+        limit: float | None = None,
+        partly: bool = False,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.batch_prediction_job = batch_prediction_job
+        self.limit = limit
+        if partly:
+            self.kind = dataclasses.replace(BATCH, partly=True)
 
     def _job(self) -> Any:
         return _or_skip(self.batch_prediction_job)

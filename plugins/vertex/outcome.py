@@ -13,6 +13,8 @@ CANCELLED      someone cancelled it in the console                   fails for g
                                                                      would undo what they did
 CANCELLED      an earlier round's job, cancelled because a person    is retried, with a new job
                cleared this task while it ran
+PARTIALLY_     only batch predictions end so: some instances have    fails for good, unless the
+SUCCEEDED      no prediction                                         task takes them so
 other          PAUSED, QUEUED, ...                                   goes on waiting
 =============  ====================================================  ===========================
 """
@@ -32,7 +34,6 @@ FINISHED = {
     JobState.JOB_STATE_FAILED,
     JobState.JOB_STATE_CANCELLED,
     JobState.JOB_STATE_EXPIRED,
-    # Only batch predictions end so; for a training it is no success.
     JobState.JOB_STATE_PARTIALLY_SUCCEEDED,
 }
 
@@ -56,10 +57,15 @@ class VertexJobFailedForGood(AirflowFailException):
     """The job did not succeed and would not the next time: no retry until a person clears it."""
 
 
-def verdict(job: Any, round_: str) -> Verdict:
-    """What the job's state means for an attempt of the given round (`identity.job_labels`)."""
+def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
+    """What the job's state means for an attempt of the given round (`identity.job_labels`).
+
+    partly: whether a job that did only some of its work has succeeded.
+    """
     state = state_of(job)
     if state == JobState.JOB_STATE_SUCCEEDED:
+        return Verdict.SUCCESS
+    if partly and state == JobState.JOB_STATE_PARTIALLY_SUCCEEDED:
         return Verdict.SUCCESS
     if state not in FINISHED:
         return Verdict.WAIT
@@ -74,7 +80,7 @@ def verdict(job: Any, round_: str) -> Verdict:
 
 def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
     """Raise VertexJobFailed or VertexJobFailedForGood for a finished job that did not succeed."""
-    ruling = verdict(job, round_)
+    ruling = verdict(job, round_, kind.partly)
     if ruling is Verdict.RETRY:
         raise VertexJobFailed(f"{describe(job, kind)}\nThis may pass: the task is tried again.")
     if ruling is Verdict.GIVE_UP:

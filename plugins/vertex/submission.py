@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 120.0
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 30.0
 
-_TRY_AGAIN = (
+TRY_AGAIN = (
     exceptions.ResourceExhausted,
     exceptions.ServiceUnavailable,
     exceptions.DeadlineExceeded,
@@ -56,7 +56,7 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     job.
     """
     patient = retry.Retry(
-        predicate=retry.if_exception_type(*_TRY_AGAIN),
+        predicate=retry.if_exception_type(*TRY_AGAIN),
         initial=FIRST_PAUSE_SECONDS,
         maximum=LONGEST_PAUSE_SECONDS,
         timeout=PATIENCE_SECONDS,
@@ -82,7 +82,7 @@ def find(jobs: Jobs, key: str, round_: str) -> Any | None:
     this round's result. The newest of equals.
     """
     jobs_of_task = jobs.with_label(KEY_LABEL, key)
-    rulings = [(job, verdict(job, round_)) for job in jobs_of_task]
+    rulings = [(job, verdict(job, round_, jobs.kind.partly)) for job in jobs_of_task]
     for job, ruling in rulings:
         if ruling is Verdict.SUCCESS:
             return job

@@ -1,12 +1,14 @@
 """Wait for a Vertex AI job in the triggerer, where thousands of waits share one process."""
 
 import asyncio
+import datetime
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobAsyncHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from google.api_core import exceptions
+from google.rpc import code_pb2
 
 from vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS, state_of
 from vertex.outcome import FINISHED
@@ -81,8 +83,9 @@ class _PollingTrigger(BaseTrigger):
 class OperationTrigger(_PollingTrigger):
     """Fires when a long-running operation has ended: `{"name": ..., "code", "message"}`.
 
-    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded. An
-    operation whose task is killed is left to end: those of datasets are short and cost nothing.
+    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded; NOT_FOUND
+    for one that is gone, as it went with its resource. An operation whose task is killed is left to
+    end: those of datasets are short and cost nothing, those of deployments cannot be cancelled.
 
     name: the operation's resource name, of any of Vertex AI's services.
     """
@@ -90,7 +93,12 @@ class OperationTrigger(_PollingTrigger):
     path = "vertex.triggers.OperationTrigger"
 
     async def _look(self, client: Any) -> dict[str, Any] | None:
-        operation = await client.get_operation({"name": self.name}, timeout=CALL_TIMEOUT_SECONDS)
+        try:
+            operation = await client.get_operation(
+                {"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+            )
+        except exceptions.NotFound as error:
+            return {"name": self.name, "code": code_pb2.NOT_FOUND, "message": error.message}
         if not operation.done:
             return None
         error = operation.error
@@ -104,27 +112,27 @@ class VertexJobTrigger(_PollingTrigger):
     waiting task, the job is cancelled. A triggerer that restarts, or hands its work over, leaves
     the job alone.
 
-    kind: the `field` of a `vertex.jobs.JobKind`.
+    kind: the `field` of a `vertex.jobs.JobKind`. limit: seconds from the job's creation after
+    which it is cancelled; for kinds that cannot be told to end by themselves.
     """
 
     path = "vertex.triggers.VertexJobTrigger"
 
-    def __init__(self, *, kind: str, **arguments: Any):
+    def __init__(self, *, kind: str, limit: float | None = None, **arguments: Any):
         super().__init__(**arguments)
         self.kind = kind
+        self.limit = limit
         self._last_state: Any = None
+        self._stopped = False
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         path, arguments = super().serialize()
-        return path, {"kind": self.kind, **arguments}
+        return path, {"kind": self.kind, "limit": self.limit, **arguments}
 
     async def on_kill(self) -> None:
         title = KINDS[self.kind].title
         self.log.info("The task was killed: cancelling its %s %s", title, self.name)
-        client = await self._client()
-        await getattr(client, f"cancel_{self.kind}")(
-            request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
-        )
+        await self._cancel(await self._client())
 
     async def _look(self, client: Any) -> dict[str, Any] | None:
         try:
@@ -139,7 +147,18 @@ class VertexJobTrigger(_PollingTrigger):
         if state != self._last_state:
             self._last_state = state
             self.log.info("%s is %s", self.name, state.name)
+        if self.limit is not None and not self._stopped:
+            age = datetime.datetime.now(datetime.UTC) - job.create_time
+            if age.total_seconds() > self.limit:
+                self.log.warning("%s has taken %.0f s: cancelling it", self.name, self.limit)
+                await self._cancel(client)
+                self._stopped = True
         return None
+
+    async def _cancel(self, client: Any) -> None:
+        await getattr(client, f"cancel_{self.kind}")(
+            request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
+        )
 
     async def _client(self) -> Any:
         if KINDS[self.kind].service == "pipeline":
