@@ -1,0 +1,1 @@
+"""deploy: the promoted training becomes a version of the experiment's model, and is served."""

@@ -1,0 +1,155 @@
+"""Ask an endpoint for test examples until the challenger itself has answered each of them.
+
+Which deployed model answers a request is the endpoint's choice, by traffic share; the answer says
+which it was. One example a request, as most callers send them, so that the time is that of an
+ordinary answer.
+"""
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.api_core import exceptions, retry
+from google.protobuf import json_format, struct_pb2
+
+from research.stages.deploy import agreement
+
+CALL_TIMEOUT_SECONDS = 60.0
+
+LONGEST_SECONDS = 300.0
+"""A worker is held so long at most. 20 examples at 1% take some 2,000 requests."""
+
+START_SECONDS = 20.0
+"""A replica that was ready a moment ago may refuse a first request so long."""
+
+_AT_THE_START = (
+    exceptions.ServiceUnavailable,
+    exceptions.DeadlineExceeded,
+    exceptions.TooManyRequests,
+)
+
+
+class SmokeTestError(ValueError):
+    """The challenger does not answer as it should; the message says how."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a smoke test that passed has seen.
+
+    largest_difference: to the offline predictions, see `agreement`. latency_ms: the median of the
+    challenger's answers, with the way there and back.
+    """
+
+    examples: int
+    requests: int
+    largest_difference: float
+    latency_ms: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "examples": self.examples,
+            "requests": self.requests,
+            "largest_difference": float(f"{self.largest_difference:.3g}"),
+            "latency_ms": round(self.latency_ms, 2),
+        }
+
+
+def ask(
+    client: Any,
+    endpoint: str,
+    deployed: str,
+    share: int,
+    examples: Sequence[dict[str, Any]],
+    slowest_ms: float,
+) -> Findings:
+    """Ask for each example, and judge the challenger's answers. Raises SmokeTestError.
+
+    client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
+    `share` percent of the requests. examples: as challenger.json has them.
+    """
+    limit = agreement.tries(share, len(examples))
+    deadline = time.monotonic() + LONGEST_SECONDS
+    differences: list[agreement.Difference] = []
+    latencies: list[float] = []
+    requests = 0
+    for number, example in enumerate(examples):
+        instance = json_format.ParseDict(example["instance"], struct_pb2.Value())
+        for _ in range(limit):
+            if time.monotonic() > deadline:
+                raise SmokeTestError(
+                    f"Within {LONGEST_SECONDS:.0f} s and {requests} requests the challenger "
+                    f"answered {number} of {len(examples)} examples, at {share}% of the requests. "
+                    "Fewer examples, a larger first share, or a faster model finish in time."
+                )
+            predict = _patient if not latencies else _predict
+            answer, seconds = predict(client, endpoint, instance, example["key"])
+            requests += 1
+            if answer.deployed_model_id == deployed:
+                latencies.append(seconds * 1000)
+                served = _plain(answer)
+                differences += agreement.compare(example["key"], example["prediction"], served)
+                break
+        else:
+            raise SmokeTestError(
+                f"None of {limit} requests for example {example['key']} reached the challenger, "
+                f"which should get {share}% of them: someone has changed the traffic meanwhile."
+            )
+    if wrong := agreement.skew(differences):
+        raise SmokeTestError(wrong)
+    median = statistics.median(latencies)
+    if median >= slowest_ms:
+        raise SmokeTestError(
+            f"The challenger is too slow: its median answer took {median:.0f} ms, and it has to be "
+            f"under {slowest_ms:.0f} ms (deploy.smoke.latency)."
+        )
+    worst = max(difference.size for difference in differences)
+    return Findings(len(examples), requests, worst, median)
+
+
+def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
+    """(PredictResponse, seconds). Raises SmokeTestError for an error answer."""
+    try:
+        return _timed(client, endpoint, instance)
+    except exceptions.GoogleAPICallError as error:
+        raise _refused(key, error) from error
+
+
+def _patient(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
+    """The same before the challenger's first answer."""
+    patient = retry.Retry(
+        predicate=retry.if_exception_type(*_AT_THE_START),
+        initial=0.5,
+        maximum=4.0,
+        timeout=START_SECONDS,
+    )
+    try:
+        return patient(_timed)(client, endpoint, instance)
+    except exceptions.RetryError as error:
+        raise _refused(key, error.cause) from error
+    except exceptions.GoogleAPICallError as error:
+        raise _refused(key, error) from error
+
+
+def _timed(client: Any, endpoint: str, instance: Any) -> tuple[Any, float]:
+    began = time.perf_counter()
+    answer = client.predict(
+        request={"endpoint": endpoint, "instances": [instance]}, timeout=CALL_TIMEOUT_SECONDS
+    )
+    return answer, time.perf_counter() - began
+
+
+def _refused(key: str, error: Any) -> SmokeTestError:
+    return SmokeTestError(
+        f"The endpoint answers example {key} with an error: {type(error).__name__}: {error.message}"
+    )
+
+
+def _plain(answer: Any) -> Any:
+    """The only prediction, as JSON has it."""
+    predictions = type(answer).pb(answer).predictions
+    if len(predictions) != 1:
+        raise SmokeTestError(f"One instance was sent, {len(predictions)} predictions came back.")
+    return json_format.MessageToDict(predictions[0])

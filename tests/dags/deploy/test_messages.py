@@ -1,0 +1,137 @@
+"""What is registered and deployed, field by field, and that Google's own classes take it."""
+
+import json
+
+import pytest
+from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint, Model
+from google.protobuf import json_format
+
+from research import layout
+from research.plan import Plan
+from research.stages.deploy import messages
+
+RUN = layout.Run("trellis-local", "digits", "scheduled__2026-01-01")
+CHALLENGER = {
+    "schema": 1,
+    "contender": "training/1",
+    "model": "gs://trellis-local/digits/runs/r/training/1/model/",
+    "examples": [],
+    "explanation_spec": None,
+    "hyperparameters": {"learning_rate": 0.001, "units": 64},
+    "provenance": {
+        "run": "gs://trellis-local/digits/runs/r/",
+        "dataset": "3f2a",
+        "versions": {"tensorflow": "2.21.0"},
+        "code_sha256": "c0de",
+    },
+}
+
+
+@pytest.fixture
+def plan(digits):
+    experiment = digits.changed(
+        {("deploy",): {"machines": {"type": "n1-standard-2", "replicas": [1, 3]}}}
+    )
+    return Plan(experiment, RUN, "gs://trellis-local/digits/datasets/3f2a/", "3f2a")
+
+
+def message_of(kind, content):
+    message = kind()
+    json_format.ParseDict(content, kind.pb(message))
+    return message
+
+
+def test_a_model_is_served_by_the_job_image(plan, group):
+    model = message_of(Model, messages.model(plan, group, CHALLENGER))
+    container = model.container_spec
+    assert container.image_uri == "us-central1-docker.pkg.dev/local-gcp/trellis/trainer:0.1.0"
+    assert list(container.command) == ["python", "-m", "trainer.serve"]
+    assert [port.container_port for port in container.ports] == [8080]
+    assert (container.health_route, container.predict_route) == ("/health", "/predict")
+    assert model.artifact_uri == "gs://trellis-local/digits/runs/r/training/1/model"
+    assert "explanation_spec" not in model
+    assert "encryption_spec" not in model
+
+
+def test_a_version_leads_back_to_its_run(plan, group):
+    model = message_of(Model, messages.model(plan, group, CHALLENGER))
+    assert dict(model.labels) == {
+        "group": "demo",
+        "trellis-experiment": "digits",
+        "owner": "trellis",
+        "trellis-run": "scheduled__2026-01-01",
+        "trellis-dataset": "3f2a",
+        "trellis-trainer": "0-1-0",
+    }
+    assert json.loads(model.version_description) == {
+        "run": "gs://trellis-local/digits/runs/r/",
+        "contender": "training/1",
+        "dataset": "3f2a",
+        "versions": {"tensorflow": "2.21.0"},
+        "code_sha256": "c0de",
+        "hyperparameters": {"learning_rate": 0.001, "units": 64},
+    }
+
+
+def test_a_description_that_is_too_long_loses_its_longest_part():
+    many = {f"parameter_{n}": 0.1 for n in range(200)}
+    text = messages.description({**CHALLENGER, "hyperparameters": many})
+    assert len(text) <= 2000
+    assert json.loads(text)["left_out"] == ["hyperparameters"]
+    assert json.loads(text)["versions"] == {"tensorflow": "2.21.0"}
+
+
+def test_a_table_model_explains_itself(plan, group):
+    spec = {
+        "parameters": {"sampled_shapley_attribution": {"path_count": 10}},
+        "metadata": {
+            "inputs": {"radius": {"input_baselines": [14.1]}},
+            "outputs": {"probabilities": {}},
+        },
+    }
+    model = message_of(Model, messages.model(plan, group, {**CHALLENGER, "explanation_spec": spec}))
+    assert model.explanation_spec.parameters.sampled_shapley_attribution.path_count == 10
+
+
+def test_the_endpoint_belongs_to_the_experiment(plan, group):
+    endpoint = message_of(Endpoint, messages.endpoint(plan.experiment, group))
+    assert endpoint.display_name == "digits"
+    assert dict(endpoint.labels) == {
+        "group": "demo",
+        "trellis-experiment": "digits",
+        "owner": "trellis",
+    }
+
+
+def test_a_deployed_model_has_the_files_machines(plan, group):
+    deployed = message_of(DeployedModel, messages.deployed_model(plan, group))
+    resources = deployed.dedicated_resources
+    assert resources.machine_spec.machine_type == "n1-standard-2"
+    assert (resources.min_replica_count, resources.max_replica_count) == (1, 3)
+    assert not resources.machine_spec.accelerator_count
+    assert not deployed.service_account
+    assert deployed.display_name == "digits scheduled__2026-01-01"
+
+
+def test_accelerators_have_an_image_that_uses_them(plan, group):
+    machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "gpus": 2}
+    plan = Plan(
+        plan.experiment.changed({("deploy", "machines"): machines}), RUN, plan.dataset, "3f2a"
+    )
+    machine = message_of(
+        DeployedModel, messages.deployed_model(plan, group)
+    ).dedicated_resources.machine_spec
+    assert (machine.accelerator_type.name, machine.accelerator_count) == ("NVIDIA_TESLA_T4", 2)
+    model = messages.model(plan, group, CHALLENGER)
+    assert model["container_spec"]["image_uri"].endswith("/trainer:0.1.0-gpu")
+
+
+def test_the_groups_account_and_key_are_used(plan, group):
+    key = "projects/p/locations/r/keyRings/k/cryptoKeys/c"
+    own = group.model_copy(update={"service_account": "a@p.iam", "encryption_key": key})
+    assert messages.deployed_model(plan, own)["service_account"] == "a@p.iam"
+    for message in (
+        messages.model(plan, own, CHALLENGER),
+        messages.endpoint(plan.experiment, own),
+    ):
+        assert message["encryption_spec"] == {"kms_key_name": key}
