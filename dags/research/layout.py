@@ -80,15 +80,6 @@ class Run:
         return f"{self.uri}leaderboard/report.html"
 
     @property
-    def challenger(self) -> str:
-        """The promoted training, with test examples and what it predicted for them."""
-        return f"{self.uri}leaderboard/challenger.json"
-
-    @property
-    def deployment(self) -> str:
-        return f"{self.uri}deployment.json"
-
-    @property
     def served(self) -> str:
         return f"{self.uri}served.json"
 
