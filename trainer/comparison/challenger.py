@@ -1,0 +1,95 @@
+"""challenger.json: what a deployment needs to know of the training that it deploys.
+
+    {"schema": 1,
+     "contender": "training/1",
+     "model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
+     "examples": [{"key": "4711",                     of the test split
+                   "instance": {"radius_mean": 17.9, ...},      as trainer.serve takes it
+                   "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
+                                                      as trainer.serve is to answer it; of a
+                                                      regression {"value": 152.1}
+     "explanation_spec": {...},                       see `explanation`; null: nothing is explained
+     "hyperparameters": {"learning_rate": 0.001, ...},
+     "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
+                    "code_sha256": "..."}}
+
+Predictions come from predictions.parquet, that is from the dataset's records, instances from the
+raw rows that the dataset was made of. An endpoint that answers these instances otherwise does not
+serve what was trained and compared.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from trainer import raw_examples, storage
+from trainer.comparison import explanation, provenance
+from trainer.comparison.run import Contender, Run
+from trainer.predictions import Predictions, Values
+from trainer.raw_examples import RawExamplesError
+
+SCHEMA_VERSION = 1
+FILE_NAME = "challenger.json"
+
+# The same examples whenever a run is compared again.
+_SEED = 0
+
+
+def document(run: Run, contender: Contender, examples: int) -> dict[str, Any]:
+    """challenger.json for a training of the run; contender: with predictions.
+
+    examples: how many there are to be, at most all of the test split. Raises RawExamplesError.
+    """
+    return {
+        "schema": SCHEMA_VERSION,
+        "contender": contender.name,
+        "model": storage.join(contender.uri, "model") + "/",
+        "examples": _examples(run, contender.predictions, examples),
+        "explanation_spec": explanation.specification(run.dataset),
+        "hyperparameters": dict(contender.parameters),
+        "provenance": {
+            "run": run.uri,
+            "dataset": run.dataset.fingerprint,
+            "versions": provenance.versions(),
+            "code_sha256": provenance.code_sha256(),
+        },
+    }
+
+
+def to_json(challenger: dict[str, Any]) -> str:
+    """The text of challenger.json."""
+    return json.dumps(challenger, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _examples(run: Run, predicted: Predictions | Values, count: int) -> list[dict[str, Any]]:
+    """In the order of their keys."""
+    order = np.argsort(predicted.keys)
+    count = min(count, len(order))
+    drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
+    places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
+    raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, keys=places.keys())
+    instances = {example.key: example.instance for example in raw}
+    if missing := places.keys() - instances.keys():
+        raise RawExamplesError(
+            f"the raw rows of {run.dataset_uri} lack {len(missing)} key(s) of the test split, "
+            f"{min(missing)!r} for one: they are not the rows that the dataset was made of"
+        )
+    return [
+        {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}
+        for key, place in places.items()
+    ]
+
+
+def _prediction(predicted: Predictions | Values, place: int) -> dict[str, Any]:
+    """As trainer.serve answers."""
+    if isinstance(predicted, Values):
+        return {"value": float(predicted.values[place])}
+    row = predicted.probabilities[place]
+    return {
+        "label": predicted.classes[row.argmax()],
+        # By way of its text: the digits of float32, not those of its double.
+        "probabilities": {
+            name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)
+        },
+    }
