@@ -10,17 +10,14 @@ from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
 from google.protobuf import json_format
-from google.rpc import code_pb2
 
 from vertex.base import VertexOperator
 from vertex.identity import KEY_LABEL, job_labels
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.stepwise import raise_if_failed
 from vertex.submission import reason
 from vertex.triggers import OperationTrigger
-
-# google.rpc.Code of an operation's error that the next attempt may not meet.
-_PASSING = {code_pb2.RESOURCE_EXHAUSTED, code_pb2.INTERNAL, code_pb2.UNAVAILABLE}
 
 
 class DatasetOperator(VertexOperator):
@@ -59,12 +56,12 @@ class DatasetOperator(VertexOperator):
 
     def created(self, context: Any, event: dict[str, Any]) -> Any:
         """The dataset is there, or could not be made."""
-        _raise_if_failed(event, "create the dataset")
+        raise_if_failed(event, "create the dataset")
         return self._fill(context)
 
     def imported(self, context: Any, event: dict[str, Any]) -> Any:
         """The data is there, or could not be imported."""
-        _raise_if_failed(event, "import the data")
+        raise_if_failed(event, "import the data")
         return self._result(context, self._own(context))
 
     def _fill(self, context: Any) -> Any:
@@ -128,12 +125,3 @@ class DatasetOperator(VertexOperator):
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
         return hook.get_dataset_service_client(self.region)
-
-
-def _raise_if_failed(event: dict[str, Any], what: str) -> None:
-    if not event["code"]:
-        return
-    text = f"Vertex AI could not {what}: {event['message']} (operation {event['name']})"
-    if event["code"] in _PASSING:
-        raise VertexJobFailed(f"{text}\nThis may pass: the task is tried again.")
-    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")

@@ -16,6 +16,8 @@ _DIGEST_LENGTH = 8
 
 KEY_LABEL = "airflow-key"
 ROUND_LABEL = "airflow-round"
+EXPERIMENT_LABEL = "trellis-experiment"
+"""Of what outlives a run (a model, an endpoint): whose it is. Without it, it is someone else's."""
 
 
 def label_value(text: str) -> str:

@@ -83,9 +83,10 @@ class _PollingTrigger(BaseTrigger):
 class OperationTrigger(_PollingTrigger):
     """Fires when a long-running operation has ended: `{"name": ..., "code", "message"}`.
 
-    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded; NOT_FOUND
-    for one that is gone, as it went with its resource. An operation whose task is killed is left to
-    end: those of datasets are short and cost nothing, those of deployments cannot be cancelled.
+    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded;
+    NOT_FOUND for one that is gone, as it went with its resource. An operation whose task is killed
+    is left to end: those of datasets are short and cost nothing, those of deployments cannot be
+    cancelled.
 
     name: the operation's resource name, of any of Vertex AI's services.
     """

@@ -1,0 +1,102 @@
+"""What is deployed at an endpoint, and at which share of the requests.
+
+`client`: an EndpointServiceClient. Raises google.api_core.exceptions where nothing else is said.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from google.api_core import exceptions
+
+from vertex.jobs import CALL_TIMEOUT_SECONDS
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.submission import reason
+from vertex.versions import Version, parse_model
+
+# Somebody else changed the endpoint between the look and the update: look again, so many times.
+_CONFLICTS = 5
+_CONFLICT_PAUSE_SECONDS = 1.0
+
+
+def get_endpoint(client: Any, name: str) -> Any:
+    """The endpoint; VertexJobFailedForGood when it is gone."""
+    try:
+        return client.get_endpoint(name=name, timeout=CALL_TIMEOUT_SECONDS)
+    except exceptions.NotFound as error:
+        raise VertexJobFailedForGood(
+            f"There is no endpoint {name}: it was deleted after this run found or made it. "
+            "Clear the task that makes the endpoint, and what comes after it."
+        ) from error
+
+
+def version_at(deployed: Any) -> Version:
+    """The version of the model that a DeployedModel serves."""
+    parsed = parse_model(deployed.model)
+    return parsed._replace(version=deployed.model_version_id or parsed.version)
+
+
+def find_deployed(endpoint: Any, version: Version) -> Any | None:
+    """The deployed model of the endpoint that serves the version, or None."""
+    for deployed in endpoint.deployed_models:
+        if version_at(deployed).is_the_same_as(version):
+            return deployed
+    return None
+
+
+def deployed_ids(endpoint: Any) -> list[str]:
+    """Ids of what is deployed, the newest first."""
+    newest_first = sorted(endpoint.deployed_models, key=lambda d: d.create_time, reverse=True)
+    return [deployed.id for deployed in newest_first]
+
+
+def deployment_id(endpoint: str, version: Version, generation: int) -> str:
+    """The DeployedModel.id of a version at an endpoint: always the same ten digits.
+
+    So whoever deploys it a second time while it is being deployed is refused: ALREADY_EXISTS.
+    """
+    place = endpoint.rpartition("/")[2]
+    text = "\n".join([place, version.id, version.version, str(generation)])
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return str(10**9 + number % (9 * 10**9))
+
+
+def set_traffic(client: Any, name: str, change: Callable[[Any], dict[str, int]], log: Any) -> Any:
+    """Give the endpoint the traffic split that `change` makes of it; returns the endpoint.
+
+    Nobody else's change in between is lost: the update names the state it was made for (etag), and
+    is made anew from what is there when that has changed.
+    """
+    for attempt in range(_CONFLICTS):
+        endpoint = get_endpoint(client, name)
+        split = change(endpoint)
+        if split == dict(endpoint.traffic_split):
+            return endpoint
+        update = {"name": name, "traffic_split": split, "etag": endpoint.etag}
+        try:
+            changed = client.update_endpoint(
+                request={"endpoint": update, "update_mask": {"paths": ["traffic_split"]}},
+                timeout=CALL_TIMEOUT_SECONDS,
+            )
+        except (exceptions.Aborted, exceptions.FailedPrecondition) as error:
+            conflict = error
+            log.info("The endpoint was changed meanwhile, looking again: %s", reason(error))
+            time.sleep(_CONFLICT_PAUSE_SECONDS * (attempt + 1))
+            continue
+        log.info("Traffic: %s -> %s", describe_traffic(endpoint), describe_traffic(changed))
+        return changed
+    raise VertexJobFailed(
+        f"The endpoint {name} was changed {_CONFLICTS} times while this task set its traffic: "
+        f"{reason(conflict)}. The task is tried again; see who else changes it."
+    ) from conflict
+
+
+def describe_traffic(endpoint: Any) -> str:
+    """`digits@2 90%, digits@3 10%`: what is deployed, at which share."""
+    parts = []
+    for deployed in sorted(endpoint.deployed_models, key=lambda d: d.create_time):
+        version = version_at(deployed)
+        share = endpoint.traffic_split.get(deployed.id, 0)
+        parts.append(f"{version.id}@{version.version} {share}%")
+    return ", ".join(parts) or "nothing deployed"

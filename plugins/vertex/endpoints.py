@@ -1,0 +1,267 @@
+"""Endpoints from Airflow: the endpoint, what is deployed there, and who gets which traffic."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
+from airflow.providers.google.cloud.links.vertex_ai import VertexAIEndpointLink
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, Endpoint
+from google.rpc import code_pb2
+
+from vertex.deployments import (
+    deployed_ids,
+    deployment_id,
+    describe_traffic,
+    find_deployed,
+    get_endpoint,
+    set_traffic,
+    version_at,
+)
+from vertex.identity import EXPERIMENT_LABEL
+from vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.stepwise import StepwiseOperator, unfinished
+from vertex.traffic import raised
+from vertex.versions import parse_version
+
+
+class EndpointBaseOperator(StepwiseOperator):
+    """What operators on endpoints have in common."""
+
+    operator_extra_links = (VertexAIEndpointLink(),)
+
+    def _link(self, context: Any, endpoint: str) -> None:
+        """Remember the endpoint for the link to Google's console."""
+        VertexAIEndpointLink.persist(context=context, endpoint_id=endpoint.rpartition("/")[2])
+
+    @cached_property
+    def _client(self) -> Any:
+        hook = EndpointServiceHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return hook.get_endpoint_service_client(self.region)
+
+
+class EndpointOperator(EndpointBaseOperator):
+    """Find the endpoint of an experiment by its label, or create it. Returns {"endpoint": name}.
+
+    One that was deleted by hand is created again, under the same ID. Waits deferred.
+
+    :param endpoint_id: ID (templated) of an endpoint that has to be created: a letter, then up to
+        62 of a-z, 0-9 and -; so two that are created at once cannot both be.
+    :param endpoint: the Endpoint (templated), in protobuf's JSON form, with the label
+        `trellis-experiment`.
+    """
+
+    doing = "create the endpoint"
+    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "endpoint_id", "endpoint")
+
+    def __init__(self, *, endpoint_id: str, endpoint: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.endpoint_id = endpoint_id
+        self.endpoint = endpoint
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        sent = parse_message(Endpoint, self.endpoint, "endpoint")
+        experiment = sent.labels.get(EXPERIMENT_LABEL)
+        if not experiment:
+            raise ValueError(f"The endpoint needs a label {EXPERIMENT_LABEL}.")
+        found = self._find(experiment)
+        if found is not None:
+            self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
+            self._link(context, found.name)
+            return {"endpoint": found.name}
+        name = f"{self._parent}/endpoints/{self.endpoint_id}"
+        for operation in unfinished(self._client, name):
+            return self._wait(context, operation, None)
+        if done:
+            raise VertexJobFailed(f"{name} is not shown yet: the task looks again.")
+        request = {"parent": self._parent, "endpoint": sent, "endpoint_id": self.endpoint_id}
+        try:
+            operation = self._client.create_endpoint(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.AlreadyExists as error:
+            raise self._taken(name, experiment) from error
+        self.log.info("Creating endpoint %s", name)
+        return self._wait(context, operation.operation, self.doing)
+
+    def _find(self, experiment: str) -> Any | None:
+        """The experiment's endpoint: of several that with our ID, else the oldest."""
+        request = {"parent": self._parent, "filter": f"labels.{EXPERIMENT_LABEL}={experiment}"}
+        found = list(self._client.list_endpoints(request=request, timeout=CALL_TIMEOUT_SECONDS))
+        if len(found) > 1:
+            names = ", ".join(endpoint.name for endpoint in found)
+            self.log.warning("Several endpoints carry the label of %s: %s", experiment, names)
+        ours = [e for e in found if e.name.endswith(f"/endpoints/{self.endpoint_id}")]
+        return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
+
+    def _taken(self, name: str, experiment: str) -> Exception:
+        """The error for an ID that is in use."""
+        endpoint = get_endpoint(self._client, name)
+        label = endpoint.labels.get(EXPERIMENT_LABEL)
+        if label == experiment:
+            return VertexJobFailed(f"{name} was made this moment: the task looks again.")
+        return VertexJobFailedForGood(
+            f"There is an endpoint {name} ('{endpoint.display_name}') that is not this "
+            f"experiment's: its label {EXPERIMENT_LABEL} is {label or 'not set'}, not "
+            f"{experiment}. Give it that label if the model is to be deployed there, or delete it, "
+            "or rename the experiment."
+        )
+
+
+class DeployModelOperator(EndpointBaseOperator):
+    """Deploy a model version at an endpoint, and give it a first share of the traffic. Returns
+    {"deployed_model": id}.
+
+    A version that is deployed already stays as it is; only its share is raised if it is below. A
+    deployment that is under way is waited for. The first model of an endpoint gets all traffic.
+    Waits deferred; a deployment cannot be cancelled: when the task is killed it goes on, and the
+    next attempt, or RetreatOperator, takes it from there.
+
+    :param endpoint: name of the endpoint (templated).
+    :param model: name of the version (templated): projects/.../models/ID@VERSION.
+    :param deployed_model: the DeployedModel (templated), in protobuf's JSON form: machines,
+        replicas, service account. `id` and `model` are filled in.
+    :param share: percent of the traffic that it gets at least (templated).
+    """
+
+    doing = "deploy the model"
+    template_fields: Sequence[str] = (
+        *StepwiseOperator.template_fields,
+        "endpoint",
+        "model",
+        "deployed_model",
+        "share",
+    )
+
+    def __init__(
+        self, *, endpoint: str, model: str, deployed_model: Any, share: int | str, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.endpoint = endpoint
+        self.model = model
+        self.deployed_model = deployed_model
+        self.share = share
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        self._link(context, self.endpoint)
+        version = parse_version(self.model)
+        endpoint = get_endpoint(self._client, self.endpoint)
+        for operation in unfinished(self._client, self.endpoint):
+            return self._wait(context, operation, None)
+        endpoint = get_endpoint(self._client, self.endpoint)
+        deployed = find_deployed(endpoint, version)
+        if deployed is not None:
+            raise_share(self._client, self.endpoint, version, int(self.share), self.log)
+            return {"deployed_model": deployed.id}
+        if done:
+            raise VertexJobFailed(f"{version.name} is not shown yet: the task looks again.")
+        return self._deploy(context, endpoint, version)
+
+    def _deploy(self, context: Any, endpoint: Any, version: Any) -> Any:
+        message = parse_message(DeployedModel, self.deployed_model, "deployed model")
+        message.model = version.name
+        message.id = deployment_id(self.endpoint, version, self.generation)
+        request = {"endpoint": self.endpoint, "deployed_model": message}
+        if not endpoint.deployed_models:
+            # Where something is served, traffic comes after the deployment: a split given here
+            # would undo what anybody has changed in the minutes that it takes.
+            request["traffic_split"] = {"0": 100}
+        try:
+            operation = self._client.deploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.AlreadyExists as error:
+            raise VertexJobFailed(
+                f"{version.name} is being deployed, or being removed: {error.message}. "
+                "The task looks again."
+            ) from error
+        except exceptions.NotFound as error:
+            raise VertexJobFailedForGood(
+                f"Vertex AI finds no {version.name} to deploy: {error.message}\n"
+                "It was deleted after this run registered it. Clear the task that registers the "
+                "model, and what comes after it."
+            ) from error
+        machines = _machines(self.deployed_model)
+        self.log.info("Deploying %s on %s, which takes minutes", version.name, machines)
+        return self._wait(context, operation.operation, f"deploy {version.name}")
+
+    def _advice(self, code: int) -> str:
+        if code == code_pb2.RESOURCE_EXHAUSTED:
+            return (
+                f"Asked for: {_machines(self.deployed_model)} in {self.region}. If this lasts, ask "
+                "for other machines or fewer, or have the quota raised."
+            )
+        return ""
+
+
+class TrafficOperator(EndpointBaseOperator):
+    """Raise a deployed version's share of an endpoint's traffic, the others' in proportion.
+    Returns {"traffic": {"projects/.../models/ID@VERSION": percent}}.
+
+    A share is never lowered, so a repeated attempt, or one for an earlier step, changes nothing.
+
+    :param endpoint: name of the endpoint (templated).
+    :param model: name of the version (templated): projects/.../models/ID@VERSION.
+    :param share: percent of the traffic that it gets at least (templated).
+    """
+
+    doing = "shift the traffic"
+    template_fields: Sequence[str] = (
+        *StepwiseOperator.template_fields,
+        "endpoint",
+        "model",
+        "share",
+    )
+
+    def __init__(self, *, endpoint: str, model: str, share: int | str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.endpoint = endpoint
+        self.model = model
+        self.share = share
+
+    def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
+        self._link(context, self.endpoint)
+        version = parse_version(self.model)
+        endpoint = raise_share(self._client, self.endpoint, version, int(self.share), self.log)
+        return {"traffic": traffic_of(endpoint)}
+
+
+def raise_share(client: Any, name: str, version: Any, share: int, log: Any) -> Any:
+    """Give a deployed version at least `share` percent of the traffic; returns the endpoint.
+
+    VertexJobFailedForGood when it is not deployed there.
+    """
+
+    def change(endpoint: Any) -> dict[str, int]:
+        deployed = find_deployed(endpoint, version)
+        if deployed is None:
+            raise VertexJobFailedForGood(
+                f"{version.name} is not deployed at {name} ({describe_traffic(endpoint)}): it was "
+                "undeployed after this run deployed it. Clear the task that deploys it, and what "
+                "comes after it."
+            )
+        split = dict(endpoint.traffic_split)
+        return raised(split, deployed_ids(endpoint), deployed.id, share)
+
+    return set_traffic(client, name, change, log)
+
+
+def traffic_of(endpoint: Any) -> dict[str, int]:
+    """Percent of the traffic by name of version, of all that is deployed."""
+    return {
+        version_at(deployed).name: endpoint.traffic_split.get(deployed.id, 0)
+        for deployed in endpoint.deployed_models
+    }
+
+
+def _machines(deployed_model: Any) -> str:
+    """`1 to 3 n1-standard-2 with 1 NVIDIA_TESLA_T4 each`."""
+    resources = parse_message(DeployedModel, deployed_model, "deployed model").dedicated_resources
+    machine = resources.machine_spec
+    least, most = resources.min_replica_count, resources.max_replica_count
+    count = f"{least} to {most}" if most > least else str(least)
+    text = f"{count} {machine.machine_type or 'machines of its own choice'}"
+    if machine.accelerator_count:
+        kind = AcceleratorType(machine.accelerator_type).name
+        text += f" with {machine.accelerator_count} {kind} each"
+    return text

@@ -1,0 +1,237 @@
+"""The model registry from Airflow: versions, aliases, retention."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from airflow.providers.google.cloud.links.vertex_ai import VertexAIModelLink
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import Model
+
+from vertex.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
+from vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.registry import (
+    DEFAULT_ALIAS,
+    find_versions,
+    merge_aliases,
+    own_aliases,
+    version_of,
+)
+from vertex.stepwise import StepwiseOperator, unfinished
+from vertex.versions import parse_model, parse_version
+
+
+class _RegistryOperator(StepwiseOperator):
+    """What operators on models have in common."""
+
+    operator_extra_links = (VertexAIModelLink(),)
+
+    @cached_property
+    def _client(self) -> Any:
+        hook = ModelServiceHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return hook.get_model_service_client(self.region)
+
+
+class ModelVersionOperator(_RegistryOperator):
+    """Upload a model as the first or the next version of `model_id`: exactly one version per task.
+
+    Returns {"model": "projects/.../models/ID", "version": "3", "name": "...@3"}.
+
+    A later attempt finds the version by the task's label; an upload that is under way is waited
+    for. Should two uploads ever have got through, the version that is in use stays and the other is
+    removed. Waits deferred.
+
+    :param model_id: ID of the model: a letter, then up to 62 of a-z, 0-9, _ and -.
+    :param model: the Model (templated), in protobuf's JSON form. It needs the label
+        `trellis-experiment`: a model of this ID with another value of it, or without, is refused.
+    :param aliases: aliases (templated) that the new version takes over from the one before; a
+        version that is there already is left as it is.
+
+    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not).
+    """
+
+    doing = "upload the model"
+    template_fields: Sequence[str] = (
+        *StepwiseOperator.template_fields,
+        "model_id",
+        "model",
+        "aliases",
+    )
+
+    def __init__(self, *, model_id: str, model: Any, aliases: Sequence[str] = (), **kwargs: Any):
+        super().__init__(**kwargs)
+        self.model_id = model_id
+        self.model = model
+        self.aliases = aliases
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        name = f"{self._parent}/models/{self.model_id}"
+        labels = job_labels(context["ti"], self.generation)
+        for operation in unfinished(self._client, name):
+            return self._wait(context, operation, None)
+        versions = find_versions(self._client, name, f"labels.{KEY_LABEL}={labels[KEY_LABEL]}")
+        if versions:
+            return self._result(context, self._one_of(versions))
+        if done:
+            raise VertexJobFailed(
+                f"{name} does not show its new version yet: the task looks again."
+            )
+        return self._upload(context, name, labels)
+
+    def _upload(self, context: Any, name: str, labels: dict[str, str]) -> Any:
+        message = parse_message(Model, self.model, "model")
+        experiment = message.labels.get(EXPERIMENT_LABEL)
+        if not experiment:
+            raise ValueError(f"The model needs a label {EXPERIMENT_LABEL}.")
+        message.labels.update(labels)
+        message.version_aliases = list(self.aliases)
+        request = {"parent": self._parent, "model": message}
+        if self._is_there(name, experiment):
+            request["parent_model"] = name
+        else:
+            request["model_id"] = self.model_id
+        try:
+            operation = self._client.upload_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.AlreadyExists as error:
+            raise VertexJobFailed(f"{name} was made this moment: the task looks again.") from error
+        self.log.info("Uploading %s as a version of %s", message.artifact_uri, name)
+        return self._wait(context, operation.operation, "upload the model")
+
+    def _is_there(self, name: str, experiment: str) -> bool:
+        """Whether there is such a model; VertexJobFailedForGood if it is someone else's."""
+        try:
+            model = self._client.get_model(name=name, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.NotFound:
+            return False
+        found = model.labels.get(EXPERIMENT_LABEL)
+        if found != experiment:
+            raise VertexJobFailedForGood(
+                f"There is a model {name} ('{model.display_name}') that is not this experiment's: "
+                f"its label {EXPERIMENT_LABEL} is {found or 'not set'}, not {experiment}. Give it "
+                "that label if it is to get this version, or rename the experiment."
+            )
+        return True
+
+    def _remove(self, context: Any, other: Any, kept: Any) -> Any:
+        """Remove a version that an upload made unseen; `kept` gets its aliases."""
+        name = version_of(other).name
+        self.log.warning("This task uploaded %s too: removing it", name)
+        merge_aliases(self._client, version_of(kept), list(other.version_aliases))
+        operation = self._client.delete_model_version(name=name, timeout=CALL_TIMEOUT_SECONDS)
+        return self._wait(context, operation.operation, "remove a second version")
+
+    def _result(self, context: Any, model: Any) -> dict[str, Any]:
+        version = version_of(model)
+        VertexAIModelLink.persist(context=context, model_id=version.id)
+        self.log.info("Registered: %s (aliases: %s)", version.name, ", ".join(own_aliases(model)))
+        return {"model": version.model, "version": version.version, "name": version.name}
+
+
+def _use(version: Any) -> tuple[bool, bool, bool]:
+    """The greater, the more would be lost with the version."""
+    aliases = version.version_aliases
+    return bool(version.deployed_models), DEFAULT_ALIAS in aliases, bool(aliases)
+
+
+class AliasOperator(_RegistryOperator):
+    """Give an alias to a version; the version that had it gets another. Returns
+    {"version": "3", "previous": "2" or None}: previous is the one with `previous` in the end.
+
+    A version that has the alias already is left alone, so a repeated attempt changes nothing.
+
+    :param model: name of the version (templated): projects/.../models/ID@VERSION.
+    :param alias: the alias that it gets: "champion".
+    :param previous: the alias for the version that had `alias` before; None: it just loses it.
+    :param drop: aliases that the version of `model` loses.
+    """
+
+    doing = "change the model's aliases"
+    template_fields: Sequence[str] = (
+        *StepwiseOperator.template_fields,
+        "model",
+        "alias",
+        "previous",
+        "drop",
+    )
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        alias: str,
+        previous: str | None = None,
+        drop: Sequence[str] = (),
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.model = model
+        self.alias = alias
+        self.previous = previous
+        self.drop = drop
+
+    def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
+        version = parse_version(self.model)
+        VertexAIModelLink.persist(context=context, model_id=version.id)
+        versions = find_versions(self._client, self.model)
+        mine = next((model for model in versions if model.version_id == version.version), None)
+        if mine is None:
+            raise VertexJobFailedForGood(
+                f"There is no {version.name}: it was deleted after this run registered it. "
+                "Clear the task that registers it."
+            )
+        bearer = next((model for model in versions if self.alias in model.version_aliases), None)
+        previous = next((m for m in versions if self.previous in m.version_aliases), None)
+        if bearer is not mine:
+            before = f"version {bearer.version_id}" if bearer else "no version"
+            self.log.info("%s: %s -> version %s", self.alias, before, version.version)
+            # In this order: killed in between, the next attempt still knows who had it.
+            if bearer is not None and self.previous:
+                merge_aliases(self._client, version_of(bearer), [self.previous])
+                previous = bearer
+            merge_aliases(self._client, version, [self.alias])
+        dropped = [f"-{alias}" for alias in self.drop if alias in mine.version_aliases]
+        merge_aliases(self._client, version, dropped)
+        return {"version": version.version, "previous": previous and previous.version_id}
+
+
+class DeleteOldVersionsOperator(_RegistryOperator):
+    """Remove the oldest versions of a model beyond a number. Returns {"deleted": ["1", "2"]}: what
+    this attempt removed.
+
+    A version that has an alias, or is deployed, stays, however old. What Vertex AI does not remove
+    today, the next run's task does.
+
+    :param model: name of the model, or of any version of it (templated).
+    :param keep: versions that stay, the newest; None: all.
+    """
+
+    doing = "remove old versions"
+    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "model", "keep")
+
+    def __init__(self, *, model: str, keep: int | str | None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.model = model
+        self.keep = keep
+
+    def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
+        VertexAIModelLink.persist(context=context, model_id=parse_model(self.model).id)
+        if self.keep is None:
+            return {"deleted": []}
+        deleted = []
+        versions = find_versions(self._client, self.model)
+        for model in versions[: max(len(versions) - int(self.keep), 0)]:
+            version = version_of(model)
+            if model.version_aliases or model.deployed_models:
+                continue
+            try:
+                self._client.delete_model_version(name=version.name, timeout=CALL_TIMEOUT_SECONDS)
+            except (exceptions.FailedPrecondition, exceptions.NotFound) as error:
+                self.log.warning("%s was not removed: %s", version.name, error.message)
+                continue
+            self.log.info("Removed %s", version.name)
+            deleted.append(version.version)
+        return {"deleted": deleted}

@@ -1,0 +1,156 @@
+"""Operators that look at what is there, do what is missing, wait for it, and look again.
+
+Nothing is remembered between two steps, so a task may be killed between any two calls: the next
+attempt finds what the one before has done, and waits for what it has begun.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from google.api_core import exceptions, retry
+from google.rpc import code_pb2
+
+from vertex import submission
+from vertex.base import VertexOperator
+from vertex.jobs import CALL_TIMEOUT_SECONDS
+from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.submission import TRY_AGAIN, reason
+from vertex.triggers import OperationTrigger
+
+# google.rpc.Code of an operation's error that the next attempt may not meet.
+_PASSING = {
+    code_pb2.RESOURCE_EXHAUSTED,
+    code_pb2.ABORTED,
+    code_pb2.INTERNAL,
+    code_pb2.UNAVAILABLE,
+}
+
+
+class StepwiseOperator(VertexOperator):
+    """See the module. A subclass says in `_advance` what there is to do.
+
+    Operations of Vertex AI (a deployment takes minutes) are waited for deferred. They cannot be
+    cancelled: one whose task is killed goes on, and the next attempt, or whatever undoes the
+    task's work, finds it and waits for it.
+    """
+
+    doing: ClassVar[str]
+    """What the task does, for messages: "deploy the model"."""
+
+    def execute(self, context: Any) -> Any:
+        return self._patiently(lambda: self._advance(context, None))
+
+    def resume(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
+        """An operation has ended. began: what this task did by it, None for someone else's."""
+        return self._patiently(lambda: self._ended(context, event, began))
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        """One look, and what follows from it: the task's result, or `_wait`'s.
+
+        done: what this attempt's own operation, which just ended well, has done.
+        """
+        raise NotImplementedError
+
+    def _advice(self, code: int) -> str:
+        """A sentence for errors of a google.rpc.Code, "" if there is none to give."""
+        return ""
+
+    def _wait(self, context: Any, operation: Any, began: str | None) -> Any:
+        """Wait for a google.longrunning.Operation, deferred, and `_advance` then."""
+        if operation.done:
+            return self._ended(context, _event(operation), began)
+        self.log.info("Waiting for %s", operation.name)
+        self.defer(
+            trigger=OperationTrigger(
+                name=operation.name,
+                region=self.region,
+                poll_interval=self.poll_interval,
+                gcp_conn_id=self.gcp_conn_id,
+                impersonation_chain=self.impersonation_chain,
+            ),
+            method_name="resume",
+            kwargs={"began": began},
+        )
+
+    def _ended(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
+        if event["code"] and began is None:
+            # Whatever it was to do, this task looks itself at what there is to do.
+            self.log.warning("%s failed: %s", event["name"], event["message"])
+        elif event["code"]:
+            raise_if_failed(event, began, self._advice(event["code"]))
+        return self._advance(context, began)
+
+    def _patiently(self, step: Callable[[], Any]) -> Any:
+        """Take a step, again and again while Vertex AI is busy; each begins with a look."""
+        patient = retry.Retry(
+            predicate=retry.if_exception_type(*TRY_AGAIN),
+            initial=submission.FIRST_PAUSE_SECONDS,
+            maximum=submission.LONGEST_PAUSE_SECONDS,
+            timeout=submission.PATIENCE_SECONDS,
+            on_error=lambda error: self.log.warning(
+                "Vertex AI refused, trying again: %s", reason(error)
+            ),
+        )
+        try:
+            return patient(step)()
+        except exceptions.RetryError as error:
+            cause, seconds = error.cause, submission.PATIENCE_SECONDS
+            raise VertexJobFailed(
+                f"Vertex AI in {self.region} did not {self.doing} for {seconds:.0f} s: "
+                f"{reason(cause)}{self._advice_on(cause)}"
+            ) from error
+        except exceptions.FailedPrecondition as error:
+            raise VertexJobFailed(
+                f"Vertex AI could not {self.doing}: {reason(error)}{self._advice_on(error)}\n"
+                "This may pass: the task is tried again."
+            ) from error
+        except exceptions.ClientError as error:
+            raise VertexJobFailedForGood(
+                f"Vertex AI refuses to {self.doing}: {reason(error)}{self._advice_on(error)}\n"
+                "Clear this task once the cause is gone."
+            ) from error
+
+    def _spaced(self, error: Any) -> str:
+        code = getattr(error, "grpc_status_code", None)
+        advice = self._advice(code.value[0]) if code is not None else ""
+        return f"\n{advice}" if advice else ""
+
+    @property
+    def _parent(self) -> str:
+        return f"projects/{self.project_id}/locations/{self.region}"
+
+
+def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
+    """Raise VertexJobFailed or VertexJobFailedForGood for an OperationTrigger's event with a code.
+
+    what: what the operation was to do: "create the dataset".
+    """
+    if not event["code"]:
+        return
+    text = f"Vertex AI could not {what}: {event['message']} (operation {event['name']})"
+    if advice:
+        text += f"\n{advice}"
+    if event["code"] in _PASSING:
+        raise VertexJobFailed(f"{text}\nThis may pass: the task is tried again.")
+    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")
+
+
+def unfinished(client: Any, resource: str) -> Sequence[Any]:
+    """The operations under way on a resource, which may not be there yet.
+
+    `client`: of the service that the resource belongs to.
+    """
+    try:
+        answer = client.list_operations({"name": resource}, timeout=CALL_TIMEOUT_SECONDS)
+    except exceptions.NotFound:
+        return []
+    return [operation for operation in answer.operations if not operation.done]
+
+
+def _event(operation: Any) -> dict[str, Any]:
+    """What OperationTrigger fires with for this operation, which has ended."""
+    return {
+        "name": operation.name,
+        "code": operation.error.code,
+        "message": operation.error.message,
+    }

@@ -1,0 +1,145 @@
+"""Away from an endpoint, from Airflow: a challenger that failed, and models without traffic."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from google.api_core import exceptions
+
+from vertex.deployments import (
+    deployed_ids,
+    find_deployed,
+    get_endpoint,
+    set_traffic,
+    version_at,
+)
+from vertex.endpoints import EndpointBaseOperator, traffic_of
+from vertex.jobs import CALL_TIMEOUT_SECONDS
+from vertex.outcome import VertexJobFailed
+from vertex.registry import find_bearer
+from vertex.stepwise import StepwiseOperator, unfinished
+from vertex.traffic import withdrawn
+from vertex.versions import Version, parse_version
+
+
+class _UndeployingOperator(EndpointBaseOperator):
+    """What operators that undeploy have in common."""
+
+    endpoint: str
+
+    def _undeploy(self, context: Any, deployed: Any) -> Any:
+        """Undeploy a model that has no traffic, or is the only one, and look again."""
+        name = version_at(deployed).name
+        request = {"endpoint": self.endpoint, "deployed_model_id": deployed.id}
+        try:
+            operation = self._client.undeploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.NotFound as error:
+            raise VertexJobFailed(
+                f"{name} was undeployed this moment: {error.message}. The task looks again."
+            ) from error
+        self.log.info("Undeploying %s", name)
+        return self._wait(context, operation.operation, f"undeploy {name}")
+
+
+class RetreatOperator(_UndeployingOperator):
+    """Take a version back: its traffic goes to the champion, then it is undeployed. Returns
+    {"traffic": {"projects/.../models/ID@VERSION": percent}, "champion": "2" or None}.
+
+    Where no champion is deployed, traffic goes to what else is, as it is shared there; where
+    nothing else is, the endpoint is left without a model. A deployment of it that is under way is
+    waited for and undone. Nothing happens to a version that is the champion itself. Aliases stay as
+    they are. Waits deferred.
+
+    :param endpoint: name of the endpoint (templated).
+    :param model: name of the version (templated): projects/.../models/ID@VERSION.
+    :param champion: the alias of the version that traffic goes back to.
+    """
+
+    doing = "take the model back"
+    template_fields: Sequence[str] = (
+        *StepwiseOperator.template_fields,
+        "endpoint",
+        "model",
+        "champion",
+    )
+
+    def __init__(self, *, endpoint: str, model: str, champion: str = "champion", **kwargs: Any):
+        super().__init__(**kwargs)
+        self.endpoint = endpoint
+        self.model = model
+        self.champion = champion
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        self._link(context, self.endpoint)
+        leaving = parse_version(self.model)
+        champion = find_bearer(self._models, self.model, self.champion)
+        if champion is not None and champion.version == leaving.version:
+            self.log.warning("%s is the %s: it stays", leaving.name, self.champion)
+            endpoint = get_endpoint(self._client, self.endpoint)
+            return self._result(endpoint, champion)
+        # First of all: no more requests to it.
+        endpoint = self._withdraw(leaving, champion)
+        for operation in unfinished(self._client, self.endpoint):
+            return self._wait(context, operation, None)
+        deployed = find_deployed(get_endpoint(self._client, self.endpoint), leaving)
+        if deployed is not None:
+            return self._undeploy(context, deployed)
+        return self._result(endpoint, champion)
+
+    def _withdraw(self, leaving: Version, champion: Version | None) -> Any:
+        """Take its traffic away, unless it is the only model; returns the endpoint."""
+
+        def change(endpoint: Any) -> dict[str, int]:
+            split = dict(endpoint.traffic_split)
+            deployed = find_deployed(endpoint, leaving)
+            if deployed is None or len(endpoint.deployed_models) == 1:
+                return split
+            heir = champion and find_deployed(endpoint, champion)
+            if heir is None:
+                self.log.warning("No version with alias %s is deployed here", self.champion)
+            ids = deployed_ids(endpoint)
+            return withdrawn(split, ids, deployed.id, heir.id if heir else None)
+
+        return set_traffic(self._client, self.endpoint, change, self.log)
+
+    def _result(self, endpoint: Any, champion: Version | None) -> dict[str, Any]:
+        return {"traffic": traffic_of(endpoint), "champion": champion and champion.version}
+
+    @cached_property
+    def _models(self) -> Any:
+        hook = ModelServiceHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        return hook.get_model_service_client(self.region)
+
+
+class UndeployIdleOperator(_UndeployingOperator):
+    """Undeploy what has no traffic at an endpoint. Returns {"traffic": as RetreatOperator}.
+
+    Waits deferred.
+
+    :param endpoint: name of the endpoint (templated).
+    :param keep: names of versions (templated) that stay though they have no traffic.
+    """
+
+    doing = "undeploy what has no traffic"
+    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "endpoint", "keep")
+
+    def __init__(self, *, endpoint: str, keep: Sequence[str] = (), **kwargs: Any):
+        super().__init__(**kwargs)
+        self.endpoint = endpoint
+        self.keep = keep
+
+    def _advance(self, context: Any, done: str | None) -> Any:
+        self._link(context, self.endpoint)
+        kept = [parse_version(name) for name in self.keep if name]
+        for operation in unfinished(self._client, self.endpoint):
+            return self._wait(context, operation, None)
+        endpoint = get_endpoint(self._client, self.endpoint)
+        for deployed in endpoint.deployed_models:
+            version = version_at(deployed)
+            if endpoint.traffic_split.get(deployed.id) or any(map(version.is_the_same_as, kept)):
+                continue
+            return self._undeploy(context, deployed)
+        return {"traffic": traffic_of(endpoint)}
