@@ -74,9 +74,10 @@ def served(kind, values):
 )
 def test_numbers(tmp_path, values, expected):
     found = instances(tmp_path, "numeric", values)
-    assert found == pytest.approx(expected, rel=1e-15)  # Arrow's decimals are rounded
-    known = np.array([math.nan if number is None else number for number in expected])
-    np.testing.assert_array_equal(np.float32(served("numeric", found)), np.float32(known))
+    assert found[1] is None
+    # Doubles made of decimals may be off in the last digit, which float32 does not have.
+    read = np.array(served("numeric", found), np.float32)
+    np.testing.assert_array_equal(read, np.array(expected, np.float32))
 
 
 def test_booleans(tmp_path):
