@@ -1,22 +1,35 @@
 """A model that is served, scored on the test split of a later run."""
 
+import dataclasses
+import functools
+
+import cv2
 import keras
 import numpy as np
 import pytest
 
 from tests.trainer.raw_tables import write_with_source
+from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models
 from trainer.hyperparameters import Hyperparameters
 from trainer.scoring import ScoreError, score
+from trainer.serving.model import Model
 from trainer.training import saved_model
 
-TEST = 40
+TEST = 100
 FILES = {"train": [120], "validation": [5], "test": [TEST - 15, 15]}
 ROWS = 125 + TEST
 
 
-def columns_and_labels():
+@pytest.fixture(scope="module", autouse=True)
+def each_model_is_loaded_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Model, "load", functools.cache(Model.load))
+        yield
+
+
+def tables():
     """Two tables: other rows to train on, the same rows (with the same keys) to test on."""
     columns, labels = mixed_rows(ROWS, seed=1)
     others, other_labels = mixed_rows(ROWS, seed=2)
@@ -29,15 +42,15 @@ def columns_and_labels():
 
 @pytest.fixture(scope="module", params=["binary_classification", "regression"])
 def served(request, tmp_path_factory):
-    """A model with its dataset, and a later dataset: their addresses."""
+    """A model, the dataset that it knows, and a later one: their addresses."""
     folder = tmp_path_factory.mktemp("scoring")
-    (columns, labels), (later, later_labels) = columns_and_labels()
+    (columns, labels), (later, later_labels) = tables()
     options = {"files": FILES, "task": request.param}
     own = write_with_source(folder / "own", columns, labels, vocabulary=5, **options)
     new = write_with_source(folder / "new", later, later_labels, vocabulary=30, **options)
     dataset = dataset_description.load(own)
     keras.utils.set_random_seed(1)
-    model = models.build("recurrent", dataset, Hyperparameters())
+    model = models.build("dense", dataset, Hyperparameters())
     # As if trained: else all terms would mean the same.
     for variable in model.weights:
         if variable.name == "embeddings":
@@ -46,16 +59,114 @@ def served(request, tmp_path_factory):
     return str(folder / "model"), own, new
 
 
+@pytest.fixture(scope="module")
+def image_model(tmp_path_factory):
+    """Tells dark images from light ones; its classes are CLASSES."""
+    images = dataset_description.Feature("image", "image", "uint8", "png", (8, 8, 1))
+    dataset = dataset_description.DatasetDescription(
+        fingerprint="f00d",
+        source={},
+        split=dataset_description.Split("column ML_USE"),
+        features=(images,),
+        classes=CLASSES,
+        counts={},
+        files={},
+        rejected=0,
+    )
+    folder = tmp_path_factory.mktemp("image_model")
+    saved_model.export(brightness_model(), dataset, folder)
+    return str(folder)
+
+
 def test_it_says_of_later_data_what_it_said_of_the_same_rows_before(served):
     model, own, new = served
     datasets = [dataset_description.load(address) for address in (own, new)]
     assert datasets[0].features != datasets[1].features
-    keys, labels, answers = saved_model.predict(model, own, datasets[0], "test")
-    by_key = {key.decode(): (label, row) for key, label, row in zip(keys, labels, answers)}
+    told = saved_model.predict(model, own, datasets[0], "test")
+    before = {key.decode(): known for key, *known in zip(*told, strict=True)}
     for address, dataset in zip((own, new), datasets, strict=True):
         scored = score(model, address, dataset)
-        assert set(scored.keys) == set(by_key)
-        expected = [by_key[key] for key in scored.keys]
-        assert scored.labels.tolist() == [label for label, _ in expected]
+        assert set(scored.keys) == set(before)
+        labels, answers = zip(*(before[key] for key in scored.keys), strict=True)
+        assert scored.labels.tolist() == list(labels)
         found = scored.values if dataset.is_regression else scored.probabilities
-        np.testing.assert_allclose(found, [row for _, row in expected], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found, answers, rtol=0, atol=1e-6)
+
+
+def test_images_of_another_size_and_classes_in_another_order(image_model, run_folder):
+    labels = np.arange(70) % 2
+    images = [
+        cv2.imencode(".png", np.full((5, 9, 1), 20 + 200 * (label == 0) + i % 30, np.uint8))[1]
+        for i, label in enumerate(labels)
+    ]
+    classes = ["light", "dark"]
+    run = run_folder(labels, classes, images=[image.tobytes() for image in images])
+    dataset = dataset_description.load(str(run.dataset))
+    scored = score(image_model, str(run.dataset), dataset)
+    assert scored.classes == ("light", "dark")
+    told = dict(zip(scored.keys, scored.labels.tolist(), strict=True))
+    assert told == dict(zip(run.keys, labels.tolist(), strict=True))
+    assert (scored.probabilities.argmax(axis=1) == scored.labels).all()
+
+
+def refusal(model, address, **changed):
+    """Why the model cannot be scored on the dataset with some fields changed."""
+    dataset = dataclasses.replace(dataset_description.load(address), **changed)
+    with pytest.raises(ScoreError) as refused:
+        score(model, address, dataset)
+    return str(refused.value)
+
+
+def test_a_dataset_with_other_features(served):
+    model, _, new = served
+    features = dataset_description.load(new).features
+    fewer = tuple(f for f in features if f.column not in ("pulse", "_ward"))
+    said = refusal(model, new, features=fewer)
+    assert model in said
+    assert "no feature _ward, which the model needs; the dataset has no feature pulse" in said
+    other = tuple(
+        dataclasses.replace(f, kind="categorical") if f.column == "size" else f for f in features
+    )
+    assert "the model takes size as numeric, the dataset has it as categorical" in refusal(
+        model, new, features=other
+    )
+
+
+def test_a_dataset_with_another_label(served):
+    model, _, new = served
+    if dataset_description.load(new).is_regression:
+        said = refusal(model, new, task="binary_classification", classes=("0", "1"))
+        assert "the dataset's label has classes, which is not what the model predicts" in said
+    else:
+        said = refusal(model, new, classes=("0", "1", "2"))
+        assert "it tells the classes '0', '1' apart, the dataset has '0', '1', '2'" in said
+        said = refusal(model, new, task="regression", classes=())
+        assert "the dataset's label has values" in said
+
+
+def test_images_are_no_rows(served, image_model, run_folder):
+    model, _, new = served
+    said = refusal(image_model, new)
+    assert "it takes images, the dataset holds rows of a table" in said
+    run = run_folder([0, 1], ["0", "1"])
+    assert "it takes rows of a table, the dataset holds images" in refusal(model, str(run.dataset))
+
+
+def test_a_model_that_is_gone_or_broken(tmp_path, served):
+    _, _, new = served
+    assert refusal("gs://nobody/model/", new).startswith("the model gs://nobody/model/ is gone")
+    (tmp_path / "saved_model.pb").write_bytes(b"no protocol buffer")
+    assert "holds no readable SavedModel" in refusal(str(tmp_path), new)
+    assert "s3://b/model" in refusal("s3://b/model", new)
+
+
+def test_raw_rows_that_are_gone(tmp_path, served):
+    model, _, new = served
+    with pytest.raises(ScoreError, match=r"no rows-\*.parquet"):
+        score(model, str(tmp_path), dataset_description.load(new))
+
+
+def test_an_image_that_cannot_be_decoded_is_named(image_model, run_folder):
+    image = cv2.imencode(".png", np.zeros((64, 64, 1), np.uint8))[1].tobytes()
+    run = run_folder([0, 1, 1], list(CLASSES), images=[image, image, image[:60]])
+    assert "images/00002.png" in refusal(image_model, str(run.dataset))
