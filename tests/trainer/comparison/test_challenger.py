@@ -1,0 +1,147 @@
+"""challenger.json against the model that it is about, asked as its server would."""
+
+import base64
+import json
+
+import cv2
+import keras
+import numpy as np
+import pytest
+
+from tests.trainer.raw_tables import write_with_source
+from tests.trainer.training.tables import mixed_rows
+from trainer import dataset_description, models, predictions
+from trainer.comparison import challenger
+from trainer.comparison.run import Contender, Run
+from trainer.hyperparameters import Hyperparameters
+from trainer.predictions import Predictions, Values
+from trainer.raw_examples import RawExamplesError
+from trainer.serving.model import Model
+from trainer.training import saved_model
+
+FILES = {"train": [120], "validation": [5], "test": [25, 15]}
+# What an endpoint's answers may differ by from the offline predictions.
+TOLERANCE = 1e-4
+
+
+def build(dataset):
+    """A model as if trained: its terms mean different things."""
+    keras.utils.set_random_seed(1)
+    model = models.build("dense", dataset, Hyperparameters())
+    for variable in model.weights:
+        if variable.name == "embeddings":
+            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
+    return model
+
+
+@pytest.fixture(scope="module", params=["binary_classification", "regression"])
+def trained(request, tmp_path_factory):
+    """A run with one training, and the folder of its model."""
+    folder = tmp_path_factory.mktemp("challenger")
+    columns, labels = mixed_rows(165)
+    address = write_with_source(
+        folder / "dataset", columns, labels, FILES, task=request.param, vocabulary=5
+    )
+    dataset = dataset_description.load(address)
+    training = folder / "run" / "training" / "1"
+    saved_model.export(build(dataset), dataset, training / "model")
+    told = saved_model.predict(training / "model", address, dataset, "test")
+    predicted = Values(*told) if dataset.is_regression else Predictions(*told, dataset.classes)
+    predictions.write(training / "predictions.parquet", predicted)
+    contender = Contender(
+        "training/1",
+        "tensorflow",
+        f"{training}/",
+        parameters={"units": 64},
+        predictions=predictions.read(training / "predictions.parquet"),
+    )
+    run = Run(f"{folder}/run/", {}, address, dataset, None, [contender])
+    return run, contender, training / "model"
+
+
+def numbers(prediction):
+    return list(prediction.get("probabilities", prediction).values())
+
+
+def difference(document, folder):
+    """The largest between the document's predictions and what the model in a folder answers."""
+    model = Model.load(folder)
+    examples = document["examples"]
+    body = json.dumps({"instances": [example["instance"] for example in examples]}).encode()
+    answers = [numbers(answer) for answer in model.predict(model.rows.read(body))]
+    expected = [numbers(example["prediction"]) for example in examples]
+    return np.abs(np.array(answers, float) - expected).max()
+
+
+def test_the_model_answers_its_examples_as_predicted(trained):
+    run, contender, folder = trained
+    document = json.loads(challenger.to_json(challenger.document(run, contender, 30)))
+    assert len({example["key"] for example in document["examples"]}) == 30
+    assert difference(document, folder) < TOLERANCE / 50
+    if not run.dataset.is_regression:
+        for example in document["examples"]:
+            shares = example["prediction"]["probabilities"]
+            assert list(shares) == ["0", "1"]
+            assert example["prediction"]["label"] == max(shares, key=shares.get)
+
+
+def test_serving_with_other_statistics_is_seen(trained, tmp_path):
+    """The same weights behind the normalisation of other rows, a little off."""
+    run, contender, _ = trained
+    columns, labels = mixed_rows(165, seed=9)
+    task = run.dataset.task
+    other = write_with_source(tmp_path / "d", columns, labels, FILES, task=task, vocabulary=5)
+    skewed, weights = build(dataset_description.load(other)), build(run.dataset).get_weights()
+    skewed.set_weights(weights)
+    saved_model.export(skewed, run.dataset, tmp_path / "model")
+    document = challenger.document(run, contender, 20)
+    assert difference(document, tmp_path / "model") > 10 * TOLERANCE
+
+
+def test_the_same_examples_whenever_it_is_written(trained):
+    run, contender, _ = trained
+    document = challenger.document(run, contender, 5)
+    assert document == challenger.document(run, contender, 5)
+    assert [len(challenger.document(run, contender, n)["examples"]) for n in (0, 999)] == [0, 40]
+
+
+def test_it_leads_back_to_where_the_model_comes_from(trained):
+    run, contender, folder = trained
+    document = challenger.document(run, contender, 1)
+    assert document["schema"] == 1
+    assert document["contender"] == "training/1"
+    assert document["model"] == f"{folder}/"
+    assert document["hyperparameters"] == {"units": 64}
+    provenance = document["provenance"]
+    assert (provenance["run"], provenance["dataset"]) == (run.uri, run.dataset.fingerprint)
+    assert "tensorflow" in provenance["versions"]
+    explained = document["explanation_spec"]["metadata"]["inputs"]
+    assert set(explained) == {f.column for f in run.dataset.features} - {"pulse"}
+
+
+def test_raw_rows_of_another_dataset(trained, tmp_path):
+    run, contender, _ = trained
+    columns, labels = mixed_rows(20)
+    files = {"train": [10], "validation": [5], "test": [5]}
+    other = write_with_source(tmp_path / "d", columns, labels, files, task=run.dataset.task)
+    wrong = Run(run.uri, {}, other, run.dataset, None, [contender])
+    with pytest.raises(RawExamplesError, match=r"lack 6 key\(s\) of the test split, '1"):
+        challenger.document(wrong, contender, 6)
+
+
+def test_images(run_folder):
+    images = [cv2.imencode(".png", np.full((8, 8, 1), i, np.uint8))[1].tobytes() for i in range(6)]
+    folder = run_folder([0, 1, 0, 1, 1, 0], ["dark", "light"], images=images)
+    folder.contender(1, np.tile([[0.1, 0.9]], (6, 1)))
+    dataset = dataset_description.load(str(folder.dataset))
+    predicted = predictions.read(folder.path / "training/1/predictions.parquet")
+    contender = Contender("training/1", "tensorflow", "gs://b/training/1/", predictions=predicted)
+    run = Run(folder.uri, {}, str(folder.dataset), dataset, None, [contender])
+    document = challenger.document(run, contender, 4)
+    assert document["model"] == "gs://b/training/1/model/"
+    assert document["explanation_spec"] is None
+    for example in document["examples"]:
+        data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
+        assert data == images[folder.keys.index(example["key"])]
+        expected = {"label": "light", "probabilities": {"dark": 0.1, "light": 0.9}}
+        assert example["prediction"] == expected
