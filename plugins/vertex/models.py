@@ -75,11 +75,13 @@ class ModelVersionOperator(_RegistryOperator):
             return self._wait(context, operation, None)
         versions = find_versions(self._client, name, f"labels.{KEY_LABEL}={labels[KEY_LABEL]}")
         if versions:
-            return self._result(context, self._one_of(versions))
+            kept = max(versions, key=_use)
+            for other in versions:
+                if other is not kept and not other.deployed_models:
+                    return self._remove(context, other, kept)
+            return self._result(context, kept)
         if done:
-            raise VertexJobFailed(
-                f"{name} does not show its new version yet: the task looks again."
-            )
+            raise VertexJobFailed(f"{name} does not show its new version: the task looks again.")
         return self._upload(context, name, labels)
 
     def _upload(self, context: Any, name: str, labels: dict[str, str]) -> Any:
