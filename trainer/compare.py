@@ -1,30 +1,38 @@
-"""Compare the contenders of a run: leaderboard.json and report.html.
+"""Compare the contenders of a run: leaderboard.json and report.html, and what may be deployed.
 
     python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
 
-Every full training and every baseline of the run is a contender. All are scored by one program from
-their predictions, on the test split as it lies in the dataset, and every score carries a 95%
-interval. A training or baseline that failed is listed with its reason and does not stop the
-comparison; a baseline that predicted other keys than the test split's is one that failed. What
-stops it (exit code 1, nothing written): a training's predictions for other keys, labels or classes
-than the dataset's test split, or not one contender to score.
+Every full training and every baseline of the run is a contender, and the model that is served while
+the run looks. All are scored by one program from their predictions, on the test split as it lies in
+the dataset, and every score carries a 95% interval. A contender that failed is listed with its
+reason and does not stop the comparison; a baseline that predicted other keys than the test split's
+is one that failed. What stops it (exit code 1, nothing written): a training's predictions for other
+keys, labels or classes than the dataset's test split, or not one contender to score.
+
+If the experiment has a deploy section, its gate decides whether the best training is promoted, and
+challenger.json tells its deployment what it has to know.
 """
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from trainer import storage
-from trainer.comparison import leaderboard, scoreboard
+from trainer.comparison import challenger, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.promotion import Check, Gate, Promotion, decide
 from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.run import Contender, Run, RunError, read_run
-from trainer.comparison.scoreboard import ScoringError
+from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.scores import CLASSIFICATION_METRICS
+from trainer.comparison.served import with_served
 from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
 from trainer.dataset_description import DatasetError
+from trainer.raw_examples import RawExamplesError
 from trainer.report.page import render
 from trainer.storage import StorageError
 
@@ -55,30 +63,53 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     """Compare the contenders in the folder `run_uri`; returns what to tell the user.
 
-    Writes leaderboard.json and report.html to `output`, by default RUN/leaderboard/. Raises the
-    errors that `main` lists.
+    Writes leaderboard.json, report.html and, of an experiment that deploys, challenger.json to
+    `output`, by default RUN/leaderboard/. Raises the errors that `main` lists.
     """
     run = read_run(run_uri)
     primary = scoreboard.metric_named(metric_name, run.dataset.is_regression)
     split = read_test_split(run.dataset_uri, run.dataset)
-    run = with_baselines(run, split)
+    run = with_served(with_baselines(run, split), split)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
     scored = [contender for contender in run.contenders if contender.name not in failures]
     if not scored:
         raise ComparisonError(_nothing_to_compare(run, failures))
     outcomes = _outcomes(scored, split)
-    standings = scoreboard.rank(outcomes, primary)
-    board = leaderboard.document(run, outcomes, standings, failures, primary)
+    scores = Scoreboard(outcomes, primary)
+    deploy = (run.plan.get("configuration") or {}).get("deploy")
+    promotion, challenging = None, None
+    if deploy is not None:
+        promotion = decide(Gate.of(deploy), run, scores, failures)
+        promotion, challenging = _challenger(promotion, run, deploy)
+    board = leaderboard.document(run, outcomes, scores.standings, failures, primary, promotion)
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
-    # The report first: whoever sees leaderboard.json finds the report beside it.
+    # Before leaderboard.json: whoever sees that finds the others beside it.
     storage.write_text(storage.join(folder, "report.html"), page)
+    if challenging:
+        text = challenger.to_json(challenging)
+        storage.write_text(storage.join(folder, challenger.FILE_NAME), text)
     storage.write_text(storage.join(folder, "leaderboard.json"), leaderboard.to_json(board))
     return (
         f"{leaderboard.table(board)}\n\n"
         f"Leaderboard  {storage.join(folder, 'leaderboard.json')}\n"
         f"Report       {storage.join(folder, 'report.html')}"
     )
+
+
+def _challenger(
+    promotion: Promotion, run: Run, deploy: Mapping
+) -> tuple[Promotion, dict[str, Any] | None]:
+    """The decision and challenger.json's content; without raw examples it cannot be tried."""
+    contender = next((c for c in run.contenders if c.name == promotion.challenger), None)
+    if contender is None:
+        return promotion, None
+    examples = deploy["smoke"]["examples"]
+    try:
+        return promotion, challenger.document(run, contender, examples)
+    except RawExamplesError as error:
+        lacking = Check("there are raw examples to try it with", False, str(error))
+        return dataclasses.replace(promotion, checks=[*promotion.checks, lacking]), None
 
 
 def _unusable(contender: Contender, run: Run) -> str | None:

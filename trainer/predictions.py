@@ -21,9 +21,12 @@ Regression:
 
     schema metadata  b"schema"   b"1"
                      b"task"     b"regression"
+
+The metadata may also hold b"origin", a JSON object that says what the predictions were made from.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 
@@ -160,15 +163,24 @@ def _text(key) -> str:
     return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
 
-def write(path: str | PathLike, predictions: Predictions | Values) -> None:
+def write(
+    path: str | PathLike,
+    predictions: Predictions | Values,
+    origin: Mapping[str, str] | None = None,
+) -> None:
     """Write predictions.parquet (schema in this module's docstring) to a local path.
 
+    origin: what they were made from, for `origin` to tell.
     The file is built in memory and written in one go, because a Cloud Storage FUSE folder knows
     only whole objects and a reader must never see half a file.
     """
     table = _value_table if isinstance(predictions, Values) else _probability_table
+    written = table(predictions)
+    if origin is not None:
+        added = {"origin": json.dumps(dict(origin))}
+        written = written.replace_schema_metadata({**written.schema.metadata, **added})
     buffer = pa.BufferOutputStream()
-    pq.write_table(table(predictions), buffer, compression="zstd")
+    pq.write_table(written, buffer, compression="zstd")
     with open(path, "wb") as file:
         file.write(buffer.getvalue())
 
@@ -197,6 +209,19 @@ def _value_table(values: Values) -> pa.Table:
         },
         metadata={"schema": str(SCHEMA_VERSION), "task": _REGRESSION},
     )
+
+
+def origin(path: str | PathLike) -> Mapping[str, str] | None:
+    """What the predictions in a file were made from, None if it does not say.
+
+    Raises FileNotFoundError when there is none, PredictionsError when it is no Parquet file.
+    """
+    with open(path, "rb") as file:
+        try:
+            metadata = pq.read_schema(file).metadata or {}
+            return json.loads(metadata.get(b"origin", b"null"))
+        except (pa.ArrowInvalid, OSError, ValueError) as error:
+            raise PredictionsError(f"not a readable Parquet file: {error}") from error
 
 
 def read(path: str | PathLike) -> Predictions | Values:

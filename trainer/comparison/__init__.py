@@ -3,6 +3,7 @@
 test_split    keys and labels that every contender must have predicted, from the TFRecords
 run           what a run left in its folder: plan, tuning trials, full trainings
 baselines     the baselines in it, as contenders
+served        the model that is served now, as one more
 raw_predictions   what BigQuery ML and AutoML wrote, in the trainer's form
 outcome       one contender's predictions, aligned with the test split
 metric        what a metric is
@@ -14,9 +15,12 @@ bootstrap     resamples of the test split, and intervals from them
 proportions   intervals of shares of examples, for which the bootstrap is not good enough
 studentized   intervals of mean errors, for the same reason
 intervals     which interval fits which metric
-scoreboard    the ranking, with every contender's difference to the champion
+scoreboard    the ranking, and the difference between any two contenders
+promotion     whether the best training may be deployed
 drift         how far a dataset has moved from an earlier one
 notes         what a reader must know before believing it
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code
+challenger    challenger.json: what the deployment of a training has to know
+explanation   what an endpoint can explain of it
 """

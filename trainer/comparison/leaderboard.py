@@ -4,6 +4,7 @@
 depends on when it was made: the same run and the same image give the same bytes.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -13,12 +14,13 @@ from trainer.comparison.intervals import LEVEL
 from trainer.comparison.metric import Metric
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.promotion import Promotion
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run import Contender, Run
 from trainer.comparison.scoreboard import Difference, Estimate, Standing, decimals, metrics_for
 from trainer.dataset_description import DatasetDescription
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def document(
@@ -27,16 +29,19 @@ def document(
     standings: Sequence[Standing],
     failures: Mapping[str, str],
     primary: Metric,
+    promotion: Promotion | None,
 ) -> dict:
     """The content of leaderboard.json.
 
     outcomes, standings: of the contenders that were scored. failures: reason by name of the others.
+    promotion: None for an experiment that deploys nothing.
     """
     plan, dataset = run.plan, run.dataset
     contenders = {contender.name: contender for contender in run.contenders}
     ranked = [_ranked(contenders[standing.name], standing) for standing in standings]
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
     labels = next(iter(outcomes.values())).labels
+    remarks = [run.served.remark] if run.served and run.served.remark else []
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.get("experiment"),
@@ -76,8 +81,9 @@ def document(
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": notes(outcomes, standings, len(failed), primary, dataset.classes),
+        "notes": notes(outcomes, standings, len(failed), primary, dataset.classes) + remarks,
         "champion": standings[0].name,
+        "promotion": _promotion(promotion),
         "contenders": ranked + failed,
     }
 
@@ -192,6 +198,19 @@ def _difference(difference: Difference | None) -> dict | None:
     }
 
 
+def _promotion(promotion: Promotion | None) -> dict | None:
+    if promotion is None:
+        return None
+    served = promotion.served
+    return {
+        "challenger": promotion.challenger,
+        "promoted": promotion.promoted,
+        "reason": promotion.reason,
+        "checks": [dataclasses.asdict(check) for check in promotion.checks],
+        "served": {"model": served.model, "endpoint": served.endpoint} if served else None,
+    }
+
+
 def table(board: Mapping) -> str:
     """The leaderboard as plain text, for a terminal or a job's log."""
     primary = board["primary_metric"]
@@ -231,7 +250,11 @@ def table(board: Mapping) -> str:
         f"{f'{len(classes)} classes' if classes else 'regression'}, "
         f"ranked by {primary} ({better} is better)"
     )
-    return "\n".join([heading, "", *lines, "", *(f"Note: {note}" for note in board["notes"])])
+    closing = [f"Note: {note}" for note in board["notes"]]
+    if promotion := board["promotion"]:
+        verdict = "Promoted" if promotion["promoted"] else "Not promoted"
+        closing.append(f"{verdict}: {promotion['reason']}.")
+    return "\n".join([heading, "", *lines, "", *closing])
 
 
 def shown_decimals(metric: Mapping) -> int:

@@ -6,6 +6,7 @@
     RUN/training/RANK/metrics.json      a full training's epochs
     RUN/training/RANK/predictions.parquet   its predictions for the test split: the contender
     RUN/baselines/NAME/                 a baseline, see `baselines`
+    RUN/served.json                     what the experiment's endpoint serves, see `served`
 
 Only the plan and the dataset must be there. A training without usable predictions is a contender
 that failed, with the reason; a trial without epochs is shown with what the tuner knows of it.
@@ -60,7 +61,8 @@ class Tuning:
 class Contender:
     """One candidate for champion: `predictions` or the `reason` why there are none.
 
-    name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml" or "automl".
+    name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml", "automl" or
+    "served".
     training: its metrics.json, {} if none. baseline: its baseline.json, {} if none.
     seconds: time it took to train, all epochs together or as the service tells. cost_usd: what that
     cost at most, from the prices in platform.yaml. None where unknown.
@@ -80,10 +82,26 @@ class Contender:
 
 
 @dataclass(frozen=True)
+class Served:
+    """What the experiment's endpoint served when this run looked.
+
+    model: resource name of the model version, None if nothing is served. endpoint: resource name.
+    contender: the name under which that model is compared, None if nothing is served. remark: what
+    a reader must know of it, a sentence, or None.
+    """
+
+    model: str | None
+    endpoint: str | None
+    contender: str | None = None
+    remark: str | None = None
+
+
+@dataclass(frozen=True)
 class Run:
     """All of a run that the comparison looks at.
 
-    previous: the dataset that the experiment used before this one, None if there is none.
+    previous: the dataset that the experiment used before this one, None if there is none. served:
+    None if the run did not look.
     """
 
     uri: str
@@ -93,6 +111,7 @@ class Run:
     tuning: Tuning | None
     contenders: Sequence[Contender]
     previous: DatasetDescription | None = None
+    served: Served | None = None
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The ranking: every contender's scores with intervals, and its paired difference to the champion.
+"""The ranking: every contender's scores with intervals, and paired differences between contenders.
 
 Rule of the ranking: the better value of the primary metric, at the decimals that are published;
 among equals the lower log loss, of a regression the lower RMSE; among equals still the earlier name
@@ -8,7 +8,7 @@ order.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,48 +97,103 @@ def decimals(metric: Metric, labels: np.ndarray) -> int:
     return DECIMALS - math.floor(math.log10(spread))
 
 
-def rank(
-    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome], primary: Metric
-) -> list[Standing]:
-    """Score all contenders and put them in order, the champion first.
+class Scoreboard:
+    """Contenders scored on the same examples, in order, and what lies between any two of them.
 
-    outcomes: by contender's name, all over the same examples in the same order, at least one.
-    Raises ScoringError if the primary metric is undefined on this test split.
+    primary: the metric that decides. is_regression: of values, not of classes. standings: the best
+    contender, the champion, first.
     """
-    regression = primary.name in REGRESSION_METRICS
-    metrics = list(metrics_for(regression).values())
-    names = list(outcomes)
-    resampled = bootstrap.resampled_scores([outcomes[name] for name in names], metrics)
-    samples = {
-        name: {metric.name: resampled[i, j] for j, metric in enumerate(metrics)}
-        for i, name in enumerate(names)
-    }
-    scores = {name: _scores(outcomes[name], metrics, samples[name]) for name in names}
-    if primary.name not in scores[names[0]]:
-        only = "equal labels" if regression else "examples of one class"
-        raise ScoringError(f"{primary.name} is undefined on this test split: it holds {only} only")
-    order = sorted(names, key=lambda name: _sort_key(name, scores[name], primary, regression))
-    champion = order[0]
-    return [
-        Standing(
-            name=name,
-            rank=place,
-            metrics=scores[name],
-            difference=None
-            if name == champion
-            else _difference(name, champion, outcomes, scores, samples, primary, metrics),
+
+    def __init__(
+        self, outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome], primary: Metric
+    ):
+        """Score all contenders and rank them.
+
+        outcomes: by contender's name, all over the same examples in the same order, at least one.
+        Raises ScoringError if the primary metric is undefined on this test split.
+        """
+        self.primary = primary
+        self.is_regression = regression = primary.name in REGRESSION_METRICS
+        self._outcomes = outcomes
+        self._metrics = metrics_for(regression)
+        resampled = bootstrap.resampled_scores(
+            list(outcomes.values()), list(self._metrics.values())
         )
-        for place, name in enumerate(order, start=1)
-    ]
+        self._samples = {
+            name: dict(zip(self._metrics, scores, strict=True))
+            for name, scores in zip(outcomes, resampled, strict=True)
+        }
+        self._scores = {
+            name: _scores(outcome, self._metrics.values(), self._samples[name])
+            for name, outcome in outcomes.items()
+        }
+        if any(primary.name not in scores for scores in self._scores.values()):
+            only = "equal labels" if regression else "examples of one class"
+            raise ScoringError(
+                f"{primary.name} is undefined on this test split: it holds {only} only"
+            )
+        order = sorted(outcomes, key=self._key)
+        self.standings = [
+            self._standing(name, place, order[0]) for place, name in enumerate(order, start=1)
+        ]
+
+    def decimals(self, metric: Metric) -> int:
+        """Decimals of the metric's values that are published."""
+        return decimals(metric, next(iter(self._outcomes.values())).labels)
+
+    def lead(self, name: str, other: str) -> Estimate:
+        """How far a contender is ahead of another by the primary metric, with the paired interval.
+
+        Positive is better, whether the metric is to be maximized or minimized.
+        """
+        difference = self._difference(name, other, self.primary)
+        if self.primary.sign > 0:
+            return difference
+        # 0.0 minus, for -0.0 would be printed as such.
+        return Estimate(0.0 - difference.value, 0.0 - difference.high, 0.0 - difference.low)
+
+    def _key(self, name: str) -> tuple:
+        """What the ranking sorts by; see the module's docstring."""
+        scores = self._scores[name]
+        natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+        tie_breaker = _LOSSES[self.is_regression]["loss"]
+        return (
+            -self.primary.sign * scores[self.primary.name].value,
+            scores[tie_breaker].value,
+            natural,
+        )
+
+    def _standing(self, name: str, place: int, champion: str) -> Standing:
+        difference = None if name == champion else self._against(name, champion)
+        return Standing(name, place, self._scores[name], difference)
+
+    def _against(self, name: str, champion: str) -> Difference:
+        this, best = self._outcomes[name], self._outcomes[champion]
+        estimates = {
+            metric: self._difference(name, champion, self._metrics[metric])
+            for metric in self._scores[name]
+        }
+        decisive = estimates[self.primary.name]
+        return Difference(
+            metrics=estimates,
+            won_by_champion=int(np.count_nonzero(best.beats(this))),
+            won_by_this=int(np.count_nonzero(this.beats(best))),
+            distinguishable=not decisive.low <= 0 <= decisive.high,
+        )
+
+    def _difference(self, name: str, other: str, metric: Metric) -> Estimate:
+        """A contender's score minus another's."""
+        this, that = self._outcomes[name], self._outcomes[other]
+        method = DIFFERENCE_METHODS[metric.difference_interval]
+        resampled = self._samples[name][metric.name] - self._samples[other][metric.name]
+        interval = method(this, that, resampled, LEVEL)
+        # The difference of the published values, so that the table adds up.
+        scores = self._scores[name][metric.name], self._scores[other][metric.name]
+        value = scores[0].value - scores[1].value
+        return Estimate.of(value, interval, self.decimals(metric))
 
 
-def _sort_key(name: str, scores: Mapping[str, Estimate], primary: Metric, regression: bool):
-    natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-    tie_breaker = _LOSSES[regression]["loss"]
-    return -primary.sign * scores[primary.name].value, scores[tie_breaker].value, natural
-
-
-def _scores(outcome, metrics: list[Metric], samples) -> dict[str, Estimate]:
+def _scores(outcome, metrics: Iterable[Metric], samples) -> dict[str, Estimate]:
     estimates = {}
     for metric in metrics:
         value = metric.point(outcome)
@@ -147,26 +202,3 @@ def _scores(outcome, metrics: list[Metric], samples) -> dict[str, Estimate]:
             interval = method(metric, outcome, value, samples[metric.name], LEVEL)
             estimates[metric.name] = Estimate.of(value, interval, decimals(metric, outcome.labels))
     return estimates
-
-
-def _difference(
-    name, champion, outcomes, scores, samples, primary: Metric, metrics: list[Metric]
-) -> Difference:
-    this, best = outcomes[name], outcomes[champion]
-    estimates = {}
-    for metric in metrics:
-        if metric.name not in scores[name]:
-            continue
-        method = DIFFERENCE_METHODS[metric.difference_interval]
-        resampled = samples[name][metric.name] - samples[champion][metric.name]
-        interval = method(this, best, resampled, LEVEL)
-        # The difference of the published values, so that the table adds up.
-        value = scores[name][metric.name].value - scores[champion][metric.name].value
-        estimates[metric.name] = Estimate.of(value, interval, decimals(metric, this.labels))
-    decisive = estimates[primary.name]
-    return Difference(
-        metrics=estimates,
-        won_by_champion=int(np.count_nonzero(best.beats(this))),
-        won_by_this=int(np.count_nonzero(this.beats(best))),
-        distinguishable=not decisive.low <= 0 <= decisive.high,
-    )

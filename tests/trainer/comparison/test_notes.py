@@ -4,7 +4,7 @@ import numpy as np
 
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.scoreboard import rank
+from trainer.comparison.scoreboard import Scoreboard
 from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
@@ -17,7 +17,7 @@ def outcome(n, errors):
 
 
 def sentences(outcomes, failed=0, classes=("no", "yes")):
-    return notes(outcomes, rank(outcomes, ACCURACY), failed, ACCURACY, classes)
+    return notes(outcomes, Scoreboard(outcomes, ACCURACY).standings, failed, ACCURACY, classes)
 
 
 def test_nothing_to_warn_of():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
-from trainer.comparison.scoreboard import ScoringError, decimals, metric_named, rank
+from trainer.comparison.scoreboard import Scoreboard, ScoringError, decimals, metric_named
 
 METRICS = list(REGRESSION_METRICS.values())
 RMSE = REGRESSION_METRICS["rmse"]
@@ -52,11 +52,11 @@ def test_the_metrics_are_what_their_names_say():
 def test_equal_labels_leave_r2_undefined():
     outcome = ValueOutcome(np.full(5, 0.1), np.arange(5.0))
     assert np.isnan(point("r2", outcome))
-    assert "r2" not in rank({"a": outcome}, RMSE)[0].metrics
+    assert "r2" not in Scoreboard({"a": outcome}, RMSE).standings[0].metrics
     with pytest.raises(
         ScoringError, match="r2 is undefined on this test split: it holds equal lab"
     ):
-        rank({"a": outcome}, REGRESSION_METRICS["r2"])
+        Scoreboard({"a": outcome}, REGRESSION_METRICS["r2"])
 
 
 def test_loss_ranks_by_the_rmse():
@@ -80,7 +80,7 @@ def test_the_closest_is_champion_and_differences_are_paired():
         "a": ValueOutcome(labels, labels + 1.1 * noise),  # always a tenth further off
         "b": ValueOutcome(labels, labels + noise),
     }
-    first, second = rank(outcomes, RMSE)
+    first, second = Scoreboard(outcomes, RMSE).standings
     assert (first.name, second.name) == ("b", "a")
     assert (second.difference.won_by_champion, second.difference.won_by_this) == (400, 0)
     assert second.difference.distinguishable
@@ -90,13 +90,15 @@ def test_the_closest_is_champion_and_differences_are_paired():
 
 def test_a_perfect_regression_has_intervals_too():
     labels = np.arange(10.0)
-    estimate = rank({"a": ValueOutcome(labels, labels)}, RMSE)[0].metrics["rmse"]
+    estimate = Scoreboard({"a": ValueOutcome(labels, labels)}, RMSE).standings[0].metrics["rmse"]
     assert (estimate.value, estimate.low, estimate.high) == (0, 0, 0)
 
 
 def test_constant_misses_have_no_spread():
     labels = np.arange(10.0)
-    estimate = rank({"a": ValueOutcome(labels, labels + 2)}, RMSE)[0].metrics["rmse"]
+    estimate = (
+        Scoreboard({"a": ValueOutcome(labels, labels + 2)}, RMSE).standings[0].metrics["rmse"]
+    )
     assert (estimate.low, estimate.high) == pytest.approx((2, 2))
 
 
@@ -119,7 +121,7 @@ def coverage(simulations, n, noise, seed):
     for _ in range(simulations):
         rows = random.integers(0, len(labels), n)
         drawn = {k: ValueOutcome(o.labels[rows], o.values[rows]) for k, o in whole.items()}
-        champion, other = rank(drawn, RMSE)
+        champion, other = Scoreboard(drawn, RMSE).standings
         for metric in REGRESSION_METRICS:
             score, difference = other.metrics[metric], other.difference.metrics[metric]
             true = truth[other.name, metric]

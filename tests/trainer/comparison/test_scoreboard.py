@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.scoreboard import ScoringError, metric_named, rank
+from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
 from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
@@ -27,7 +27,7 @@ def test_the_best_by_the_primary_metric_is_champion():
         "training/1": sure(LABELS, np.arange(100) < 80),
         "training/2": sure(LABELS, np.arange(100) < 90),
     }
-    first, second = rank(outcomes, ACCURACY)
+    first, second = Scoreboard(outcomes, ACCURACY).standings
     assert (first.name, first.rank, first.difference) == ("training/2", 1, None)
     assert (second.name, second.rank) == ("training/1", 2)
     assert second.metrics["accuracy"].value == 0.8
@@ -39,27 +39,30 @@ def test_the_best_by_the_primary_metric_is_champion():
 
 def test_by_a_metric_to_minimize_the_smallest_is_champion():
     modest, bold = sure(LABELS, LABELS < 9, 0.7), sure(LABELS, LABELS < 9, 0.99)
-    standings = rank({"a": modest, "b": bold}, CLASSIFICATION_METRICS["log_loss"])
+    standings = Scoreboard({"a": modest, "b": bold}, CLASSIFICATION_METRICS["log_loss"]).standings
     assert [standing.name for standing in standings] == ["b", "a"]
 
 
 def test_ties_go_to_the_lower_log_loss():
     right = np.arange(100) < 90
     outcomes = {"a": sure(LABELS, right, 0.6), "b": sure(LABELS, right, 0.9)}
-    assert [standing.name for standing in rank(outcomes, ACCURACY)] == ["b", "a"]
+    assert [standing.name for standing in Scoreboard(outcomes, ACCURACY).standings] == ["b", "a"]
 
 
 def test_full_ties_go_to_the_earlier_name_counting_naturally():
     outcome = sure(LABELS, np.arange(100) < 90)
     outcomes = dict.fromkeys(["training/10", "training/9", "training/2"], outcome)
-    standings = rank(outcomes, ACCURACY)
+    standings = Scoreboard(outcomes, ACCURACY).standings
     assert [standing.name for standing in standings] == ["training/2", "training/9", "training/10"]
     assert not standings[1].difference.distinguishable
 
 
 def test_the_result_does_not_depend_on_the_order_of_the_contenders():
     outcomes = {str(i): sure(LABELS, np.arange(100) < 80 + i) for i in range(4)}
-    assert rank(outcomes, ACCURACY) == rank(dict(reversed(outcomes.items())), ACCURACY)
+    assert (
+        Scoreboard(outcomes, ACCURACY).standings
+        == Scoreboard(dict(reversed(outcomes.items())), ACCURACY).standings
+    )
 
 
 def test_loss_is_the_log_loss():
@@ -74,8 +77,8 @@ def test_an_unknown_metric_names_the_known_ones():
 def test_a_metric_that_is_undefined_here_cannot_decide():
     outcome = sure(np.zeros(10, int), np.ones(10, bool))
     with pytest.raises(ScoringError, match=r"auc is undefined.*one class only"):
-        rank({"a": outcome}, CLASSIFICATION_METRICS["auc"])
-    assert "auc" not in rank({"a": outcome}, ACCURACY)[0].metrics
+        Scoreboard({"a": outcome}, CLASSIFICATION_METRICS["auc"])
+    assert "auc" not in Scoreboard({"a": outcome}, ACCURACY).standings[0].metrics
 
 
 @pytest.mark.slow
@@ -94,7 +97,7 @@ def test_published_intervals_cover_the_truth_in_500_simulations(two_contenders):
     for _ in range(500):
         rows = random.integers(0, 100_000, 250)
         drawn = {k: Outcome(o.labels[rows], o.probabilities[rows]) for k, o in population.items()}
-        champion, other = rank(drawn, ACCURACY)
+        champion, other = Scoreboard(drawn, ACCURACY).standings
         for metric in CLASSIFICATION_METRICS:
             score, difference = other.metrics[metric], other.difference.metrics[metric]
             true = truth[other.name, metric]

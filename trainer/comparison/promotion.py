@@ -1,0 +1,198 @@
+"""Whether the best training of a run may be deployed: the gate of the experiment's deploy section.
+
+    gate:
+      require: {auc: 0.95}   bounds by any metric of the leaderboard: at least, or at most of one to
+                             minimize; a classification's "loss" is the log loss
+      beat: baselines        or nothing
+      margin: 0.0            the lead over each baseline must be above it
+      tolerance: 0.0         the challenger may be so much worse than the served model; null: any
+
+The challenger is the best ranked training, since a baseline cannot be deployed. A baseline is
+beaten when the lower end of the paired 95% interval of the difference, by the primary metric and
+turned so that positive is better, is above the margin: a lead that another test split would hardly
+take away. Bounds and the comparison with the served model go by the values as they are published.
+
+A baseline that could not be scored is no obstacle, only named: the outage of a service must not
+stop deployments. A served model that could not be scored is one: nobody would know what is lost.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trainer.comparison.run import Run, Served
+from trainer.comparison.scoreboard import Estimate, Scoreboard, metric_named
+
+BASELINES = ("bqml", "automl")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a challenger must show; see the module's docstring. tolerance None: no comparison."""
+
+    require: Mapping[str, float] = field(default_factory=dict)
+    beat_baselines: bool = True
+    margin: float = 0.0
+    tolerance: float | None = 0.0
+
+    @classmethod
+    def of(cls, deploy: Mapping) -> "Gate":
+        """The gate of the deploy section in plan.json's configuration, where defaults are in."""
+        gate = deploy["gate"]
+        return cls(
+            require=gate["require"],
+            # Of a run without baselines the plan does not say.
+            beat_baselines=gate.get("beat") == "baselines",
+            margin=gate["margin"],
+            tolerance=gate["tolerance"],
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition of the gate, whether it holds, and the values that say so."""
+
+    check: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """The decision. challenger: None if no training could be scored.
+
+    left_out: baselines that could not be scored. served: what the endpoint serves, None if nothing
+    or unknown.
+    """
+
+    challenger: str | None
+    checks: Sequence[Check]
+    left_out: Sequence[str]
+    served: Served | None
+
+    @property
+    def promoted(self) -> bool:
+        """There is a challenger, and it passed every check."""
+        return self.challenger is not None and all(check.passed for check in self.checks)
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence without a full stop."""
+        if self.challenger is None:
+            return "no training could be scored, and only a training can be deployed"
+        count = len(self.checks)
+        failed = [f"{check.check} ({check.detail})" for check in self.checks if not check.passed]
+        if failed:
+            reason = f"{self.challenger} fails {len(failed)} of {count} checks: {'; '.join(failed)}"
+        elif count:
+            passed = f"all {count} checks" if count > 1 else "the only check"
+            reason = f"{self.challenger} passes {passed}"
+        else:
+            reason = f"{self.challenger} is the best training, and there is nothing to check it by"
+        if self.left_out:
+            reason += f"; not compared, for it could not be scored: {', '.join(self.left_out)}"
+        return reason
+
+
+def decide(gate: Gate, run: Run, board: Scoreboard, failures: Mapping[str, str]) -> Promotion:
+    """Apply the gate to the best ranked training.
+
+    board: of the contenders that could be scored. failures: reason by name of the others. Raises
+    ScoringError if the gate requires a metric that the leaderboard does not have.
+    """
+    kinds = {contender.name: contender.kind for contender in run.contenders}
+    served = run.served if run.served and run.served.model else None
+    trainings = [s.name for s in board.standings if kinds[s.name] == "tensorflow"]
+    if not trainings:
+        return Promotion(None, (), (), served)
+    challenger = trainings[0]
+    checks = [*_bounds(gate, challenger, board)]
+    left_out = []
+    if gate.beat_baselines:
+        baselines = [name for name, kind in kinds.items() if kind in BASELINES]
+        scored = [name for name in baselines if name not in failures]
+        left_out = [name for name in baselines if name in failures]
+        checks += [_beats(gate.margin, challenger, name, board) for name in scored]
+    if gate.tolerance is not None and (run.served is None or served):
+        checks.append(_no_worse(gate.tolerance, challenger, run.served, board, failures))
+    return Promotion(challenger, checks, left_out, served)
+
+
+def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
+    scores = next(s.metrics for s in board.standings if s.name == challenger)
+    for name, bound in gate.require.items():
+        metric = metric_named(name, board.is_regression)
+        which = "at least" if metric.sign > 0 else "at most"
+        condition = f"{metric.name} {which} {bound}"
+        if score := scores.get(metric.name):
+            held = metric.sign * score.value >= metric.sign * bound
+            places = _places(board.decimals(metric), score.value, bound)
+            yield Check(condition, held, f"{metric.name} {_text(score, places)}")
+        else:
+            yield Check(condition, False, f"{metric.name} is undefined on this test split")
+
+
+def _beats(margin: float, challenger: str, baseline: str, board: Scoreboard) -> Check:
+    lead = board.lead(challenger, baseline)
+    places = _places(board.decimals(board.primary), lead.low, margin)
+    return Check(
+        f"beats {baseline}" + (f" by more than {margin}" if margin else ""),
+        lead.low > margin,
+        _ahead(challenger, baseline, lead, board, places),
+    )
+
+
+def _no_worse(
+    tolerance: float,
+    challenger: str,
+    served: Served | None,
+    board: Scoreboard,
+    failures: Mapping[str, str],
+) -> Check:
+    metric = board.primary.name
+    allowed = f"at most {tolerance} worse than" if tolerance else "no worse than"
+    condition = f"{metric} {allowed} the served model's"
+    if served is None:
+        return Check(
+            condition,
+            False,
+            "what is served is unknown, for the run has no served.json; clear the task `served` "
+            "and compare again, or set tolerance: null to leave this comparison out",
+        )
+    if served.contender == challenger:
+        return Check(condition, True, f"{challenger} is the model that is served already")
+    if reason := failures.get(served.contender):
+        return Check(
+            condition,
+            False,
+            f"the served model could not be scored: {reason}; undeploy it if it is of no more "
+            "use, or set tolerance: null in deploy's gate to leave this comparison out",
+        )
+    lead = board.lead(challenger, served.contender)
+    places = _places(board.decimals(board.primary), lead.value, -tolerance)
+    detail = _ahead(challenger, served.contender, lead, board, places)
+    return Check(condition, lead.value >= -tolerance, detail)
+
+
+def _ahead(challenger: str, other: str, lead: Estimate, board: Scoreboard, places: int) -> str:
+    metric = board.primary.name
+    scores = {s.name: s.metrics[metric].value for s in board.standings}
+    return (
+        f"{metric} {scores[challenger]:,.{places}f} to {scores[other]:,.{places}f}: "
+        f"ahead by {_text(lead, places, signed=True)}"
+    )
+
+
+def _places(decimals: int, value: float, bound: float) -> int:
+    """Decimals to show: two fewer than are published, but enough to tell the value from a bound."""
+    places = max(0, decimals - 2)
+    while places < decimals and value != bound and round(value, places) == round(bound, places):
+        places += 1
+    return places
+
+
+def _text(estimate: Estimate, places: int, signed: bool = False) -> str:
+    plus = "+" if signed else ""
+    value, low, high = (
+        f"{number:{plus},.{places}f}" for number in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} [{low}, {high}]"
