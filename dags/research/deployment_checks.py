@@ -25,6 +25,9 @@ def _require(experiment: "Experiment", schema: "TrainerSchema") -> Iterator[Prob
         if metric not in known:
             message = f"unknown metric '{metric}' of {experiment.task}; "
             yield Problem(where, message + did_you_mean(metric, known))
+        elif metric == "loss" and experiment.task == "regression":
+            # Training tells it in units of the label's variance, the comparison does not.
+            yield Problem(where, "a regression's loss is not on the leaderboard; bound its rmse")
         elif schema.metrics[metric]["goal"] == "minimize":
             if bound <= 0:
                 yield Problem(where, f"got {bound}; expected a number above 0, the most it may be")
