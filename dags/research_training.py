@@ -17,7 +17,8 @@ import airflow.providers.google.cloud.hooks.vertex_ai.model_service
 import airflow.providers.google.cloud.operators.dataflow
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
 import airflow.providers.google.cloud.triggers.dataflow
-import airflow.providers.standard.operators.empty  # noqa: F401
+import airflow.providers.standard.operators.empty
+import airflow.providers.standard.utils.skipmixin  # noqa: F401
 from airflow.sdk import get_parsing_context
 
 from research import platform, workflow

@@ -21,9 +21,18 @@ ADVICE = {
     "choose": "The search gave nothing to train: see the stage before.",
     "train": "Clear this task to train again: it goes on from its last checkpoint. The other "
     "trainings, and a leaderboard of them, do not wait for it.",
+    "served": "Once the cause is gone, clear this task: the comparison waits for it, the trainings "
+    "do not.",
     "compare": "The trainings are safe. Clear this task to compare again.",
-    "result": "The leaderboard is there. Clear the training that failed to complete it.",
+    "promote": "What is served is as it was, and the leaderboard is there. Do as the message says.",
+    "result": "The leaderboard is there. Clear the training, or the step of the deployment, that "
+    "failed to complete it.",
 }
+
+_OF_DEPLOYMENT = (
+    "What was served before serves all requests again, or still does; `deploy.retreat` sees to it. "
+    "Clear this task, and what follows it, to try again once the cause is gone."
+)
 
 _OF_BASELINES = (
     "The run goes on: its leaderboard shows this baseline as failed. To have it, clear this task "
@@ -50,6 +59,12 @@ def message(context: Any) -> str:
         f"TRELLIS FAILURE: {dag.dag_id} failed in {task_id}{index}",
         f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
         f"Why: {context.get('exception') or 'its process was lost; Airflow says no more'}",
-        f"What to do: {ADVICE.get(task_id, _OF_BASELINES)}",
+        f"What to do: {advice(task_id)}",
     ]
     return "\n".join(lines)
+
+
+def advice(task_id: str) -> str:
+    """What to do when this task has failed."""
+    others = _OF_DEPLOYMENT if task_id.startswith("deploy.") else _OF_BASELINES
+    return ADVICE.get(task_id, others)

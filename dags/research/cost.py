@@ -68,6 +68,14 @@ class Serving:
     least: float
     most: float
 
+    def to_json(self) -> dict[str, Any]:
+        """As plan.json has it."""
+        return {
+            "at_most_usd_per_day": round(self.most, 2),
+            "at_least_usd_per_day": round(self.least, 2),
+            "assumptions": prices().serving["source"],
+        }
+
     def __str__(self) -> str:
         span = f"at most {self.most:.2f} USD a day"
         if self.least < self.most:
@@ -167,11 +175,15 @@ def serving(experiment: "Experiment") -> Serving | None:
     return Serving(least, most)
 
 
+def scan(source_bytes: int) -> float:
+    """US dollars of one query that reads so many bytes."""
+    return max(source_bytes, _LEAST_BYTES) / _TIB * prices().bigquery["query_tib"]
+
+
 def _bigquery(experiment: "Experiment", source_bytes: int) -> dict[str, float]:
     if experiment.source.kind == "image":
         return {}
-    scanned = max(source_bytes, _LEAST_BYTES) / _TIB
-    return {"snapshot": (1 + _CHECK_READS) * scanned * prices().bigquery["query_tib"]}
+    return {"snapshot": (1 + _CHECK_READS) * scan(source_bytes)}
 
 
 def _machine(machines: "Machines") -> float:

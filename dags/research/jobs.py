@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from research.experiment import Machines
+from research.experiment import Experiment, Machines
 from research.plan import Plan
-from research.platform import Platform
+from research.platform import Platform, PlatformError
 from research.trainer_schema import Value, flag
 from research.trainer_schema import load as load_schema
 from vertex.identity import label_value
@@ -37,6 +37,31 @@ def encryption(platform: Platform) -> dict[str, Any]:
     if not platform.encryption_key:
         return {}
     return {"encryption_spec": {"kms_key_name": platform.encryption_key}}
+
+
+def private_connection(experiment: Experiment, platform: Platform) -> dict[str, Any]:
+    """The field of an endpoint that keeps it inside the group's network; none for a public one.
+
+    By Private Service Connect. The endpoint's own field `network` (private services access) takes
+    one model only, so that there is no traffic to split and no canary.
+    https://docs.cloud.google.com/vertex-ai/docs/predictions/using-private-endpoints
+    Raises PlatformError if the group names no network.
+    """
+    if experiment.deploy is None or not experiment.deploy.private:
+        return {}
+    if not platform.network:
+        raise PlatformError(
+            "deploy.private keeps the endpoint inside the group's network, and platform.yaml names "
+            "none (network: projects/NUMBER/global/networks/NAME)."
+        )
+    connection = {"project_id": platform.project, "network": platform.network}
+    return {
+        "private_service_connect_config": {
+            "enable_private_service_connect": True,
+            "project_allowlist": [platform.project],
+            "psc_automation_configs": [connection],
+        }
+    }
 
 
 def query(plan: Plan, platform: Platform, statement: str, **fields: Any) -> dict[str, Any]:

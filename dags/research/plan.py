@@ -14,7 +14,9 @@ plan.json, schema 1:
      "baselines": ["bqml-logistic_reg", "automl"],
      "jobs": {"dataflow": 0 or 1, "tuning": 1, "custom": trainings + 1, "automl", "batch": 0 or 1},
      "rates": {"training": 0.44, "trial": 0.22},        US dollars an hour, all workers together
-     "cost": {"at_most_usd": 1.92, "stages": {...}, "assumptions": "..."}}
+     "cost": {"at_most_usd": 1.92, "stages": {...}, "assumptions": "...",
+              "serving": {...}}}                         US dollars a day of a deployed model, not
+                                                        part of the rest; null: nothing is deployed
 """
 
 from collections.abc import Mapping

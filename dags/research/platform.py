@@ -43,9 +43,13 @@ class Platform(Section):
     location: str = key("where that dataset, and all tables that experiments read, are", "US")
     registry: str = key("where the job images lie, without their names and tags")
     connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
-    service_account: str | None = key("whom jobs run as", None)
-    network: str | None = key("VPC network of jobs, projects/NUMBER/global/networks/NAME", None)
-    encryption_key: str | None = key("customer-managed key of jobs, projects/P/.../K", None)
+    service_account: str | None = key("whom jobs and deployed models run as", None)
+    network: str | None = key(
+        "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME", None
+    )
+    encryption_key: str | None = key(
+        "customer-managed key of jobs, models and endpoints, projects/P/.../K", None
+    )
     labels: dict[str, str] = key("on every job, for the bill", {})
     poll_seconds: int = key("between two looks at a job", unit="seconds", ge=1, le=600)
     retry_seconds: int = key("before a failed task's first retry", unit="seconds", ge=1, le=3600)

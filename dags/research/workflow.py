@@ -22,7 +22,9 @@ from research.stages import (
     compare,
     export,
     plan,
+    promote,
     result,
+    served,
     snapshot,
     train,
     tune,
@@ -39,7 +41,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> result
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
-    snapshot while the trials run; their record is what the comparison waits for.
+    snapshot while the trials run; their record is what the comparison waits for. The comparison
+    decides whether the best training is promoted; `promote` lets its deployment begin, or skips it.
     """
     with DAG(
         dag_id=experiment.name,
@@ -65,7 +68,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         compared = compare.task(experiment, platform)
 
         exported >> tuned >> chosen >> train.task(experiment, platform, chosen) >> trained
-        trained >> compared >> result.task(experiment, platform)
+        resulted = result.task(experiment, platform)
+        trained >> compared >> resulted
 
         if experiment.source.kind == "image":
             # AutoML takes the images that the export took.
@@ -76,6 +80,12 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             planned >> snapshot.task(experiment, platform) >> ready
             ready >> snapshot.extract_task(experiment, platform) >> exported
         _baselines(experiment, platform, ready, compared)
+        if experiment.deploy is not None:
+            # The deployment is over: done, given up, or skipped.
+            settled = EmptyOperator(task_id="settled", trigger_rule="all_done")
+            promoted = promote.task(experiment, platform)
+            planned >> served.task(experiment, platform) >> compared >> promoted
+            promoted >> EmptyOperator(task_id="deploy") >> settled >> resulted
     return dag
 
 

@@ -1,7 +1,7 @@
 from dataclasses import dataclass, field
 
 from research import workflow
-from research.alerts import ADVICE, message, on_failure
+from research.alerts import ADVICE, advice, message, on_failure
 from research.experiment import load
 from research.platform import load as load_platform
 from tests.airflow_side import ROOT
@@ -50,6 +50,11 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(caplog):
 def test_there_is_advice_for_every_stage():
     table = load(ROOT / "dags/experiments/breast-cancer.yaml")
     stages = set(workflow.build(table, load_platform()).task_ids)
-    of_baselines = {stage for stage in stages if stage.startswith(("bqml.", "automl."))}
-    # `trained` only waits.
-    assert set(ADVICE) == stages - of_baselines - {"trained"}
+    grouped = {stage for stage in stages if stage.startswith(("bqml.", "automl.", "deploy."))}
+    # These only wait.
+    assert set(ADVICE) == stages - grouped - {"trained", "settled"}
+
+
+def test_a_step_of_a_deployment_is_no_baseline():
+    assert "serves all requests again" in advice("deploy.canary_10")
+    assert "shows this baseline as failed" in advice("bqml.logistic_reg")

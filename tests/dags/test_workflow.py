@@ -11,7 +11,8 @@ def dag(digits, group):
     return workflow.build(digits, group)
 
 
-def test_the_chain_of_stages_from_images(dag):
+def test_the_chain_of_stages_from_images(digits, group):
+    dag = workflow.build(digits.changed({("deploy",): None}), group)
     chain = ["plan", "export", "tune", "choose", "train", "trained", "compare", "result"]
     edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
@@ -30,7 +31,16 @@ def test_the_chain_of_stages_from_a_table(breast_cancer, group):
         "bqml.boosted_tree_classifier",
         "automl.export",
     }
-    assert dag.get_task("compare").upstream_task_ids == {"trained", "baselines"}
+    assert dag.get_task("compare").upstream_task_ids == {"trained", "baselines", "served"}
+
+
+def test_what_is_served_is_compared_and_the_comparison_decides(dag):
+    """The result waits for the comparison, and for the end of the deployment, whatever it is."""
+    assert dag.get_task("served").upstream_task_ids == {"plan"}
+    assert dag.get_task("compare").upstream_task_ids == {"trained", "served"}
+    assert dag.get_task("promote").upstream_task_ids == {"compare"}
+    assert dag.get_task("result").upstream_task_ids == {"compare", "settled"}
+    assert dag.get_task("settled").trigger_rule == "all_done"
 
 
 def test_a_failed_baseline_stops_neither_its_record_nor_the_comparison(breast_cancer, group):

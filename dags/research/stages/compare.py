@@ -1,9 +1,10 @@
 """compare: all contenders scored on one test split by one program: leaderboard.json, report.html.
 
 Runs when at least one training succeeded; one that failed stands on the leaderboard as failed, and
-so does a baseline.
+so does a baseline. The model that is served now is one more contender, if the run is to deploy.
 """
 
+import hashlib
 from typing import Any
 
 from research import jobs
@@ -13,9 +14,20 @@ from research.platform import Platform
 from vertex.operators import CustomJobOperator
 
 
+class CompareOperator(CustomJobOperator):
+    """Compares anew when another model is served than the one that the last comparison scored."""
+
+    def execute(self, context: Any) -> Any:
+        served = context["ti"].xcom_pull(task_ids="served")
+        if served and served["model"]:
+            digest = hashlib.sha256(served["model"].encode()).hexdigest()[:12]
+            self.generation = f"{self.generation}-{digest}"
+        return super().execute(context)
+
+
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
-    return CustomJobOperator(
+    return CompareOperator(
         task_id="compare",
         project_id=platform.project,
         region=platform.region,

@@ -73,6 +73,7 @@ def make(
 
     experiment = params.apply(experiment, values)
     _within_budget(experiment, cost.at_most(experiment, platform))
+    jobs.private_connection(experiment, platform)
     storage.check_bucket(platform)
     if experiment.source.kind == "image":
         found = _images(experiment, platform)
@@ -91,6 +92,7 @@ def make(
     )
     mark = layout.dataset_mark(plan.dataset)
     exists, previous = storage.newest_before(platform, mark, layout.dataset_marks(experiment.name))
+    serving = cost.serving(experiment)
     content = {
         "schema": SCHEMA,
         "experiment": experiment.name,
@@ -120,10 +122,13 @@ def make(
             "at_most_usd": round(limit.usd, 2),
             "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
             "assumptions": limit.assumptions,
+            "serving": serving.to_json() if serving else None,
         },
     }
     storage.write_json(platform, plan.run.plan, content)
     print(f"{plan.run.plan}: {describe(found)}; {limit}")
+    if serving:
+        print(f"If the best training is promoted, serving costs {serving}")
     print(f"Dataset {plan.dataset} {'is there already' if exists else 'will be made'}")
     return {
         "dataset": {"uri": plan.dataset, "fingerprint": plan.fingerprint},

@@ -1,7 +1,8 @@
-"""result: say who won, and fail the run if a training is missing.
+"""result: say who won and what became of it; fail the run if a training or the deployment failed.
 
-A run whose leaderboard lacks a training must not look like one that is complete: this task, the
-last of the DAG, decides the run's state.
+A run whose leaderboard lacks a training must not look like one that is complete, nor one whose
+promoted model is not served: this task, the last of the DAG, decides the run's state. Not to be
+promoted is no failure.
 """
 
 from typing import Any
@@ -15,10 +16,11 @@ from research.platform import Platform
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns {"champion", "metric", "value", "report"}."""
+    """The Airflow task. Returns {"champion", "metric", "value", "report"}, and if the experiment
+    deploys {"deployment": what became of it}."""
 
     @airflow_task(task_id="result")
-    def result(run_id):
+    def result(ti, dag, run_id):
         from research import storage
 
         folder = layout.run_folder(run_id, experiment.generation)
@@ -32,9 +34,56 @@ def task(experiment: Experiment, platform: Platform) -> Any:
                 f"The leaderboard is there ({run.report}), but not complete: {missing}. "
                 "Clear the failed training to run it again; comparison and result follow."
             )
-        return champion(board) | {"report": run.report}
+        found = champion(board) | {"report": run.report}
+        if experiment.deploy is None:
+            return found
+        broken = _failed_tasks(ti, dag)
+        text = deployment(board, _record(platform, run), broken)
+        if broken:
+            raise AirflowFailException(text)
+        print(text)
+        return found | {"deployment": text}
 
     return result()
+
+
+def deployment(board: dict[str, Any], record: dict[str, Any], broken: list[str]) -> str:
+    """What became of the challenger, in one sentence or two.
+
+    record: what deployment.json says, {} if there is none. broken: failed tasks of the deployment.
+    """
+    decision = board["promotion"]
+    if decision is None:
+        return "Nothing was to be deployed: `deploy` is switched off for this run."
+    who = decision["challenger"] or "No training"
+    if broken:
+        why = record.get("reason") or f"see the log of {broken[0]}"
+        back = ", and what was served before is served again" if record.get("previous") else ""
+        back = f" It was taken back{back}." if record.get("state") == "retreated" else ""
+        return f"{who} was promoted, but not deployed: {why}.{back}"
+    if not decision["promoted"]:
+        return f"{who} is not promoted: {decision['reason']}. What is served stays."
+    return f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
+
+
+def _failed_tasks(ti: Any, dag: Any) -> list[str]:
+    """Tasks from `promote` on that failed by themselves, in order."""
+    behind = dag.get_task("promote").get_flat_relative_ids(upstream=False)
+    order = [task.task_id for task in dag.topological_sort()]
+    tasks = [name for name in order if name in {"promote", *behind} - {"settled", ti.task_id}]
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=tasks, run_ids=[ti.run_id])
+    return [name for name in tasks if states.get(ti.run_id, {}).get(name) == "failed"]
+
+
+def _record(platform: Platform, run: layout.Run) -> dict[str, Any]:
+    from google.cloud.exceptions import NotFound
+
+    from research import storage
+
+    try:
+        return storage.read_json(platform, run.deployment)
+    except NotFound:
+        return {}
 
 
 def summary(board: dict[str, Any]) -> list[str]:
