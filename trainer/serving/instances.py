@@ -9,6 +9,8 @@ An instance has exactly one of
                  form of TensorFlow Serving, and so of Vertex AI's ready-made containers
     image_uri    gs:// address of the image file, which the server's service account may read
 
+or is {"b64": BASE64} itself, in which form batch prediction sends the files of a `file-list`.
+
 JPEG, PNG, BMP, GIF, WEBP and TIFF of any size up to 33.6 megapixels are read. "parameters" may be
 there and empty, as Google's clients send it: this model has none.
 """
@@ -113,6 +115,8 @@ def _wrong_parameters(parameters: Any) -> list[Violation]:
 def _read(instance: Any) -> EncodedImage | ImageAddress:
     if not isinstance(instance, dict):
         raise InvalidFieldError("", f"expected {_ONE_OF}, got {kind_of(instance)}")
+    if list(instance) == ["b64"]:
+        instance = {"image_bytes": instance}
     for name in instance:
         if name not in ("image_bytes", "image_uri"):
             raise InvalidFieldError(short(name), f"unknown field; expected {_ONE_OF}")

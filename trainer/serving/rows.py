@@ -6,7 +6,7 @@
 An instance has every feature of the model, under its column's name; null says that a value is not
 known. By the feature's kind a value is
 
-    numeric      a number
+    numeric      a number; or a string of one, as BigQuery writes NUMERIC and large INT64 in JSON
     boolean      true or false
     categorical  a string; a whole number stands for its digits. A term that the model does not
                  know is taken as such
@@ -18,6 +18,7 @@ known. By the feature's kind a value is
 import datetime
 import difflib
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,10 @@ from trainer.serving.instances import kind_of, short, unwrap
 _LARGEST = float(np.finfo(np.float32).max)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+
+# BIGNUMERIC has 39 digits before the point and 38 behind. Not NaN, not infinity.
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 80
 
 # What a model's signature takes for NULL (trainer.training.raw_rows).
 NULLS = {
@@ -132,8 +137,11 @@ def _value(field: Field, instance: dict[str, Any]) -> Any:
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and _DECIMAL.fullmatch(value):
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidFieldError("", f"expected a number or null, got {kind_of(value)}")
+        found = repr(value) if isinstance(value, str) and len(value) <= 30 else kind_of(value)
+        raise InvalidFieldError("", f"expected a number or null, got {found}")
     if abs(value) > _LARGEST:
         raise InvalidFieldError("", f"{value:.3g} is beyond float32, in which the model counts")
     return float(value)

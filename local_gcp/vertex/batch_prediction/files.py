@@ -13,6 +13,7 @@ import csv
 import datetime
 import decimal
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,7 +111,8 @@ def publish(work: Path, kind: str, folder: Path) -> None:
 
 
 def jsonable(value: Any) -> Any:
-    """A value of a table as JSON has it: times in RFC 3339, bytes in base64, decimals as text."""
+    """A value of a table as BigQuery has it in JSON: times in RFC 3339, bytes in base64, and as
+    text decimals and what is no number of JSON ("NaN", "Infinity")."""
     if isinstance(value, dict):
         return {name: jsonable(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -121,6 +123,8 @@ def jsonable(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, decimal.Decimal):
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value

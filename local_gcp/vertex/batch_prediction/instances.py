@@ -64,7 +64,7 @@ def predict_container(config: dict[str, Any], work: Path) -> files.Counts:
     """Send all instances to the model's container and write its predictions into `work`."""
     counts = files.Counts()
     table = config["output"]["format"] == "bigquery"
-    sink = _Rows(work, config["input"]) if table else files.JsonLines(work, "jsonl")
+    sink = _Rows(work, config) if table else files.JsonLines(work, "jsonl")
     rows = _rows(config, Path(config["buckets"]), images=False)
     with Container(config["model"]) as container:
         send = lambda batch: container.predict(batch, config["parameters"])  # noqa: E731
@@ -102,13 +102,17 @@ def _in_halves(
 class _Rows:
     """Rows of a table with a column `prediction` or `errors`, as Parquet for the server.
 
+    With a key field there is its value alone, in a column `key`, in the place of the row's columns.
     What a container predicts has no schema: it is written as JSON text.
     """
 
-    def __init__(self, work: Path, source: dict[str, Any]):
-        schema = pa.schema([("instance", pa.string())])
+    def __init__(self, work: Path, config: dict[str, Any]):
+        source, key = config["input"], config["instance"]["key"]
+        schema = pa.schema([("key" if key else "instance", pa.string())])
         if source["format"] == "bigquery":
             schema = pq.read_schema(source["files"][0])
+            if key in schema.names:
+                schema = pa.schema([schema.field(key).with_name("key")])
         self._schema, self._work = schema, work
         self._good: list[dict[str, Any]] = []
         self._bad: list[dict[str, Any]] = []
@@ -136,6 +140,9 @@ class _Rows:
     def _columns(self, said: Any) -> dict[str, Any]:
         if "row" in said:
             return said["row"]
+        if "key" in said:
+            key = said["key"]
+            return {"key": key if isinstance(key, str) else json.dumps(key, ensure_ascii=False)}
         return {"instance": json.dumps(said.get("instance"), ensure_ascii=False)}
 
     def _flush(self, rows: int) -> None:
@@ -154,9 +161,10 @@ def _rows(config: dict[str, Any], buckets: Path, images: bool) -> Iterator[Row]:
             for batch in rows.iter_batches(BATCH):
                 for row in batch.to_pylist():
                     value = _shaped(files.jsonable(row), shape, shape["type"] or "array")
-                    is_table = config["output"]["format"] == "bigquery"
-                    said = {"row": row} if is_table else {"instance": _json(row, names)}
-                    yield value, _with_key(said, row, shape)
+                    said = _with_key({"instance": _json(row, names)}, row, shape)
+                    if config["output"]["format"] == "bigquery":
+                        said = {"row": {"key": row[shape["key"]]} if shape["key"] else row}
+                    yield value, said
         return
     for path in paths:
         with path.open(encoding="utf-8", newline="") as lines:

@@ -207,8 +207,6 @@ def _check_instances(sent: api.BatchPredictionJob, kind: str) -> None:
             raise not_played(f"{field} for AutoML models")
         if sent.input_config.instances_format not in ("jsonl", "bigquery"):
             raise invalid_argument(field, "is for jsonl and bigquery only.")
-        if shape.key_field and sent.output_config.predictions_format == "bigquery":
-            raise not_played(f"{field}.key_field with a BigQuery destination")
     size = sent.manual_batch_tuning_parameters.batch_size
     if not 0 <= size <= _LARGEST_BATCH:
         raise invalid_argument(

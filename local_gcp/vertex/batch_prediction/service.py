@@ -175,6 +175,8 @@ class BatchPredictionJobs:
             field = f"{FIELD}.input_config.bigquery_source.input_uri"
             self._tables.stage(uri, work / requests.INSTANCES, field)
         model = self._models.find(f"{job.model}@{job.model_version_id}")
+        if requests.model_kind(model) == "container":
+            model.artifact_uri = self._models.artifacts(model)
         config = requests.program(job, model, self._tables.buckets, self._trained, work)
         file = work / "config.json"
         file.write_text(json.dumps(config))

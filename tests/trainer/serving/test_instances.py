@@ -32,6 +32,7 @@ def test_both_forms_of_an_image():
     first, second = read(GOOD, {"image_uri": "gs://flowers/red/1.jpg"})
     assert first == EncodedImage(image(9), 8, 8, is_plain=True)
     assert second == ImageAddress("flowers", "red/1.jpg")
+    assert read(GOOD["image_bytes"]) == [first], "as batch prediction sends the files of a list"
 
 
 @pytest.mark.parametrize("parameters", [None, {}])
