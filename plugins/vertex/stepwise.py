@@ -110,7 +110,7 @@ class StepwiseOperator(VertexOperator):
                 "Clear this task once the cause is gone."
             ) from error
 
-    def _spaced(self, error: Any) -> str:
+    def _advice_on(self, error: Any) -> str:
         code = getattr(error, "grpc_status_code", None)
         advice = self._advice(code.value[0]) if code is not None else ""
         return f"\n{advice}" if advice else ""
