@@ -50,6 +50,8 @@ class FinishedRun:
         say(
             f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder / 'training'}"
         )
+        if (record := self.folder / "deployment.json").exists():
+            serving.show_deployment(json.loads(record.read_text()))
         if served:
             serving.show_endpoint(served)
             self._show_how_to_ask(served)

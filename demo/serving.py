@@ -56,6 +56,17 @@ def show_decision(board: dict) -> None:
         say(f"              [{'x' if check['passed'] else ' '}] {_words(check)}")
 
 
+def show_deployment(record: dict) -> None:
+    """How the challenger came into service, or why it did not: a run's deployment.json."""
+    say(f"Deployment    {record['state']}" + (f": {record['reason']}" if record["reason"] else ""))
+    for step in record["steps"]:
+        if "latency_ms" in step:
+            say(
+                f"              {step['step']}: {step['examples']} test examples, at most "
+                f"{step['largest_difference']:.0e} off, median answer {step['latency_ms']:.0f} ms"
+            )
+
+
 def show_endpoint(served: dict) -> None:
     """The endpoint's models, each with its share of the requests."""
     say(f"Endpoint      {served['endpoint']}")

@@ -1,10 +1,12 @@
-"""The digits experiment, small, from an empty folder to a leaderboard."""
+"""The digits experiment, small, from an empty folder to a model that answers."""
 
+import ast
 import json
 
 import pytest
 
-SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
+from tests.end_to_end import printed
+from tests.end_to_end.local_run import ROOT, SMALL
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -18,7 +20,7 @@ def first_run(demo):
 
 def test_the_terminal_tells_the_stages_and_ends_with_the_leaderboard(first_run):
     lines = first_run.stdout
-    for stage in ("plan", "export", "tune", "choose", "train", "compare"):
+    for stage in ("plan", "export", "tune", "choose", "train", "compare", "register", "finish"):
         assert f"] {stage}" in lines
     assert "trial 1: " in lines
     assert "training/1" in lines
@@ -26,13 +28,13 @@ def test_the_terminal_tells_the_stages_and_ends_with_the_leaderboard(first_run):
 
 
 def test_exactly_the_planned_jobs_were_made(first_run, demo):
-    plan = json.loads((demo.runs()[0] / "plan.json").read_text())
+    plan = read(demo.runs()[0] / "plan.json")
     made = {kind: len(demo.jobs(kind, "digits")) for kind in plan["jobs"]}
     assert made == plan["jobs"]
 
 
 def test_both_workers_took_part_with_equal_weights(first_run, demo):
-    metrics = json.loads((demo.runs()[0] / "training" / "1" / "metrics.json").read_text())
+    metrics = read(demo.runs()[0] / "training" / "1" / "metrics.json")
     chief, worker = metrics["replicas"]["chief:0"], metrics["replicas"]["worker:0"]
     assert chief["steps"] == worker["steps"] > 0
     assert chief["weights_sha256"] == worker["weights_sha256"] == metrics["weights_sha256"]
@@ -44,11 +46,32 @@ def test_the_report_is_one_file(first_run, demo):
     assert 'src="http' not in report
 
 
+def test_the_winner_is_served(first_run, demo):
+    board = read(demo.runs()[0] / "leaderboard" / "leaderboard.json")
+    assert board["promotion"]["promoted"]
+    (model,) = demo.serving()["models"]
+    assert model["traffic"] == 100
+    assert "champion" in model["aliases"]
+    assert model["artifact_uri"].rstrip("/").endswith(f"{demo.runs()[0].name}/training/1/model")
+
+
+def test_the_endpoint_answers_what_was_predicted_by_the_printed_lines(first_run, demo):
+    examples = read(demo.runs()[0] / "leaderboard" / "challenger.json")["examples"]
+    by_curl = json.loads(printed.pasted(printed.command(first_run.stdout), ROOT))["predictions"]
+    by_python = printed.pasted(printed.snippet(first_run.stdout), ROOT).splitlines()
+    for answers in (by_curl, list(map(ast.literal_eval, by_python))):
+        assert len(answers) > 0
+        for answer, example in zip(answers, examples, strict=False):
+            offline = example["prediction"]
+            assert answer["label"] == offline["label"]
+            assert answer["probabilities"] == pytest.approx(offline["probabilities"], abs=1e-4)
+
+
 @pytest.mark.slow
 def test_a_second_run_reuses_the_dataset(first_run, demo):
     done = demo.run(SMALL)
     assert done.returncode == 0, done.stdout
-    plans = [json.loads((run / "plan.json").read_text()) for run in demo.runs()]
+    plans = [read(run / "plan.json") for run in demo.runs()]
     assert [plan["dataset"]["exists"] for plan in plans] == [False, True]
     assert plans[0]["dataset"]["uri"] == plans[1]["dataset"]["uri"]
     assert len(demo.jobs("dataflow", "digits")) == 1
@@ -60,3 +83,7 @@ def test_a_bad_parameter_is_refused_before_anything_starts(first_run, demo):
     assert done.returncode == 1
     assert "trials" in done.stdout
     assert len(demo.jobs()) == before
+
+
+def read(path):
+    return json.loads(path.read_text())

@@ -1,0 +1,139 @@
+"""kill -9 of every part, during every step of a deployment: nothing is served twice or not at all.
+
+Each case is one deployment, in each of whose steps the victim is killed once, at a random moment of
+the step (the seed is printed), while the endpoint is watched. In the end the run's model serves, or
+the one before does and the run says why; whatever happens, traffic sums to 100 and goes to models
+that are deployed, nothing is left behind, and the run has made one version.
+"""
+
+import itertools
+import os
+import random
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.end_to_end import redeployment
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+STEPS = (
+    *("register", "endpoint", "canary_10", "smoke_10", "shift_50", "smoke_50"),
+    *("shift_100", "smoke_100", "champion", "undeploy", "retention"),
+)
+SMOKE = [step for step in STEPS if step.startswith("smoke")]
+RUNNING = ("running", "deferred", "up_for_retry")
+_numbers = itertools.count(1)
+
+
+def supervised(program):
+    """Finds a server by what supervisord started."""
+    return lambda demo, task: demo.supervised_pid(program)
+
+
+def task_process(demo, task):
+    """The process that runs the task, while there is one."""
+    pid = task.get("pid")
+    alive = task["state"] == "running" and pid and psutil.pid_exists(pid)
+    return pid if alive else None
+
+
+def model_server(demo, task):
+    """A process that serves: the newest model's, which is the challenger's once there is one."""
+    servers = demo.jobs("endpoint", "digits")
+    newest = max(servers, key=lambda served: int(served["model"].rpartition("@")[2]))
+    return newest["replicas"][0]["pid"]
+
+
+VICTIMS = {
+    "model server": model_server,
+    "local_gcp": supervised("local_gcp"),
+    "scheduler": supervised("airflow:scheduler"),
+    "triggerer": supervised("airflow:triggerer"),
+    "task process": task_process,
+}
+CASES = [
+    *((victim, STEPS) for victim in VICTIMS if victim != "model server"),
+    ("model server", [step for step in STEPS if step not in SMOKE]),
+    # A challenger that dies while it is tested has failed its test, so this ends the deployment.
+    ("model server", SMOKE[:1]),
+]
+
+
+@pytest.mark.parametrize(("victim", "steps"), CASES)
+def test_a_deployment_survives_the_death_of(victim, steps, demo, served_run):
+    seed = os.environ.get("TRELLIS_KILL_SEED", str(time.time_ns()))
+    print(f"TRELLIS_KILL_SEED={seed}")
+    moments = random.Random(f"{seed} {victim}")
+    before, airflow = demo.serving(), demo.operator
+    run = f"kills-{int(time.time())}-{next(_numbers)}"
+
+    with demo.watched() as watch:
+        folder = redeployment.start(airflow, served_run, run, before)
+        for step in steps:
+            task = wait_for_step(airflow, run, step)
+            time.sleep(moments.uniform(0, 0.5))
+            kill(demo, airflow, run, victim, task)
+        state = airflow.wait("digits", run)
+        settle(demo)
+
+    assert watch.wrong == []
+    made = [version for version in demo.versions() if version["run"] == run]
+    assert len(made) == 1
+    (served,) = demo.serving()["models"]
+    assert served["traffic"] == 100
+    assert "champion" in served["aliases"]
+    record = redeployment.read(folder / "deployment.json")
+    print(f"{run}: {state}, {record['state']}, {watch.looks} looks, {watch.changes}")
+    if state == "success":
+        assert (served["version"], record["state"]) == (made[0]["version"], "serving")
+    else:
+        assert (served["version"], record["state"]) == (before["models"][0]["version"], "retreated")
+        assert record["reason"]
+    # Nothing is left of what is not served.
+    assert [job["model"].rpartition("@")[2] for job in demo.jobs("endpoint", "digits")] == [
+        served["version"]
+    ]
+    assert len(demo.serving_processes()) == 1
+
+
+def wait_for_step(airflow, run, step):
+    """The task when it has begun; AssertionError if the run ends without it."""
+    while True:
+        tasks = {task["task_id"]: task for task in airflow.task_instances("digits", run)}
+        task = tasks[f"deploy.{step}"]
+        if task["state"] in RUNNING:
+            return task
+        ended = airflow.state("digits", run) in ("success", "failed")
+        assert not ended, f"{step} is {task['state']} and the run has ended"
+        if task["state"] == "success":
+            return task  # too quick for a look: the kill comes right after it
+        time.sleep(0.05)
+
+
+def kill(demo, airflow, run, victim, task):
+    """kill -9 of the victim, as soon as it is there."""
+    deadline = time.monotonic() + 60
+    while (pid := VICTIMS[victim](demo, task)) is None:
+        assert time.monotonic() < deadline, f"no {victim} during {task['task_id']}"
+        time.sleep(0.05)
+        tasks = airflow.task_instances("digits", run)
+        task = next(t for t in tasks if t["task_id"] == task["task_id"])
+        if task["state"] == "success":
+            print(f"{task['task_id']} ended before its process was seen")
+            return
+    os.kill(pid, signal.SIGKILL)
+    print(f"{task['task_id']} ({task['state']}): killed the {victim}, pid {pid}")
+
+
+def settle(demo, seconds=60):
+    """Until whatever was killed last serves again."""
+    deadline = time.monotonic() + seconds
+    while True:
+        replicas = [r for job in demo.jobs("endpoint", "digits") for r in job["replicas"]]
+        if replicas and all(replica["state"] == "ready" for replica in replicas):
+            return
+        assert time.monotonic() < deadline, replicas
+        time.sleep(0.5)
