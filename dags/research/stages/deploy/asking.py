@@ -135,9 +135,7 @@ def _patient(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, 
 
 def _timed(client: Any, endpoint: str, instance: Any) -> tuple[Any, float]:
     began = time.perf_counter()
-    answer = client.predict(
-        request={"endpoint": endpoint, "instances": [instance]}, timeout=CALL_TIMEOUT_SECONDS
-    )
+    answer = client.predict(endpoint=endpoint, instances=[instance], timeout=CALL_TIMEOUT_SECONDS)
     return answer, time.perf_counter() - began
 
 

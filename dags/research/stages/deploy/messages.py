@@ -12,10 +12,7 @@ from research.experiment import Experiment
 from research.plan import Plan
 from research.platform import Platform
 from research.trainer_schema import load as load_schema
-from vertex.identity import label_value
-
-EXPERIMENT_LABEL = "trellis-experiment"
-"""By it an experiment's endpoint is found, and its model is known to be ours."""
+from vertex.identity import EXPERIMENT_LABEL, label_value
 
 _PORT = 8080
 _MAX_DESCRIPTION = 2000
@@ -82,6 +79,7 @@ def endpoint(experiment: Experiment, platform: Platform) -> dict[str, Any]:
         "display_name": experiment.name,
         "description": experiment.about[:_MAX_DESCRIPTION],
         "labels": _labels(experiment, platform),
+        **jobs.private_connection(experiment, platform),
         **jobs.encryption(platform),
     }
 

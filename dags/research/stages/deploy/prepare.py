@@ -40,6 +40,7 @@ def make(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[str
     digest = hashlib.sha256(json.dumps(challenger, sort_keys=True).encode()).hexdigest()[:12]
     return {
         "contender": challenger["contender"],
+        "challenger": plan.run.challenger,
         "key": f"{plan.experiment.generation}-{digest}",
         "model": messages.model(plan, platform, challenger),
         "endpoint": messages.endpoint(plan.experiment, platform),

@@ -1,0 +1,40 @@
+"""A look at what is there: which version is the champion, and who gets which share."""
+
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+
+from research.platform import Platform
+from vertex.deployments import find_deployed, get_endpoint
+from vertex.registry import find_bearer
+from vertex.versions import parse_version
+
+
+class Look:
+    """Raises google.api_core.exceptions, and VertexJobFailedForGood for an endpoint that is gone.
+
+    endpoint: its name. model: names of versions, projects/.../models/ID@VERSION.
+    """
+
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    def deployed(self, endpoint: str, model: str) -> tuple[str | None, int]:
+        """Id of the deployed model that serves the version, and its share in percent."""
+        found = get_endpoint(self._endpoints(), endpoint)
+        deployed = find_deployed(found, parse_version(model))
+        return (deployed.id, found.traffic_split.get(deployed.id, 0)) if deployed else (None, 0)
+
+    def bearer(self, model: str, alias: str) -> str | None:
+        """The version of the same model that has the alias."""
+        version = find_bearer(self._models(), model, alias)
+        return version.name if version else None
+
+    def _endpoints(self) -> Any:
+        hook = EndpointServiceHook(gcp_conn_id=self._platform.connection)
+        return hook.get_endpoint_service_client(self._platform.region)
+
+    def _models(self) -> Any:
+        hook = ModelServiceHook(gcp_conn_id=self._platform.connection)
+        return hook.get_model_service_client(self._platform.region)

@@ -1,0 +1,67 @@
+"""smoke: the challenger must answer test rows as it did offline, and fast enough."""
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from research.platform import Platform
+from vertex.deployments import get_endpoint
+from vertex.endpoints import DeployModelOperator
+
+
+class SmokeOperator(DeployModelOperator):
+    """Test a deployed version with the examples of challenger.json. Returns what was seen:
+    {"examples", "requests", "largest_difference", "latency_ms"}.
+
+    Where a retreat has undeployed it, and a person clears the failed test, it is deployed again
+    first, at `share`. The test runs in a worker, for seconds: see `asking`.
+
+    :param platform: the group's.
+    :param examples: address of challenger.json (templated).
+    :param latency: milliseconds that its median answer must stay under.
+
+    Raises AirflowFailException when it fails: a skew does not go away by itself.
+    """
+
+    template_fields = (*DeployModelOperator.template_fields, "examples")
+
+    def __init__(self, *, platform: Platform, examples: str, latency: float, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.platform = platform
+        self.examples = examples
+        self.latency = latency
+
+    def execute(self, context: Any) -> Any:
+        return self._test(super().execute(context)["deployed_model"])
+
+    def resume(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
+        return self._test(super().resume(context, event, began)["deployed_model"])
+
+    def _test(self, deployed: str) -> dict[str, Any]:
+        from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import (
+            PredictionServiceHook,
+        )
+
+        from research import storage
+        from research.stages.deploy import asking
+
+        hook = PredictionServiceHook(
+            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+        )
+        client = hook.get_prediction_service_client(self.region)
+        examples = storage.read_json(self.platform, self.examples)["examples"]
+        share = get_endpoint(self._client, self.endpoint).traffic_split.get(deployed, 0)
+        try:
+            found = asking.ask(client, self.endpoint, deployed, share, examples, self.latency)
+        except asking.SmokeTestError as error:
+            raise AirflowFailException(str(error)) from error
+        self.log.info(
+            "All %d examples are answered as offline (at most %.2g apart), in %.1f ms in the "
+            "median; %d requests at %d%%",
+            found.examples,
+            found.largest_difference,
+            found.latency_ms,
+            found.requests,
+            share,
+        )
+        return found.to_json()

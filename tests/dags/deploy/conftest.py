@@ -1,0 +1,135 @@
+"""Deployments with a server that starts in an instant, of runs that are otherwise made by hand."""
+
+import json
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk import task as airflow_task
+from google.cloud import aiplatform_v1 as api
+
+from research import layout
+from research.platform import Platform
+from research.stages.deploy import group as deploy
+from tests.airflow_side import run_dag
+from vertex.deployments import version_at
+
+BUCKET = "deploy-tests"
+OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
+PARENT = "projects/local-gcp/locations/us-central1"
+
+
+class Deployments:
+    """The DAG of one experiment's deployments, and what it leaves."""
+
+    def __init__(self, google, experiment, platform):
+        self.google, self.experiment, self.platform = google, experiment, platform
+        self.name = experiment.name
+        self.endpoints = api.EndpointServiceClient(client_options=OPTIONS)
+        self.models = api.ModelServiceClient(client_options=OPTIONS)
+        self.rules = {}
+        self.dag = self._dag()
+
+    def run(self, **rules):
+        """A run that promotes a model of these rules (programs/trainer/serve.py)."""
+        self.rules = rules
+        return run_dag(self.dag)
+
+    def _dag(self):
+        with DAG(
+            self.name,
+            render_template_as_native_obj=True,
+            default_args={"retries": 1, "retry_delay": 0.1, "owner": "trellis"},
+        ) as dag:
+            self._promoted() >> deploy.tasks(self.experiment, self.platform)
+        return dag
+
+    def _promoted(self):
+        @airflow_task(task_id="promote")
+        def promote(run_id):
+            """Leaves what the stages before leave."""
+            run = layout.Run(BUCKET, self.name, layout.run_folder(run_id))
+            self.folder = self.google.buckets / run.uri.removeprefix("gs://")
+            model = self.folder / "training/1/model"
+            if model.exists():  # cleared: as it was
+                return
+            model.mkdir(parents=True)
+            (model / "serving.json").write_text(json.dumps(self.rules))
+            (self.folder / "leaderboard").mkdir()
+            self._write(run.plan, plan(self.experiment, run))
+            self._write(run.challenger, challenger(run))
+
+        return promote()
+
+    def _write(self, uri, content):
+        path = self.google.buckets / uri.removeprefix("gs://")
+        path.write_text(json.dumps(content))
+
+    @property
+    def record(self):
+        """deployment.json of the last run."""
+        return json.loads((self.folder / "deployment.json").read_text())
+
+    @property
+    def endpoint(self):
+        return self.endpoints.get_endpoint(name=f"{PARENT}/endpoints/{self.name}")
+
+    @property
+    def traffic(self):
+        """{version: percent} of all that is deployed."""
+        endpoint = self.endpoint
+        return {
+            version_at(deployed).version: endpoint.traffic_split.get(deployed.id, 0)
+            for deployed in endpoint.deployed_models
+        }
+
+    @property
+    def aliases(self):
+        """{alias: version}, without Vertex AI's own."""
+        versions = self.models.list_model_versions(name=f"{PARENT}/models/{self.name}")
+        found = {a: v.version_id for v in versions for a in v.version_aliases}
+        return {alias: version for alias, version in found.items() if alias != "default"}
+
+
+def plan(experiment, run):
+    dataset = {"uri": f"gs://{BUCKET}/d/", "fingerprint": "3f2a", "partition": None}
+    return {"configuration": experiment.configuration(), "dataset": dataset, "table": None}
+
+
+def challenger(run, answers=((1, 2), (2.5, 5), (-3, -6))):
+    return {
+        "schema": 1,
+        "contender": "training/1",
+        "model": f"{run.training(1)}model/",
+        "examples": [
+            {"key": f"row-{x}", "instance": {"x": x}, "prediction": {"value": y}}
+            for x, y in answers
+        ],
+        "explanation_spec": None,
+        "hyperparameters": {"units": 8},
+        "provenance": {"run": run.uri, "dataset": "3f2a", "versions": {}, "code_sha256": "c0de"},
+    }
+
+
+@pytest.fixture
+def deployments(google, digits, group, request):
+    """Makes Deployments under the test's own name: deployments(canary=[50, 100])."""
+    (google.buckets / BUCKET).mkdir(exist_ok=True)
+    values = group.model_dump(mode="json", exclude_none=True)
+    platform = Platform.model_validate(
+        values | {"bucket": BUCKET, "registry": "example.com/stand-in"}
+    ).model_copy(update={"poll_seconds": 0.1})
+    name = request.node.name.replace("_", "-").removeprefix("test-")[:40].strip("-")
+
+    def make(**deploy):
+        experiment = digits.changed({("deploy",): {"canary": [30, 100], **deploy}})
+        return Deployments(google, experiment.model_copy(update={"name": name}), platform)
+
+    return make
+
+
+@pytest.fixture
+def states():
+    """{task: state} of a run."""
+    return lambda run: {
+        ti.task_id.removeprefix("deploy."): str(ti.state) for ti in run.get_task_instances()
+    }
