@@ -80,9 +80,12 @@ class Promotion:
         if self.challenger is None:
             return "no training could be scored, and only a training can be deployed"
         count = len(self.checks)
-        failed = [f"{check.check} ({check.detail})" for check in self.checks if not check.passed]
+        failed = [check for check in self.checks if not check.passed]
         if failed:
-            reason = f"{self.challenger} fails {len(failed)} of {count} checks: {'; '.join(failed)}"
+            names = ", ".join(check.check for check in failed)
+            reason = f"{self.challenger} fails {len(failed)} of {count} checks: {names}"
+            if len(failed) == 1:
+                reason += f" ({failed[0].detail})"
         elif count:
             passed = f"all {count} checks" if count > 1 else "the only check"
             reason = f"{self.challenger} passes {passed}"

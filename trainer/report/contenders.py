@@ -22,17 +22,17 @@ def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
     """The contenders in the order of `ranked`, the champion first.
 
     A contender has the colour of its place in the run, as in the learning curves; beyond six the
-    colours come back dashed.
+    colours come back dashed. The served model, which the others are held against, is black.
     """
-    place = {contender.name: i for i, contender in enumerate(contenders, start=1)}
-    return [
-        Look(
-            name=name,
-            style=colour(place[name]) + (" again" if place[name] > _COLOURS else ""),
-            champion=name == ranked[0],
-        )
-        for name in ranked
-    ]
+    styles = {
+        contender.name: "served" if contender.kind == "served" else _style(place)
+        for place, contender in enumerate(contenders, start=1)
+    }
+    return [Look(name, styles[name], champion=name == ranked[0]) for name in ranked]
+
+
+def _style(place: int) -> str:
+    return colour(place) + (" again" if place > _COLOURS else "")
 
 
 def shortened(name: str, letters: int) -> str:

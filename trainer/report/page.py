@@ -26,7 +26,7 @@ from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
-from trainer.report.scales import text
+from trainer.report.scales import MINUS, text
 from trainer.report.tuning import tuning_section
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -106,6 +106,7 @@ def _environment() -> jinja2.Environment:
         "places": shown_decimals,
         "breakable": _breakable,
         "setting": _setting,
+        "typeset": lambda sentence: re.sub(r"(?<!\w)-(?=\d)", MINUS, sentence),
         "figure": charts.figure,
         "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
         "moment": moments.moment,
