@@ -1,6 +1,7 @@
 """What a failure says: the stage, what Google says, where to look, what to do."""
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 log = logging.getLogger("airflow.task")
@@ -49,8 +50,18 @@ def on_failure(context: Any) -> None:
     log.error("%s", message(context))
 
 
-def message(context: Any) -> str:
+def on_failure_with(words: Mapping[str, str]) -> Callable[[Any], None]:
+    """The same for a DAG of another kind: `words` says what to do, by task."""
+
+    def on_failure(context: Any) -> None:
+        log.error("%s", message(context, words.__getitem__))
+
+    return on_failure
+
+
+def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
     """The whole story of one failure, for someone who was asleep."""
+    advise = advise or advice
     ti = context["ti"]
     task_id = ti.task_id
     index = f" [{ti.map_index}]" if ti.map_index >= 0 else ""
@@ -59,7 +70,7 @@ def message(context: Any) -> str:
         f"TRELLIS FAILURE: {dag.dag_id} failed in {task_id}{index}",
         f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
         f"Why: {context.get('exception') or 'its process was lost; Airflow says no more'}",
-        f"What to do: {advice(task_id)}",
+        f"What to do: {advise(task_id)}",
     ]
     return "\n".join(lines)
 

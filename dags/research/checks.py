@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from croniter import croniter
 
 from research import bqml, cost
+from research.problems import Field as Where
 from research.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MANUAL = "manual"
 
 # As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
-_TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
+TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
 
 
 def problems(experiment: "Experiment", schema: "TrainerSchema") -> list[Problem]:
@@ -36,13 +37,16 @@ def problems(experiment: "Experiment", schema: "TrainerSchema") -> list[Problem]
     ]
 
 
-def _schedule(experiment: "Experiment") -> Iterator[Problem]:
-    schedule = experiment.schedule
+def schedule_problems(schedule: str, where: Where) -> Iterator[Problem]:
+    """What is wrong with the schedule of a DAG, which stands at `where`."""
     if schedule not in (MANUAL, *PRESETS) and not croniter.is_valid(schedule):
         known = ", ".join((MANUAL, *PRESETS))
-        yield Problem(
-            ("schedule",), f"got {schedule!r}; expected {known}, or cron as in '0 3 * * 1'"
-        )
+        yield Problem(where, f"got {schedule!r}; expected {known}, or cron as in '0 3 * * 1'")
+
+
+def _schedule(experiment: "Experiment") -> Iterator[Problem]:
+    schedule = experiment.schedule
+    yield from schedule_problems(schedule, ("schedule",))
     if schedule == MANUAL and experiment.until is not None:
         yield Problem(("until",), "ends a schedule, and this experiment has none")
 
@@ -96,7 +100,7 @@ def _source(experiment: "Experiment") -> Iterator[Problem]:
 
 def _table(experiment: "Experiment") -> Iterator[Problem]:
     source = experiment.source
-    if source.bigquery is not None and not _TABLE.fullmatch(source.bigquery):
+    if source.bigquery is not None and not TABLE.fullmatch(source.bigquery):
         yield Problem(
             ("source", "bigquery"),
             f"got {source.bigquery!r}; expected DATASET.TABLE or PROJECT.DATASET.TABLE",

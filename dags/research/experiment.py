@@ -16,6 +16,8 @@ from pydantic import Field
 
 from research import checks, deployment_checks
 from research.deployment_section import Deploy
+from research.prediction import checks as prediction_checks
+from research.prediction.section import Predict
 from research.problems import Field as Where
 from research.problems import FileError, Problem
 from research.quantities import USD, Date, Duration, Number, Pixels, Scalar
@@ -208,6 +210,7 @@ class Experiment(Section):
     train: Train = key("the full trainings of the best trials")
     baselines: Baselines = key("what the trainings have to beat", Baselines())
     deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
+    predict: Predict | None = key("batch prediction by the champion; left out: never", None)
 
     def configuration(self) -> dict[str, Any]:
         """As an experiment file would say it, defaults filled in: fit for JSON and for YAML."""
@@ -275,4 +278,5 @@ def validate(
     if experiment is not None:
         problems += checks.problems(experiment, schema)
         problems += deployment_checks.problems(experiment, schema)
+        problems += prediction_checks.problems(experiment)
     return (None if problems else experiment), problems

@@ -65,19 +65,23 @@ class Partition:
 
 
 def of_run(
-    column: Column | None, interval: tuple[Any, Any], days: tuple[Any, Any]
+    column: Column | None,
+    interval: tuple[Any, Any],
+    days: tuple[Any, Any],
+    where: str = "source.partition",
 ) -> Partition | None:
     """The rows of a run; None for all.
 
     interval: the run's data interval, (None, None) for a run without. days: dates that the person
-    who started the run gave instead, ISO 8601, the last one exclusive; each may be None.
+    who started the run gave instead, ISO 8601, the last one exclusive; each may be None. where: the
+    key of the file that names the column.
     """
     first, last = (_midnight(day) for day in days)
     if column is None:
         if first or last:
             raise SourceError(
                 "`from` and `to` select rows by a partition column, and the experiment names none "
-                "(source.partition)"
+                f"({where})"
             )
         return None
     start, end = interval

@@ -26,6 +26,10 @@ class SourceError(ValueError):
     """The source cannot be used; the message says where, why, and what was expected."""
 
 
+class NoRowsError(SourceError):
+    """There is nothing for this run, though there may be for another."""
+
+
 @dataclass
 class Contents:
     """What a manifest holds. classes: usable lines by label."""

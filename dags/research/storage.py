@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
@@ -47,8 +48,13 @@ def check_bucket(platform: Platform) -> None:
 
 def blobs(platform: Platform, prefix: str) -> list[Blob]:
     """The objects whose gs:// addresses start with the prefix, in order."""
+    return list(each_blob(platform, prefix))
+
+
+def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
+    """The same, listed page by page."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")
-    return list(_client(platform.connection).list_blobs(bucket, prefix=name))
+    return iter(_client(platform.connection).list_blobs(bucket, prefix=name))
 
 
 def newest_before(platform: Platform, uri: str, pattern: str) -> tuple[bool, str | None]:

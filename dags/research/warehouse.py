@@ -18,7 +18,7 @@ from research import interval, sql, table
 from research.experiment import Experiment
 from research.interval import Partition
 from research.platform import Platform, PlatformError
-from research.source import SourceError
+from research.source import NoRowsError, SourceError
 
 # Raise when the same source and settings would make another dataset: another split rule, another
 # snapshot statement. Datasets of before are then not reused.
@@ -53,40 +53,79 @@ def inspect(
 
     run, days: see `interval.of_run`.
     """
-    client = _client(platform)
     wanted = experiment.source
-    if wanted.bigquery is not None:
-        name = platform.table(wanted.bigquery)
-        known, fields = _table(client, name, "source.bigquery")
-        if known.location and known.location.lower() != platform.location.lower():
-            raise SourceError(
-                f"{name} (source.bigquery) is in {known.location}, and this group works in "
-                f"{platform.location} (platform.yaml: location): copy it there"
-            )
-        source = sql.identifier(name)
-    else:
-        name, known = "The query (source.query)", None
-        query = _END.sub("", wanted.query.strip())
-        fields = _dry_run(client, query, query).schema
-        source = f"(\n{query}\n)"
-    described = table.resolve(experiment, name, table.columns(fields))
+    source = look(platform, "source", wanted.bigquery, wanted.query)
+    described = table.resolve(experiment, source.name, source.columns)
     partition = interval.of_run(described.partition, run, days)
-    statement = snapshot_sql(experiment, described, source, partition)
-    job = _dry_run(client, statement, wanted.query)
-    parts = _partitions(client, known, partition)
-    examples = _count(client, name, known, source, partition, parts)
-    if examples == 0 and partition is None:
-        raise SourceError(f"{name} has no rows.")
-    versions = parts or _versions(client, job, known)
+    statement = snapshot_sql(experiment, described, source.sql, partition)
+    job = source.dry_run(statement)
+    parts = source.partitions(partition)
+    examples = source.count(partition, parts)
+    versions = parts or _versions(source.client, job, source.known)
     return Inspection(
-        name,
+        source.name,
         described,
         partition,
-        fingerprint(experiment, source, described, partition, versions),
+        fingerprint(experiment, source.sql, described, partition, versions),
         statement,
         int(job.total_bytes_processed or 0),
         examples,
     )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table or query that was found, with what BigQuery says of its columns.
+
+    section: the part of the file that names it. name: what to call it. sql: what to SELECT from.
+    columns: in its order. known: BigQuery's Table; None for a query.
+    """
+
+    client: Any
+    section: str
+    name: str
+    sql: str
+    columns: list[table.Column]
+    known: Any
+    query: str | None
+
+    def dry_run(self, statement: str) -> Any:
+        """The job of a dry run of a statement on it. Raises SourceError if BigQuery refuses it."""
+        return _dry_run(self.client, self.section, statement, self.query)
+
+    def partitions(self, partition: Partition | None) -> list[dict] | None:
+        """Its partitions that a run reads; see `_partitions`. Raises NoRowsError."""
+        return _partitions(self.client, self.known, partition)
+
+    def count(self, partition: Partition | None, parts: list[dict] | None) -> int | None:
+        """The rows that a run reads; None where only reading them would tell.
+
+        Raises NoRowsError if there are none in the run's interval, SourceError if there are none
+        at all.
+        """
+        examples = _count(self.client, self.name, self.known, self.sql, partition, parts)
+        if examples == 0 and partition is None:
+            raise SourceError(f"{self.name} has no rows.")
+        return examples
+
+
+def look(platform: Platform, section: str, bigquery: str | None, query: str | None) -> Source:
+    """Look at the table, or the query, that a section of the file names. Raises SourceError."""
+    client = _client(platform)
+    if bigquery is None:
+        text = _END.sub("", (query or "").strip())
+        fields = _dry_run(client, section, text, text).schema
+        name, columns = f"The query ({section}.query)", table.columns(fields)
+        return Source(client, section, name, f"(\n{text}\n)", columns, None, query)
+    name, where = platform.table(bigquery), f"{section}.bigquery"
+    known, fields = _table(client, name, where)
+    if known.location and known.location.lower() != platform.location.lower():
+        raise SourceError(
+            f"{name} ({where}) is in {known.location}, and this group works in "
+            f"{platform.location} (platform.yaml: location): copy it there"
+        )
+    columns = table.columns(fields)
+    return Source(client, section, name, sql.identifier(name), columns, known, None)
 
 
 def snapshot_sql(
@@ -168,6 +207,13 @@ def rows_of(platform: Platform, name: str) -> int:
     return int(_client(platform).get_table(name).num_rows)
 
 
+def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, list[tuple[str, str]]]:
+    """How many rows of a table of predictions have an error, and (key, error) of the first ones."""
+    statement = sql.render("predict_errors", table=predictions, most=most)
+    (row,) = _client(platform).query(statement).result()
+    return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
+
+
 def _client(platform: Platform) -> Any:
     hook = BigQueryHook(gcp_conn_id=platform.connection, use_legacy_sql=False)
     return hook.get_client(project_id=platform.project, location=platform.location)
@@ -187,7 +233,7 @@ def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
     return known, known.schema
 
 
-def _dry_run(client: Any, statement: str, written: str | None) -> Any:
+def _dry_run(client: Any, section: str, statement: str, written: str | None) -> Any:
     """The job of a dry run. `written`: the researcher's part of the statement, for messages."""
     from google.cloud.bigquery import QueryJobConfig
 
@@ -196,12 +242,13 @@ def _dry_run(client: Any, statement: str, written: str | None) -> Any:
     except exceptions.GoogleAPICallError as error:
         if may_pass(error):
             raise
-        what = "the source" if written is None else "the query (source.query)"
+        what = "the source" if written is None else f"the query ({section}.query)"
         own = statement if statement == written else None
         raise SourceError(_refusal(what, _said(error), own)) from None
     if job.statement_type not in (None, "SELECT"):
         raise SourceError(
-            f"source.query is a {job.statement_type}; a source is one SELECT, and changes nothing"
+            f"{section}.query is a {job.statement_type}; a source is one SELECT, and changes "
+            "nothing"
         )
     return job
 
@@ -243,7 +290,7 @@ def _partitions(client: Any, known: Any, partition: Partition | None) -> list[di
     if not sum(part["rows"] for part in inside):
         ids = [part["id"] for part in found if part["rows"]]
         there = f"it has partitions {ids[0]} to {ids[-1]}" if ids else "it has no rows at all"
-        raise SourceError(_nothing(known.full_table_id.replace(":", "."), partition, there))
+        raise NoRowsError(_nothing(known.full_table_id.replace(":", "."), partition, there))
     return inside
 
 
@@ -273,7 +320,7 @@ def _count(
     (row,) = client.query(statement).result()
     if not row["examples"]:
         there = f"there are {row['first_moment']} to {row['last_moment']}"
-        raise SourceError(
+        raise NoRowsError(
             _nothing(name, partition, there if row["first_moment"] else "it is empty")
         )
     return row["examples"]

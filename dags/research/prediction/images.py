@@ -1,0 +1,70 @@
+"""The images below a folder, as instances of a batch prediction. For tasks: never at parse time."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from research import storage
+from research.platform import Platform
+from research.prediction.section import DATE
+from research.source import NoRowsError, SourceError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+"""Of the formats that the model's server reads."""
+
+
+def folder(platform: Platform, images: str, interval_start: datetime | None, day: Any) -> str:
+    """gs:// address of the folder of a run, a slash at its end. Raises SourceError.
+
+    day: what the person who started the run gave for {date}, ISO 8601; None: the interval's.
+    """
+    if DATE in images:
+        first = str(day) if day else interval_start and interval_start.date().isoformat()
+        if not first:
+            raise SourceError(
+                f"{images} (predict.images) is of a day, and this run has none: give `from`, or a "
+                "logical date"
+            )
+        images = images.replace(DATE, first)
+    elif day:
+        raise SourceError(f"`from` is for a folder with {DATE} in it, not {images}")
+    return f"{platform.uri(images).rstrip('/')}/"
+
+
+def write_instances(platform: Platform, address: str, target: str, daily: bool) -> tuple[int, int]:
+    """Write a line for each image below a folder; how many there are, and how many other objects.
+
+    Neither the listing nor the file is ever in memory as a whole; the file is there when it is
+    complete. daily: whether another day's folder may have images. Raises NoRowsError if this one
+    has none, else SourceError; and SourceError if the folder cannot be read.
+    """
+    from google.cloud.exceptions import Forbidden, NotFound
+
+    counts = {"images": 0, "others": 0}
+    try:
+        found = _lines(storage.each_blob(platform, address), counts)
+        first = next(found, None)
+        if first is None:
+            others = f", only {counts['others']:,} other objects" if counts["others"] else ""
+            error = NoRowsError if daily else SourceError
+            raise error(
+                f"There are no images below {address} (predict.images){others}; their names end "
+                f"with {', '.join(SUFFIXES)}"
+            )
+        with storage.blob(platform, target).open("w", content_type="application/json") as file:
+            file.write(first)
+            for line in found:
+                file.write(line)
+    except (NotFound, Forbidden) as error:
+        raise SourceError(f"{address} (predict.images) cannot be read: {error.message}") from None
+    return counts["images"], counts["others"]
+
+
+def _lines(blobs: Iterable[Any], counts: dict[str, int]) -> Iterator[str]:
+    for blob in blobs:
+        if blob.name.lower().endswith(SUFFIXES):
+            counts["images"] += 1
+            yield json.dumps({"image_uri": f"gs://{blob.bucket.name}/{blob.name}"}) + "\n"
+        elif not blob.name.endswith("/"):
+            counts["others"] += 1

@@ -1,0 +1,83 @@
+"""Where each file and table of a prediction lies.
+
+gs://BUCKET/EXPERIMENT/predictions/RUN/
+    plan.json           what this run is to do, and by which version of the model
+    instances.jsonl     of images: {"image_uri": "gs://..."} a line
+    predictions.json    what came of it, and where it lies
+
+The predictions themselves: of images files below the same folder, or below the file's `output`; of
+rows a table DATASET.predictions_EXPERIMENT_RUN, or the file's `output` with _RUN after its name.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from research.experiment import Experiment
+from research.layout import run_folder
+from research.platform import Platform
+
+# A table's name has at most 1,024 characters; of these, people read the first.
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The addresses of one run of a DAG EXPERIMENT-predict."""
+
+    experiment: Experiment
+    platform: Platform
+    run_id: str
+
+    @property
+    def folder(self) -> str:
+        return run_folder(self.run_id, self.experiment.generation)
+
+    @property
+    def uri(self) -> str:
+        name = self.experiment.name
+        return f"gs://{self.platform.bucket}/{name}/predictions/{self.folder}/"
+
+    @property
+    def plan(self) -> str:
+        return f"{self.uri}plan.json"
+
+    @property
+    def instances(self) -> str:
+        return f"{self.uri}instances.jsonl"
+
+    @property
+    def record(self) -> str:
+        return f"{self.uri}predictions.json"
+
+    @property
+    def snapshot(self) -> str:
+        """PROJECT.DATASET.TABLE of the frozen rows: the key and the model's features."""
+        return self.platform.own_table(_name("instances", self.experiment.name, self.folder))
+
+    @property
+    def output_table(self) -> str:
+        """PROJECT.DATASET.TABLE of the predictions of rows."""
+        given = self.experiment.predict.output
+        if given is None:
+            name = _name("predictions", self.experiment.name, self.folder)
+            return self.platform.own_table(name)
+        return f"{self.platform.table(given)}_{_name(self.folder)}"
+
+    @property
+    def output_folder(self) -> str:
+        """gs://... of the folder that the job makes its own in, without a slash at the end."""
+        given = self.experiment.predict.output
+        if given is None:
+            return self.uri.rstrip("/")
+        return f"{self.platform.uri(given).rstrip('/')}/{self.folder}"
+
+
+def _name(*parts: str) -> str:
+    """A part of a table's name: of letters, digits and _; different for different parts."""
+    text = "_".join(parts)
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    if plain == text and len(plain) <= _LONGEST:
+        return plain
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+    return f"{plain[:_LONGEST]}_{digest}"

@@ -1,0 +1,141 @@
+"""result: what came of a prediction: as many instances out as in, which failed, where it lies.
+
+predictions.json, schema 1:
+    {"schema": 1, "experiment", "model": "projects/P/locations/R/models/ID@3",
+     "instances": 1000, "predicted": 998, "failed": 2,
+     "errors": a few of the failed ones: {"instance": key or address, "error"},
+     "output": PROJECT.DATASET.TABLE, or gs:// folder of JSON lines,
+     "job": projects/.../batchPredictionJobs/ID, "console": its page}
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
+
+from research.experiment import Experiment
+from research.platform import Platform
+from research.prediction import params
+from research.prediction.layout import Prediction
+
+SCHEMA = 1
+
+_SHOWN = 5
+_LONGEST = 300
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task. Returns the content of predictions.json."""
+
+    @airflow_task(task_id="result")
+    def result(ti, params, run_id):
+        predicted = ti.xcom_pull(task_ids="predict")
+        return make(experiment, platform, params, run_id, predicted)
+
+    return result()
+
+
+def make(
+    experiment: Experiment, platform: Platform, values: Any, run_id: str, predicted: Any
+) -> dict[str, Any]:
+    """Look at what the job left, write predictions.json and return it.
+
+    Raises AirflowFailException if instances are missing, or more of them failed than may.
+    """
+    from research import storage
+
+    experiment = params.apply(experiment, values)
+    run = Prediction(experiment, platform, run_id)
+    plan = storage.read_json(platform, run.plan)
+    if experiment.predict.kind == "image":
+        found = _images(platform, predicted["output"]) | {"instances": plan["instances"]}
+    else:
+        found = _rows(platform, run)
+    content = {
+        "schema": SCHEMA,
+        "experiment": experiment.name,
+        "model": plan["model"],
+        **found,
+        "job": predicted["name"],
+        "console": predicted["console"],
+    }
+    storage.write_json(platform, run.record, content)
+    for line in summary(content):
+        print(line)
+    if problem := wrong(content, experiment.predict.max_failed):
+        raise AirflowFailException(f"{problem} See {run.record}, and {predicted['console']}")
+    return content
+
+
+def summary(content: dict[str, Any]) -> Iterator[str]:
+    """What a person wants to know of a predictions.json."""
+    yield f"{content['predicted']:,} of {content['instances']:,} predicted by {content['model']}"
+    for error in content["errors"]:
+        yield f"failed: {error['instance']}: {error['error']}"
+    if content["failed"] > len(content["errors"]) > 0:
+        yield f"and {content['failed'] - len(content['errors']):,} more"
+    yield f"Predictions: {content['output']}"
+
+
+def wrong(content: dict[str, Any], max_failed: float) -> str:
+    """Why these predictions are no success; "" if they are one."""
+    asked, failed = content["instances"], content["failed"]
+    if content["predicted"] + failed != asked:
+        return (
+            f"{asked:,} instances went in, {content['predicted']:,} predictions and {failed:,} "
+            "errors came out."
+        )
+    if failed > max_failed * asked:
+        first = f" The first: {content['errors'][0]['error']}" if content["errors"] else ""
+        return (
+            f"{failed:,} of {asked:,} instances have no prediction; predict.max_failed allows "
+            f"{max_failed:.1%}.{first}"
+        )
+    return ""
+
+
+def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
+    from research import warehouse
+
+    failed, errors = warehouse.errors_of(platform, run.output_table, _SHOWN)
+    return {
+        "instances": warehouse.rows_of(platform, run.snapshot),
+        "predicted": warehouse.rows_of(platform, run.output_table) - failed,
+        "failed": failed,
+        "errors": [{"instance": key, "error": text[:_LONGEST]} for key, text in errors],
+        "output": run.output_table,
+    }
+
+
+def _images(platform: Platform, output: str) -> dict[str, Any]:
+    """The lines of the job's files: prediction.results-*, prediction.errors_stats-*."""
+    from research import storage
+
+    counts = {"results": 0, "errors": 0}
+    errors: list[dict[str, str]] = []
+    for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):
+        kind = "errors" if "errors" in blob.name.rpartition("/")[2] else "results"
+        with blob.open("rt", encoding="utf-8") as lines:
+            for line in lines:
+                counts[kind] += 1
+                if kind == "errors" and len(errors) < _SHOWN:
+                    errors.append(_error(line))
+    return {
+        "predicted": counts["results"],
+        "failed": counts["errors"],
+        "errors": errors,
+        "output": f"{output.rstrip('/')}/",
+    }
+
+
+def _error(line: str) -> dict[str, str]:
+    try:
+        content = json.loads(line)
+        instance, error = content["instance"], content["error"]
+        name = instance.get("image_uri", instance) if isinstance(instance, dict) else instance
+        text = error.get("message", error) if isinstance(error, dict) else error
+    except (ValueError, KeyError, TypeError):
+        name, text = "?", line
+    return {"instance": str(name)[:_LONGEST], "error": str(text)[:_LONGEST]}

@@ -1,0 +1,92 @@
+"""The versions of an experiment's model in Vertex AI's registry. For tasks: never at parse time."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from google.api_core import exceptions
+
+from research.experiment import Experiment
+from research.platform import Platform
+from research.problems import did_you_mean
+from vertex.identity import EXPERIMENT_LABEL as LABEL
+from vertex.jobs import CALL_TIMEOUT_SECONDS
+
+_SHOWN = 20
+
+
+class VersionError(ValueError):
+    """There is no such version of a model; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a model.
+
+    model: its name without the version. run: gs:// address of the run that made it, "" if its
+    description does not say.
+    """
+
+    model: str
+    number: str
+    aliases: Sequence[str]
+    created: datetime
+    run: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}@{self.number}"
+
+    def __str__(self) -> str:
+        aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
+        run = self.run.rstrip("/").rpartition("/")[2] or "an unknown run"
+        return f"{self.number}{aliases}: {self.created:%Y-%m-%d %H:%M} UTC, by {run}"
+
+
+def versions(experiment: Experiment, platform: Platform) -> list[Version]:
+    """All versions of an experiment's model, newest first; none if it has no model.
+
+    Raises VersionError for a model of that name which is not the experiment's.
+    """
+    hook = ModelServiceHook(gcp_conn_id=platform.connection)
+    client = hook.get_model_service_client(platform.region)
+    name = f"projects/{platform.project}/locations/{platform.region}/models/{experiment.name}"
+    try:
+        found = list(client.list_model_versions(name=name, timeout=CALL_TIMEOUT_SECONDS))
+    except exceptions.NotFound:
+        return []
+    if any(model.labels.get(LABEL) != experiment.name for model in found):
+        raise VersionError(
+            f"The model {name} is not this experiment's: it lacks the label "
+            f"{LABEL}={experiment.name}. Rename the experiment, or delete that model."
+        )
+    made = [_version(name, model) for model in found]
+    return sorted(made, key=lambda version: int(version.number), reverse=True)
+
+
+def find(known: Sequence[Version], wanted: str) -> Version | None:
+    """The version of this number or alias, None if there is none."""
+    return next((v for v in known if wanted == v.number or wanted in v.aliases), None)
+
+
+def missing(known: Sequence[Version], wanted: str) -> str:
+    """What to say when there is no version `wanted`: the nearest name, and all there are."""
+    names = [word for version in known for word in (version.number, *version.aliases)]
+    lines = [str(version) for version in known[:_SHOWN]]
+    if len(known) > _SHOWN:
+        lines.append(f"and {len(known) - _SHOWN} older ones")
+    return "\n  ".join([f"There is no version '{wanted}'; {did_you_mean(wanted, names)}", *lines])
+
+
+def _version(name: str, model: Any) -> Version:
+    try:
+        content = json.loads(model.version_description)
+        run = str(content["run"])
+    except (ValueError, KeyError, TypeError):
+        run = ""
+    # "default" is every first version's: it says nothing here.
+    aliases = [alias for alias in model.version_aliases if alias != "default"]
+    return Version(name, model.version_id, aliases, model.version_create_time, run)
