@@ -13,11 +13,14 @@ import airflow.providers.google.cloud.hooks.dataflow
 import airflow.providers.google.cloud.hooks.gcs
 import airflow.providers.google.cloud.hooks.vertex_ai.custom_job
 import airflow.providers.google.cloud.hooks.vertex_ai.dataset
+import airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service
 import airflow.providers.google.cloud.hooks.vertex_ai.model_service
+import airflow.providers.google.cloud.hooks.vertex_ai.prediction_service
 import airflow.providers.google.cloud.operators.dataflow
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
 import airflow.providers.google.cloud.triggers.dataflow
 import airflow.providers.standard.operators.empty
+import airflow.providers.standard.triggers.temporal
 import airflow.providers.standard.utils.skipmixin  # noqa: F401
 from airflow.sdk import get_parsing_context
 

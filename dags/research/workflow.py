@@ -29,6 +29,7 @@ from research.stages import (
     train,
     tune,
 )
+from research.stages.deploy import group as deploy
 from schedules import CronUntilTimetable
 
 # A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
@@ -85,7 +86,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             settled = EmptyOperator(task_id="settled", trigger_rule="all_done")
             promoted = promote.task(experiment, platform)
             planned >> served.task(experiment, platform) >> compared >> promoted
-            promoted >> EmptyOperator(task_id="deploy") >> settled >> resulted
+            promoted >> deploy.tasks(experiment, platform) >> settled >> resulted
     return dag
 
 
