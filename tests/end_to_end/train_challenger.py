@@ -1,0 +1,79 @@
+"""Trains on a dataset that is made here, and writes what a deployment needs of it.
+
+    python train_challenger.py digits|breast_cancer|mixed gs://BUCKET/EXPERIMENT
+
+Runs in the trainer's environment; leaves runs/1/leaderboard/challenger.json below that folder.
+"""
+
+import json
+import sys
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
+
+from tests.trainer.raw_tables import write_with_source
+from tests.trainer.training.helpers import arguments, write_dataset
+from tests.trainer.training.tables import mixed_rows
+from trainer import storage
+from trainer.comparison import challenger
+from trainer.comparison.run import read_run
+from trainer.training import run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+EXAMPLES = 20
+
+
+def digits(folder):
+    """Some of scikit-learn's digits."""
+    data = load_digits()
+    images = (data.images[..., np.newaxis] * 255 / 16).astype(np.uint8)
+    files = {"train": [700], "validation": [100], "test": [100]}
+    write_dataset(folder, images, data.target, files=files)
+
+
+def breast_cancer(folder):
+    """scikit-learn's 30 measurements of 569 samples."""
+    data = load_breast_cancer()
+    columns = {
+        name.replace(" ", "_"): ("numeric", data.data[:, place].tolist())
+        for place, name in enumerate(data.feature_names)
+    }
+    files = {"train": [455], "validation": [57], "test": [57]}
+    write_with_source(folder, columns, data.target.tolist(), files)
+
+
+def mixed(folder):
+    """A regression on features of every kind, with NULLs in each, and one that is NULL always."""
+    columns, labels = mixed_rows(300)
+    columns["never"] = ("numeric", [None] * 300)
+    files = {"train": [240], "validation": [30], "test": [30]}
+    labels = [100.0 + 20 * label for label in labels]
+    write_with_source(folder, columns, labels, files, task="regression", vocabulary=5)
+
+
+DATASETS = {
+    "digits": (digits, "multiclass_classification"),
+    "breast_cancer": (breast_cancer, "binary_classification"),
+    "mixed": (mixed, "regression"),
+}
+
+
+def main(name, uri):
+    """Make the dataset, train on it, describe the training."""
+    make, task = DATASETS[name]
+    dataset, run_uri = f"{uri}/datasets/1/", f"{uri}/runs/1/"
+    make(storage.local_path(dataset))
+    plan = {"schema": 1, "dataset": {"uri": dataset}}
+    storage.write_text(f"{run_uri}plan.json", json.dumps(plan))
+    argv = arguments(dataset, output=f"{run_uri}training/1/", task=task, epochs=5)
+    settings = parse_flags(argv, "")
+    assert run.train(settings, checked_dataset(settings)) == 0
+    read = read_run(run_uri)
+    document = challenger.document(read, read.contenders[0], EXAMPLES)
+    where = f"{run_uri}leaderboard/{challenger.FILE_NAME}"
+    storage.write_text(where, challenger.to_json(document))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
