@@ -104,6 +104,12 @@ class StepwiseOperator(VertexOperator):
                 f"Vertex AI could not {self.doing}: {reason(error)}{self._advice_on(error)}\n"
                 "This may pass: the task is tried again."
             ) from error
+        except exceptions.MethodNotImplemented as error:
+            # What an address that serves no Vertex AI answers: that of a region without it.
+            raise VertexJobFailedForGood(
+                f"Vertex AI in {self.region} cannot {self.doing}: {reason(error)}\n"
+                f"Is there a region {self.region} with Vertex AI?"
+            ) from error
         except exceptions.ClientError as error:
             raise VertexJobFailedForGood(
                 f"Vertex AI refuses to {self.doing}: {reason(error)}{self._advice_on(error)}\n"
