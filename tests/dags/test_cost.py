@@ -30,8 +30,22 @@ def test_spot_machines_do_not_lower_the_limit(digits, group):
     assert cost.at_most(steady, group).usd == cost.at_most(digits, group).usd
 
 
+def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "replicas": [1, 3]}
+    larger = digits.changed({("deploy", "machines"): machines})
+    assert cost.at_most(larger, group).usd == cost.at_most(digits, group).usd
+    serving = cost.serving(larger)
+    a_day = 24 * (0.21849885 + 2 * 0.4025)
+    assert (serving.least, serving.most) == pytest.approx((a_day, 3 * a_day))
+    assert str(serving).startswith(
+        "at most 73.69 USD a day, at least 24.56 (unverified prices), tw"
+    )
+    assert cost.serving(digits.changed({("deploy",): None})) is None
+
+
 def test_prices_say_where_they_are_from():
     prices = cost.prices()
     assert prices.source.startswith("https://cloud.google.com/vertex-ai/pricing")
     assert datetime.date.fromisoformat(prices.date)
     assert prices.region == "us-central1"
+    assert "unverified" in prices.serving["source"]

@@ -13,6 +13,9 @@ def test_addresses_of_a_run():
     assert RUN.tuning == "gs://bucket/digits/runs/demo/tuning/"
     assert RUN.training(1) == "gs://bucket/digits/runs/demo/training/1/"
     assert RUN.leaderboard == "gs://bucket/digits/runs/demo/leaderboard/leaderboard.json"
+    assert RUN.served == "gs://bucket/digits/runs/demo/served.json"
+    assert RUN.challenger == "gs://bucket/digits/runs/demo/leaderboard/challenger.json"
+    assert RUN.deployment == "gs://bucket/digits/runs/demo/deployment.json"
     assert dataset_mark(dataset("bucket", "digits", "3f2a")) == (
         "gs://bucket/digits/datasets/3f2a/dataset.json"
     )

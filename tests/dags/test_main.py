@@ -12,7 +12,9 @@ from tests.airflow_side import ROOT
 
 def test_a_good_file(capsys):
     assert main(["check", str(ROOT / "dags/experiments/digits.yaml")]) == 0
-    assert "digits.yaml: good; one run costs at most 1.92 USD" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "digits.yaml: good; one run costs at most 1.92 USD" in out
+    assert "serving costs at most 2.62 USD a day" in out
 
 
 def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):

@@ -21,10 +21,11 @@ def a_dag(google, digits, group, request):
         values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
     )
 
-    def make(seed=0, **tune):
+    def make(seed=0, deploy=None, **tune):
         changes = {
             ("source", "images"): "manifest.csv",
             ("seed",): seed,
+            ("deploy",): deploy,
             ("tune", "trials"): 3,
             ("tune", "parallel"): 3,
             ("train", "machines"): {"workers": 1},
@@ -86,6 +87,27 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
     assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+
+
+def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):
+    """A learning rate is no good accuracy."""
+    dag = a_dag(deploy={"gate": {"require": {"accuracy": 0.9}}})
+    run = run_dag(dag)
+    assert run.state == "success"
+    found = states(run)
+    assert {found.pop(name) for name in ("served", "promote", "settled", "result")} == {"success"}
+    behind = {name: state for name, state in found.items() if name.startswith("deploy")}
+    assert set(behind.values()) == {"skipped"}
+    (promote, result) = (
+        next(ti for ti in run.get_task_instances() if ti.task_id == name)
+        for name in ("promote", "result")
+    )
+    assert promote.xcom_pull(task_ids="promote")["promoted"] is False
+    said = result.xcom_pull(task_ids="result")["deployment"]
+    assert said.startswith("training/1 is not promoted: its accuracy is 0.0")
+    out = capfd.readouterr().out
+    assert "FAILED: accuracy at least 0.9 (accuracy 0.0" in out
+    assert "Nothing is served: there is no endpoint yet" in out
 
 
 def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag, folder):

@@ -51,6 +51,7 @@ def a_dag(client, breast_cancer, group):
             ("train", "top"): 1,
             ("baselines", "bqml"): ["logistic_reg", "boosted_tree_classifier"],
             ("baselines", "automl"): None,
+            ("deploy",): None,
         }
         experiment = breast_cancer.changed(changes).model_copy(update={"name": name})
         return workflow.build(experiment, Platform.model_validate(values | own | changed))

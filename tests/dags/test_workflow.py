@@ -96,6 +96,19 @@ def test_the_page_says_what_a_person_on_duty_needs(dag):
         assert words in dag.doc_md
 
 
+def test_the_page_says_what_serving_means(dag, digits, group):
+    for words in (
+        "only if the best is of accuracy at least 0.9, no worse than the model that is served",
+        "10%, 50%, 100% of the requests",
+        "at most 2.62 USD a day",
+        "trigger the DAG `rollback`",
+    ):
+        assert words in dag.doc_md
+    without = workflow.build(digits.changed({("deploy",): None}), group).doc_md
+    assert "promote" not in without
+    assert "endpoint" not in without
+
+
 def test_tags_and_description(dag):
     assert dag.tags == {"research", "convolutional", "multiclass_classification"}
     assert dag.description.startswith("Handwritten digits")

@@ -1,4 +1,7 @@
-"""A leaderboard of the trainings that left metrics, and of the baselines on record."""
+"""A leaderboard of the trainings that left metrics, and of the baselines on record.
+
+Of the gate it knows the least accuracy.
+"""
 
 import argparse
 import json
@@ -37,6 +40,29 @@ for name in plan["baselines"]:
             "metrics": {"accuracy": {"value": 0.5}} if done else {},
         }
     )
-board = {"primary_metric": "accuracy", "champion": "training/1", "contenders": contenders}
+promotion = None
+if "deploy" in plan["configuration"]:
+    least = plan["configuration"]["deploy"]["gate"]["require"]["accuracy"]
+    best = contenders[0]["metrics"]["accuracy"]["value"]
+    served = json.loads((run / "served.json").read_text())
+    promotion = {
+        "challenger": "training/1",
+        "promoted": best >= least,
+        "reason": f"its accuracy is {best:.4f}",
+        "checks": [
+            {
+                "check": f"accuracy at least {least}",
+                "passed": best >= least,
+                "detail": f"accuracy {best:.4f}",
+            }
+        ],
+        "served": served if served["model"] else None,
+    }
+board = {
+    "primary_metric": "accuracy",
+    "champion": "training/1",
+    "contenders": contenders,
+    "promotion": promotion,
+}
 (run / "leaderboard").mkdir(exist_ok=True)
 (run / "leaderboard/leaderboard.json").write_text(json.dumps(board))
