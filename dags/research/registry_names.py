@@ -6,5 +6,8 @@ CHAMPION = "champion"
 PREVIOUS = "previous"
 """The version that was the champion before."""
 
+CHALLENGER = "challenger"
+"""The version that a run promoted, and that has not become the champion (yet)."""
+
 PATTERN = r"^([0-9]+|[a-z][a-zA-Z0-9-]{0,126}[a-z0-9])$"
 """A version's number, or an alias: its form is Vertex AI's."""

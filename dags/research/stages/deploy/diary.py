@@ -10,10 +10,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from research import layout
 from research.experiment import Experiment
 from research.platform import Platform
+from research.registry_names import CHAMPION, PREVIOUS
 from research.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
-
-CHAMPION, PREVIOUS, CHALLENGER = "champion", "previous", "challenger"
-"""The aliases of a model's versions."""
 
 
 class Diary:

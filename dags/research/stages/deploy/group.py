@@ -21,8 +21,9 @@ from airflow.sdk import TaskGroup, chain
 from research.alerts import on_failure
 from research.experiment import Experiment
 from research.platform import Platform
+from research.registry_names import CHALLENGER, CHAMPION, PREVIOUS
 from research.stages.deploy import prepare
-from research.stages.deploy.diary import CHALLENGER, CHAMPION, PREVIOUS, Diary
+from research.stages.deploy.diary import Diary
 from research.stages.deploy.hold import HoldOperator
 from research.stages.deploy.smoke import SmokeOperator
 from vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator

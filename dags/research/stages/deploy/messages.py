@@ -86,14 +86,19 @@ def endpoint(experiment: Experiment, platform: Platform) -> dict[str, Any]:
 
 def deployed_model(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The DeployedModel: what the challenger runs on, and as whom. The operator adds its name."""
-    machines = plan.experiment.deploy.machines
+    name = f"{plan.experiment.name} {plan.run.folder}"[:_MAX_DISPLAY_NAME]
+    return {"display_name": name, **resources(plan.experiment, platform)}
+
+
+def resources(experiment: Experiment, platform: Platform) -> dict[str, Any]:
+    """Fields of a DeployedModel: on which machines any version of the model runs, and as whom."""
+    machines = experiment.deploy.machines
     least, most = machines.replicas
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
     account = platform.service_account
     return {
-        "display_name": f"{plan.experiment.name} {plan.run.folder}"[:_MAX_DISPLAY_NAME],
         "dedicated_resources": {
             "machine_spec": machine,
             "min_replica_count": least,

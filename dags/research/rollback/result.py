@@ -1,0 +1,48 @@
+"""result: whether the version is the champion and has all requests, and what to do next."""
+
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowException
+
+from research.platform import Platform
+from research.registry_names import CHAMPION
+
+
+def task(platform: Platform) -> Any:
+    """The Airflow task. Returns {"experiment", "endpoint", "version", "before"}."""
+
+    @airflow_task(task_id="result")
+    def result(ti):
+        resolved = ti.xcom_pull(task_ids="resolve")
+        endpoint = ti.xcom_pull(task_ids="endpoint")["endpoint"]
+        check(platform, endpoint, resolved["version"])
+        print(f"{resolved['version']} is the champion and has all requests of {endpoint}.")
+        print(
+            f"The next run of {resolved['experiment']} deploys again what passes its gate. If it "
+            "was the gate that let a bad model through, sharpen `deploy.gate` first, or switch "
+            "`deploy` off in the trigger form."
+        )
+        return {
+            "experiment": resolved["experiment"],
+            "endpoint": endpoint,
+            "version": resolved["version"],
+            "before": resolved["before"],
+        }
+
+    return result()
+
+
+def check(platform: Platform, endpoint: str, version: str) -> None:
+    """Raises AirflowException, for another try, if somebody else has changed it meanwhile."""
+    from research.stages.deploy.look import Look
+
+    look = Look(platform)
+    _, share = look.deployed(endpoint, version)
+    champion = look.bearer(version, CHAMPION)
+    if share != 100 or champion != version:
+        raise AirflowException(
+            f"{version} has {share}% of the requests, and the champion is "
+            f"{champion or 'no version'}: somebody else changes this endpoint, too. See which run "
+            "is deploying, then clear this rollback from `endpoint` on."
+        )

@@ -1,0 +1,100 @@
+"""The DAG rollback: one for all experiments that deploy models, started by a person."""
+
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from research.alerts import on_failure_with
+from research.attempts import arguments
+from research.experiment import Experiment
+from research.platform import Platform
+from research.registry_names import CHAMPION, PATTERN, PREVIOUS
+from research.rollback import resolve, result
+from research.rollback.page import ADVICE, page
+from research.rollback.put_back import PutBackOperator
+from vertex.endpoints import EndpointOperator, TrafficOperator
+from vertex.models import AliasOperator
+from vertex.undeployment import UndeployIdleOperator
+
+DAG_ID = "rollback"
+
+_RESOLVED = "ti.xcom_pull(task_ids='resolve')"
+_VERSION = f"{{{{ {_RESOLVED}['version'] }}}}"
+_ENDPOINT = "{{ ti.xcom_pull(task_ids='endpoint')['endpoint'] }}"
+
+
+def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
+    """resolve -> endpoint -> deploy -> champion -> shift -> undeploy -> result
+
+    The requests come first. They are shifted once more after the alias: a deployment of the
+    experiment's own run that gives up in between sends them back to the champion of that moment.
+    """
+    owners = sorted({experiment.owner for experiment in experiments.values()})
+    common: dict[str, Any] = {
+        "project_id": platform.project,
+        "region": platform.region,
+        "gcp_conn_id": platform.connection,
+        "poll_interval": platform.poll_seconds,
+    }
+    at_endpoint = {**common, "endpoint": _ENDPOINT}
+    with DAG(
+        dag_id=DAG_ID,
+        description="Put an earlier version of an experiment's model back into service",
+        doc_md=page(list(experiments)),
+        schedule=None,
+        catchup=False,
+        # Two at once would undo each other's work.
+        max_active_runs=1,
+        params=_params(list(experiments)),
+        tags=["research", "deployment"],
+        render_template_as_native_obj=True,
+        default_args={
+            "owner": ", ".join(owners),
+            **arguments(platform, on_failure_with(ADVICE)),
+        },
+    ) as dag:
+        resolved = resolve.task(experiments, platform)
+        endpoint = EndpointOperator(
+            task_id="endpoint",
+            endpoint_id=f"{{{{ {_RESOLVED}['experiment'] }}}}",
+            endpoint=f"{{{{ {_RESOLVED}['endpoint'] }}}}",
+            **common,
+        )
+        deploy = PutBackOperator(
+            task_id="deploy",
+            model=_VERSION,
+            deployed_model=f"{{{{ {_RESOLVED}['deployed_model'] }}}}",
+            share=100,
+            **at_endpoint,
+        )
+        champion = AliasOperator(
+            task_id="champion", model=_VERSION, alias=CHAMPION, previous=PREVIOUS, **common
+        )
+        shift = TrafficOperator(task_id="shift", model=_VERSION, share=100, **at_endpoint)
+        undeploy = UndeployIdleOperator(task_id="undeploy", keep=[_VERSION], **at_endpoint)
+        chained = resolved >> endpoint >> deploy >> champion >> shift >> undeploy
+        chained >> result.task(platform)
+    return dag
+
+
+def _params(names: list[str]) -> dict[str, Param]:
+    # One alone is chosen already; of several, a person chooses.
+    default = {"default": names[0]} if len(names) == 1 else {}
+    return {
+        "experiment": Param(
+            **default,
+            type="string",
+            enum=names,
+            title="Experiment",
+            description="whose model goes back to an earlier version",
+            section="Rollback",
+        ),
+        "version": Param(
+            PREVIOUS,
+            type="string",
+            pattern=PATTERN,
+            title="Version",
+            description="number or alias; previous: the champion before today's",
+            section="Rollback",
+        ),
+    }
