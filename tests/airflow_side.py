@@ -87,6 +87,37 @@ def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
     return _run_again(dag, run, clear_task_instances)
 
 
+def clear_and_go_on(dag: Any, run: Any, task_id: str | None = None) -> Any:
+    """Clear a task and all that follows it, or all tasks, and let the run go on: the DagRun.
+
+    Other than with `clear_and_run`, what runs follows from states and trigger rules.
+    """
+    from airflow.models.taskinstance import clear_task_instances
+    from airflow.sdk.definitions.dag import _run_task
+    from airflow.serialization.serialized_objects import DagSerialization
+    from airflow.utils.session import create_session
+    from airflow.utils.state import DagRunState, TaskInstanceState
+
+    following = dag.get_task(task_id).get_flat_relative_ids(upstream=False) if task_id else ()
+    wanted = {task_id, *following} if task_id else set(dag.task_ids)
+    with create_session() as session:
+        run = session.merge(run)
+        run.dag = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+        tasks = run.get_task_instances(session=session)
+        clear_task_instances([ti for ti in tasks if ti.task_id in wanted], session)
+        run.state = DagRunState.RUNNING
+        while run.state == DagRunState.RUNNING:
+            ready, _ = run.update_state(session=session)
+            for ti in ready:
+                ti.try_number += 1
+                ti.state = TaskInstanceState.SCHEDULED
+            session.commit()
+            for ti in ready:
+                _run_task(ti=ti, task=dag.get_task(ti.task_id), run_triggerer=True)
+            session.expire_all()
+        return run
+
+
 def retry_lost(dag: Any, run: Any) -> dict[str, str]:
     """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear."""
     return _run_again(dag, run, lambda tasks, session: None)
