@@ -58,7 +58,7 @@ def attribute(
 def _attributions(
     spec: api.ExplanationSpec, instance: Any, number: int, paths: int, predict: Predict
 ) -> tuple[Any, list[dict[str, Any]]]:
-    features = list(spec.metadata.inputs)
+    features = sorted(spec.metadata.inputs)
     baselines = _baselines(spec, instance, f"instances[{number}]")
     dice = random.Random(0)
     orders = [

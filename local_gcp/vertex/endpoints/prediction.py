@@ -4,9 +4,10 @@ The container is sent {"instances": [...], "parameters": ...} and answers {"pred
 a raw request and its answer pass as they are. Limits and errors are those of Vertex AI's shared
 endpoints: https://cloud.google.com/vertex-ai/docs/predictions/get-online-predictions
 
-A replica that refuses the connection did not receive the request, and another one is asked. One
-that dies with a request in it is not asked again, nor is another: the request may be what killed
-it. The client decides (503).
+A replica that refuses the connection did not receive the request, and another one is asked. When
+one dies with a prediction in it, which changes nothing, one other replica is asked; no third one,
+since the request may be what kills them. A raw request may do anything, and is not sent twice. When
+nobody is left to ask, the client decides (503).
 """
 
 from __future__ import annotations
@@ -109,8 +110,11 @@ class Predictions:
         deployed_id: str = "",
     ) -> dict[str, Any]:
         """The fields of a PredictResponse, in JSON's values; see `ask_raw`."""
-        sent = json.dumps(body).encode()
-        answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout)
+        try:
+            sent = json.dumps(body).encode()
+        except RecursionError:
+            raise invalid_argument("instances", "they are nested too deeply.") from None
+        answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout, again=True)
         _check_status(answer)
         try:
             said = values.parse(answer.body)
@@ -139,17 +143,23 @@ class Predictions:
         content_type: str,
         deployed_id: str = "",
         timeout: float = math.inf,
+        again: bool = False,
     ) -> tuple[Answer, api.DeployedModel]:
         """The answer of one of the models, whatever its status, and which model it was.
 
-        `deployed_id`: that model, whatever its share. RpcError: NOT_FOUND, FAILED_PRECONDITION when
+        `deployed_id`: that model, whatever its share; `again`: whether another replica may be asked
+        when the first dies. RpcError: NOT_FOUND, FAILED_PRECONDITION when
         the endpoint takes no traffic, UNAVAILABLE when no replica can answer, DEADLINE_EXCEEDED.
         """
         seconds = min(TIMEOUT, timeout)
+        deadline = time.monotonic() + seconds
         endpoint, deployed, key = self._target(endpoint_name, deployed_id)
         tried: list[Any] = []
+        died: RpcError | None = None
         while True:
             replica = self._fleet.lease(key, tried)
+            if replica is None and died:
+                raise died
             if replica is None:
                 # Traffic was shifted, and the model undeployed, since it was chosen: choose again.
                 if self._endpoints.read(endpoint_name) is endpoint:
@@ -160,14 +170,18 @@ class Predictions:
             try:
                 headers = {"Content-Type": content_type} if content_type else {}
                 route = self._fleet.get(key).launch.predict
-                return call(replica.port, "POST", route, body, headers, seconds), deployed
+                left = max(0.001, deadline - time.monotonic())
+                return call(replica.port, "POST", route, body, headers, left), deployed
             except RefusedError:
                 gone = True
                 tried.append(replica)
             except DiedError as error:
                 gone = True
-                why = f"its replica ended while it answered ({error})"
-                raise _unavailable(deployed, why) from None
+                tried.append(replica)
+                first = died is None
+                died = _unavailable(deployed, f"its replica ended while it answered ({error})")
+                if not (again and first):
+                    raise died from None
             except TimeoutError:
                 raise RpcError(
                     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -196,13 +210,15 @@ class Predictions:
 
 def _body(pb: Any) -> dict[str, Any]:
     """What the container is sent, of a request with instances and parameters."""
+    body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
+    if pb.HasField("parameters"):
+        body["parameters"] = values.to_json(pb.parameters)
     try:
-        body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
-        if pb.HasField("parameters"):
-            body["parameters"] = values.to_json(pb.parameters)
-        return body
+        values.check_finite(body)
     except ValueError as error:
-        raise invalid_argument("instances", f"{error}.") from None
+        field, _, problem = str(error).partition(": ")
+        raise invalid_argument(field, f"{problem}.") from None
+    return body
 
 
 def _overridden(

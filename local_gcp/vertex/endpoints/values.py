@@ -16,22 +16,44 @@ _EXACT = 2.0**53
 
 
 def parse(text: bytes) -> Any:
-    """What `text` says; ValueError for what is no JSON, also NaN and Infinity, which Python takes.
-    RecursionError when it is nested too deeply."""
-    return json.loads(text, parse_constant=_refuse)
+    """What `text` says; ValueError for what is no JSON, also NaN and Infinity, which Python takes:
+    it names where they are. RecursionError when it is nested too deeply."""
+    try:
+        said = json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise ValueError("a number has more than 4300 digits") from None
+        raise
+    check_finite(said)
+    return said
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+def check_finite(value: Any, path: str = "") -> None:
+    """ValueError that names the first number that JSON does not know: instances[3].size."""
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(
+                f"{path or 'the body'}: {json.dumps(value)} is no number of JSON; send null, or "
+                "leave the field out"
+            )
+        if isinstance(value, dict):
+            inner = [(f"{path}.{name}" if path else name, item) for name, item in value.items()]
+        elif isinstance(value, list):
+            inner = [(f"{path}[{place}]", item) for place, item in enumerate(value)]
+        else:
+            continue
+        waiting += reversed(inner)
 
 
 def to_json(value: struct_pb2.Value) -> Any:
-    """As `json.dumps` takes it; ValueError for what JSON cannot say (NaN, infinity)."""
+    """As `json.dumps` takes it; it may hold what JSON cannot say (NaN, infinity)."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number = value.number_value
-        if not math.isfinite(number):
-            raise ValueError(f"{number} is no number of JSON; send null, or leave the field out")
         return int(number) if number.is_integer() and abs(number) < _EXACT else number
     if kind == "struct_value":
         return {name: to_json(field) for name, field in value.struct_value.fields.items()}

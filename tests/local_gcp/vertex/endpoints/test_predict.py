@@ -44,8 +44,8 @@ def test_the_containers_refusal_is_the_answer(upload, deploy, predict):
         predict("bad")
     with pytest.raises(exceptions.FailedPrecondition, match=r"\(1.* bytes\) exceeds 1.500MB limit"):
         predict("x" * 1_500_001)
-    with pytest.raises(exceptions.InvalidArgument, match="nan is no number of JSON"):
-        predict(float("nan"))
+    with pytest.raises(exceptions.InvalidArgument, match=r"instances\[1\]\.size: NaN is no number"):
+        predict(1, {"size": float("nan")})
 
 
 def test_errors_of_the_endpoint(vertex, upload, endpoint, deploy, predict, value):

@@ -64,12 +64,12 @@ BAD = [
     ({"instances": ["bad"]}, 400, '{"error": "instances[0] is bad"}'),
     (b"no json", 400, "Invalid JSON payload received"),
     (b"[1]", 400, "Root element must be a message"),
-    (b'{"instances": [NaN]}', 400, "NaN is no JSON"),
+    (b'{"instances": [0, {"size": NaN}]}', 400, "instances[1].size: NaN is no number of JSON"),
     (DEEP, 400, "nested too deeply"),
     ({"instance": [1]}, 400, 'Unknown name "instance"'),
     ({"instances": 1}, 400, "expected an array"),
     ({"instances": ["x" * 1_500_000]}, 400, "exceeds 1.500MB limit"),
-    ({"instances": ["nan"]}, 500, "NaN is no JSON"),
+    ({"instances": ["nan"]}, 500, "predictions[0]: NaN is no number of JSON"),
     ({"instances": [{"die": True}]}, 503, "ended while it answered"),
 ]
 
@@ -81,6 +81,9 @@ def test_bad_requests(upload, deploy, post):
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (status, status), words
         assert words in error["message"]
+    form = post(":predict", {"instances": [1]}, "application/x-www-form-urlencoded")
+    assert form.status_code == 400
+    assert "Cannot bind query parameter" in form.json()["error"]["message"]
 
 
 def test_what_is_not_there_or_not_played(vertex, endpoint, post):

@@ -1,5 +1,6 @@
 """google.protobuf.Value as JSON."""
 
+import contextlib
 import json
 
 import pytest
@@ -34,6 +35,25 @@ def test_whole_numbers_have_no_point():
     )
 
 
-def test_what_json_cannot_say_is_refused():
-    with pytest.raises(ValueError, match="nan is no number of JSON"):
-        values.to_json(struct_pb2.Value(number_value=float("nan")))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            b'{"instances": [{"a": 1}, {"a": [0, NaN]}]}',
+            r"^instances\[1\]\.a\[1\]: NaN is no number",
+        ),
+        (b'{"instances": [-Infinity]}', r"^instances\[0\]: -Infinity is no number"),
+        (b'{"instances": [1e999]}', r"^instances\[0\]: Infinity is no number"),
+        (b"NaN", "^the body: NaN is no number"),
+        (b"9" * 5000, "^a number has more than 4300 digits$"),
+    ],
+)
+def test_what_json_cannot_say_is_refused_and_named(text, words):
+    with pytest.raises(ValueError, match=words):
+        values.parse(text)
+
+
+@pytest.mark.parametrize("depth", [100, 900, 990, 1000, 100_000])
+def test_whatever_is_parsed_is_not_too_deep_to_be_looked_at(depth):
+    with contextlib.suppress(RecursionError):
+        json.dumps(values.parse(b"[" * depth + b"]" * depth))
