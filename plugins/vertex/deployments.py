@@ -5,11 +5,12 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from google.api_core import exceptions
 
+from vertex.identity import KEY_LABEL, ROUND_LABEL
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from vertex.submission import reason
@@ -51,13 +52,15 @@ def deployed_ids(endpoint: Any) -> list[str]:
     return [deployed.id for deployed in newest_first]
 
 
-def deployment_id(endpoint: str, version: Version, generation: int) -> str:
-    """The DeployedModel.id of a version at an endpoint: always the same ten digits.
+def deployment_id(version: Version, labels: Mapping[str, str]) -> str:
+    """A DeployedModel.id for a version that a task deploys: ten digits, the same at every attempt.
 
-    So whoever deploys it a second time while it is being deployed is refused: ALREADY_EXISTS.
+    So an attempt that does not see what the one before has begun is refused: ALREADY_EXISTS. A
+    person who clears the task gets another id, as one that was undeployed may be taken for good.
+
+    labels: `identity.job_labels` of the task.
     """
-    place = endpoint.rpartition("/")[2]
-    text = "\n".join([place, version.id, version.version, str(generation)])
+    text = "\n".join([labels[KEY_LABEL], labels[ROUND_LABEL], version.id, version.version])
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return str(10**9 + number % (9 * 10**9))
 

@@ -19,7 +19,7 @@ from vertex.deployments import (
     set_traffic,
     version_at,
 )
-from vertex.identity import EXPERIMENT_LABEL
+from vertex.identity import EXPERIMENT_LABEL, job_labels
 from vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
 from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from vertex.stepwise import StepwiseOperator, unfinished
@@ -147,7 +147,6 @@ class DeployModelOperator(EndpointBaseOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         self._link(context, self.endpoint)
         version = parse_version(self.model)
-        endpoint = get_endpoint(self._client, self.endpoint)
         for operation in unfinished(self._client, self.endpoint):
             return self._wait(context, operation, None)
         endpoint = get_endpoint(self._client, self.endpoint)
@@ -162,7 +161,7 @@ class DeployModelOperator(EndpointBaseOperator):
     def _deploy(self, context: Any, endpoint: Any, version: Any) -> Any:
         message = parse_message(DeployedModel, self.deployed_model, "deployed model")
         message.model = version.name
-        message.id = deployment_id(self.endpoint, version, self.generation)
+        message.id = deployment_id(version, job_labels(context["ti"], self.generation))
         request = {"endpoint": self.endpoint, "deployed_model": message}
         if not endpoint.deployed_models:
             # Where something is served, traffic comes after the deployment: a split given here

@@ -7,7 +7,6 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
 from tests.plugins.vertex.deploying import (
-    MACHINES,
     PARENT,
     PLACE,
     deploy,
@@ -75,20 +74,23 @@ def test_from_the_first_model_to_a_shift(champion, challenger, endpoint, shares)
     assert shift(endpoint, challenger, 100) == {champion: 0, challenger: 100}
 
 
-def test_a_version_has_one_id_at_an_endpoint_whoever_deploys_it(
-    serving, champion, challenger, endpoint
+def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
+    champion, name, endpoint, shares, monkeypatch
 ):
-    request = {"endpoint": endpoint, "deployed_model": {**MACHINES, "model": challenger}}
-    request["deployed_model"]["id"] = deploy(endpoint, challenger)
-    with pytest.raises(exceptions.AlreadyExists):
-        serving.endpoints.deploy_model(request=request)
-
-
-def test_a_deployment_under_way_is_waited_for(serving, champion, name, endpoint, shares):
-    """Whoever began it: DeployModel's operation does not tell which model it is about."""
+    """Google does not say that what has just begun is in its lists at once."""
     slow = register(name, sent=model(name, START=0.5))
-    deployed = {**MACHINES, "model": slow}
-    serving.endpoints.deploy_model(request={"endpoint": endpoint, "deployed_model": deployed})
+
+    def die(*_, **__):
+        raise OSError("the worker is lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vertex.stepwise.OperationTrigger.__init__", die)
+        with pytest.raises(OSError, match="lost"):
+            deploy(endpoint, slow)
+    with monkeypatch.context() as patch:
+        patch.setattr("vertex.endpoints.unfinished", lambda *_: [])
+        with pytest.raises(VertexJobFailed, match=r"@2 is being deployed.*The task looks again"):
+            deploy(endpoint, slow)
     deploy(endpoint, slow, share=30)
     assert shares() == {"1": 70, "2": 30}
 
