@@ -10,6 +10,8 @@ import cv2
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.trainer.raw_tables import write_rows
 from trainer import raw_examples
@@ -134,6 +136,12 @@ def test_times(tmp_path, values, text):
     assert found == [text, None, "1969-12-31T00:00:00Z"]
     micros = datetime.datetime.fromisoformat(text).timestamp() * 1e6
     assert served("timestamp", found) == [micros, -(2**63), -86_400_000_000]
+
+
+@given(st.datetimes())
+def test_every_time_comes_back(time):
+    microseconds = (time - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+    assert served("timestamp", [raw_examples.time_text(microseconds)]) == [microseconds]
 
 
 @pytest.mark.parametrize("element", [pa.float64(), pa.int64()])

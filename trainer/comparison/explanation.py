@@ -15,6 +15,10 @@ add up to the difference between the prediction and that for a row of baselines 
 sequences. Images are not explained: the methods for them need gradients, which only Google's own
 TensorFlow containers offer. So None: of images, and of rows that have sequences only.
 
+The output is the field of a prediction that holds its numbers. Google documents numbers and arrays
+of them; `probabilities`, an object of numbers by class, is explained by local_gcp and has not been
+tried on Google's own endpoints.
+
 https://cloud.google.com/vertex-ai/docs/explainable-ai/configuring-explanations-feature-based
 """
 
