@@ -162,7 +162,76 @@ def test_the_help_teaches(capsys):
     assert "balanced_accuracy" in printed
 
 
-def test_tensorflow_is_not_imported(run):
+DEPLOY = {
+    "gate": {"require": {"accuracy": 0.5}, "beat": "baselines", "margin": 0.0, "tolerance": None},
+    "smoke": {"examples": 5, "latency": 1000},
+}
+
+
+@pytest.fixture
+def deploying(run):
+    """The run of an experiment that deploys its best training."""
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    return run
+
+
+def test_a_run_that_deploys_says_what_its_deployment_has_to_know(deploying, capsys):
+    assert compare.main(["--run", deploying.uri, "--metric", "accuracy"]) == 0
+    assert "\nPromoted: training/1 passes the only check.\n" in capsys.readouterr().out
+    challenger = json.loads((deploying.path / "leaderboard/challenger.json").read_text())
+    assert challenger["contender"] == board_of(deploying)["promotion"]["challenger"] == "training/1"
+    assert challenger["model"] == f"{deploying.uri}training/1/model/"
+    assert len(challenger["examples"]) == 5
+
+
+def test_the_leaderboard_is_written_last(deploying, monkeypatch):
+    written = []
+    monkeypatch.setattr(compare.storage, "write_text", lambda uri, text: written.append(uri))
+    compare.main(["--run", deploying.uri, "--metric", "accuracy"])
+    assert [uri.rpartition("/")[2] for uri in written] == [
+        "report.html",
+        "challenger.json",
+        "leaderboard.json",
+    ]
+
+
+def test_a_challenger_that_could_not_be_tried_is_not_promoted(table_run, classifier):
+    run = table_run(LABELS % 2, ["false", "true"])
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    run.contender(1, classifier(LABELS % 2, 2, skill=3, seed=1))
+    # The raw rows of this dataset were deleted.
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
+    promotion = board_of(run)["promotion"]
+    assert (promotion["challenger"], promotion["promoted"]) == ("training/1", False)
+    assert (
+        "there are raw examples to try it with (there is no rows-*.parquet" in (promotion["reason"])
+    )
+    assert not (run.path / "leaderboard/challenger.json").exists()
+
+
+def test_without_a_training_to_deploy_there_is_no_challenger(table):
+    table.plan({"configuration": {"deploy": DEPLOY}})
+    (table.path / "training/1/predictions.parquet").unlink()
+    assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
+    assert board_of(table)["promotion"]["challenger"] is None
+    assert not (table.path / "leaderboard/challenger.json").exists()
+
+
+def test_a_finished_deployment_that_is_compared_again_decides_the_same(deploying):
+    gate = {**DEPLOY["gate"], "tolerance": 0.0}
+    deploying.plan({"configuration": {"deploy": {**DEPLOY, "gate": gate}}})
+    served = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
+    decisions = []
+    for now in ({}, {"model": "m@1", "artifact_uri": f"{deploying.uri}training/1/model/"}):
+        (deploying.path / "served.json").write_text(json.dumps(served | now))
+        compare.main(["--run", deploying.uri, "--metric", "accuracy"])
+        board = board_of(deploying)
+        decisions.append((board["promotion"]["promoted"], len(board["contenders"])))
+    assert decisions == [(True, 2), (True, 2)]
+
+
+def test_tensorflow_is_not_imported(deploying):
+    run = deploying
     program = (
         "import sys; from trainer.compare import main; "
         f"main(['--run', {run.uri!r}, '--metric', 'accuracy']); "

@@ -66,6 +66,18 @@ def test_the_file_has_the_documented_schema(tmp_path):
     assert json.loads(schema.metadata[b"classes"]) == ["benign", "malignant"]
 
 
+def test_the_file_may_say_what_it_was_made_from(tmp_path):
+    path = tmp_path / "predictions.parquet"
+    predictions.write(path, some_predictions(), {"model": "m@3"})
+    assert predictions.origin(path) == {"model": "m@3"}
+    assert predictions.read(path).classes == ("benign", "malignant")
+    predictions.write(path, some_predictions())
+    assert predictions.origin(path) is None
+    path.write_bytes(b"PAR1")
+    with pytest.raises(PredictionsError, match="not a readable Parquet file"):
+        predictions.origin(path)
+
+
 def test_keys_in_bytes_are_text():
     assert some_predictions(keys=[b"a", b"b", "é".encode()]).keys.tolist() == ["a", "b", "é"]
 

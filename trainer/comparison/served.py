@@ -95,9 +95,7 @@ def _predictions(
 ) -> Predictions | Values:
     """The model's predictions for the test split: those that are there already, or new ones."""
     if artifact is None:
-        raise PredictionsError(
-            f"{model} has no artifacts to score: this workflow did not upload it"
-        )
+        raise PredictionsError(f"{model} has no artifacts to score: it was not uploaded by a run")
     path = storage.local_path(storage.join(contender.uri, "predictions.parquet"))
     origin = {"model": model, "artifact_uri": artifact, "dataset": run.dataset.fingerprint}
     try:
@@ -123,10 +121,9 @@ def _other_shares(artifact: str | None, run: Run) -> str | None:
     """A sentence if the served model was trained on another split rule; None also if unknown."""
     if artifact is None:
         return None
+    folder, _, _ = artifact.rstrip("/").rpartition("/")
     try:
-        training = read_document(
-            storage.join(artifact.rstrip("/").rpartition("/")[0], "metrics.json")
-        )
+        training = read_document(storage.join(folder, "metrics.json"))
         theirs = dataset_description.load(training["dataset"]["uri"]).split
     except (DatasetError, KeyError, RunError, StorageError, TypeError):
         return None

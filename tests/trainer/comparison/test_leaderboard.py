@@ -172,3 +172,48 @@ def test_a_regression_keeps_the_schema(table_run):
     # Published to the hundredth, shown in whole units: the labels spread over thousands.
     assert board["metrics"]["rmse"]["decimals"] == 2
     assert f"{champion['metrics']['rmse']['value']:.0f} [" in text
+
+
+DEPLOY = {
+    "gate": {"require": {"accuracy": 0.5}, "beat": "baselines", "margin": 0.0, "tolerance": None},
+    "smoke": {"examples": 3, "latency": 1000},
+}
+
+
+def test_a_promotion_keeps_the_schema_and_ends_the_table_in_one_line(run_folder, classifier):
+    run = run_folder(LABELS, 3)
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    run.contender(1, classifier(LABELS, 3, skill=4, seed=1))
+    board = board_of(run, "accuracy")
+    jsonschema.validate(board, SCHEMA)
+    promotion = board["promotion"]
+    assert (promotion["challenger"], promotion["promoted"]) == ("training/1", True)
+    assert promotion["checks"][0]["check"] == "accuracy at least 0.5"
+    assert promotion["served"] is None
+    assert leaderboard.table(board).endswith("\nPromoted: training/1 passes the only check.")
+
+
+def test_a_refusal_keeps_the_schema_with_what_is_served(run_folder, classifier):
+    run = run_folder(LABELS, 3)
+    gate = {**DEPLOY["gate"], "tolerance": 0.0}
+    run.plan({"configuration": {"deploy": {**DEPLOY, "gate": gate}}})
+    run.contender(1, classifier(LABELS, 3, skill=4, seed=1))
+    served = {"model": "projects/p/locations/l/models/m@3", "endpoint": None}
+    (run.path / "served.json").write_text(
+        json.dumps({"schema": 1, "artifact_uri": None, "traffic": 100} | served)
+    )
+    board = board_of(run, "accuracy")
+    jsonschema.validate(board, SCHEMA)
+    assert not board["promotion"]["promoted"]
+    assert board["promotion"]["served"] == served
+    assert (board["contenders"][1]["kind"], board["contenders"][1]["status"]) == (
+        "served",
+        "failed",
+    )
+    last = leaderboard.table(board).splitlines()[-1]
+    assert last.startswith("Not promoted: training/1 fails 1 of 2 checks: accuracy no worse than")
+
+
+def test_without_a_deploy_section_nothing_is_decided(board):
+    assert board["promotion"] is None
+    assert "romoted" not in leaderboard.table(board)

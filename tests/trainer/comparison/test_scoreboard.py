@@ -65,6 +65,29 @@ def test_the_result_does_not_depend_on_the_order_of_the_contenders():
     )
 
 
+def test_a_lead_is_a_paired_difference_between_any_two():
+    outcomes = {f"training/{i}": sure(LABELS, np.arange(100) < 100 - 10 * i) for i in (1, 2, 3)}
+    board = Scoreboard(outcomes, ACCURACY)
+    _, second, _ = board.standings
+    assert board.lead("training/2", "training/1") == second.difference.metrics["accuracy"]
+    lead, lag = board.lead("training/2", "training/3"), board.lead("training/3", "training/2")
+    assert 0 < lead.low < lead.value == 0.1 < lead.high
+    assert (lag.value, lag.low, lag.high) == (-lead.value, -lead.high, -lead.low)
+
+
+def test_by_a_metric_to_minimize_the_smaller_is_ahead():
+    modest, bold = sure(LABELS, LABELS < 9, 0.7), sure(LABELS, LABELS < 9, 0.99)
+    board = Scoreboard({"a": modest, "b": bold}, CLASSIFICATION_METRICS["log_loss"])
+    lead = board.lead("b", "a")
+    difference = board.standings[1].difference.metrics["log_loss"]
+    assert (lead.value, lead.low, lead.high) == (
+        difference.value,
+        difference.low,
+        difference.high,
+    )
+    assert lead.value == pytest.approx(np.log(0.99 / 0.7), abs=1e-5)
+
+
 def test_loss_is_the_log_loss():
     assert metric_named("loss").name == "log_loss"
 

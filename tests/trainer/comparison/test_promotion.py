@@ -1,0 +1,237 @@
+"""The gate: bounds, a lead over every baseline that chance does not explain, no step back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.promotion import Check, Gate, decide
+from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
+from trainer.comparison.run import Contender, Run, Served
+from trainer.comparison.scoreboard import Scoreboard, ScoringError
+from trainer.comparison.scores import CLASSIFICATION_METRICS
+
+ACCURACY = CLASSIFICATION_METRICS["accuracy"]
+LABELS = np.arange(100) % 2
+OPEN = Gate(beat_baselines=False, tolerance=None)
+NOTHING = Served(None, None)
+SERVED = Served("projects/p/locations/l/models/m@3", "projects/p/locations/l/endpoints/m", "served")
+
+
+def right(first, last=100):
+    """An outcome over two classes that is right about the examples first..last-1."""
+    hit = (np.arange(100) >= first) & (np.arange(100) < last)
+    probabilities = np.full((100, 2), 0.1)
+    probabilities[np.arange(100), np.where(hit, LABELS, 1 - LABELS)] = 0.9
+    return Outcome(LABELS, probabilities)
+
+
+OUTCOMES = {
+    "training/1": right(20),
+    "training/2": right(10),
+    "baselines/bqml-logistic_reg": right(30),
+    "baselines/automl": right(12),
+    "served": right(11),
+}
+BOARD = Scoreboard(OUTCOMES, ACCURACY)
+
+
+def kind(name):
+    where, _, what = name.partition("/")
+    return {"training": "tensorflow", "served": "served"}.get(where) or what.partition("-")[0]
+
+
+def a_run(names, served=NOTHING):
+    contenders = [Contender(name, kind(name), f"gs://b/runs/r/{name}/") for name in names]
+    return Run("gs://b/runs/r/", {}, "gs://b/datasets/d/", None, None, contenders, served=served)
+
+
+def decided(gate, served=SERVED, failures=None, board=BOARD, names=tuple(OUTCOMES)):
+    return decide(gate, a_run(names, served), board, failures or {})
+
+
+def board_without(*names):
+    return Scoreboard({n: o for n, o in OUTCOMES.items() if n not in names}, ACCURACY)
+
+
+def test_the_gate_of_a_plan_has_every_field():
+    gate = {"require": {"auc": 0.95}, "beat": "nothing", "margin": 0.01, "tolerance": None}
+    assert Gate.of({"gate": gate}) == Gate({"auc": 0.95}, False, 0.01, None)
+
+
+def test_a_plan_of_a_run_without_baselines_does_not_say_what_to_beat():
+    gate = Gate.of({"gate": {"require": {}, "margin": 0.0, "tolerance": 0.0}})
+    assert not gate.beat_baselines
+
+
+def test_the_challenger_is_the_best_training_whoever_leads():
+    assert BOARD.standings[0].name == "training/2"
+    decision = decided(OPEN, board=board_without("training/2"))
+    assert (decision.challenger, decision.promoted) == ("training/1", True)
+    assert decision.reason == "training/1 is the best training, and there is nothing to check it by"
+
+
+def test_without_a_training_there_is_nothing_to_promote():
+    board = board_without("training/1", "training/2")
+    decision = decided(OPEN, board=board, failures={"training/1": "x", "training/2": "y"})
+    assert (decision.challenger, decision.promoted, decision.checks) == (None, False, ())
+    assert decision.reason == "no training could be scored, and only a training can be deployed"
+
+
+def test_a_bound_holds_when_it_is_just_reached():
+    (check,) = decided(Gate({"accuracy": 0.9}, False, tolerance=None)).checks
+    assert check == Check("accuracy at least 0.9", True, "accuracy 0.9000 [0.8238, 0.9510]")
+
+
+def test_a_bound_of_a_metric_to_minimize_is_an_upper_one():
+    # 90 examples cost -ln 0.9, 10 cost -ln 0.1.
+    for bound, holds in ((0.3, False), (0.33, True)):
+        (check,) = decided(Gate({"loss": bound}, False, tolerance=None)).checks
+        assert (check.check, check.passed) == (f"log_loss at most {bound}", holds)
+        assert check.detail.startswith("log_loss 0.3251 [")
+
+
+def test_a_value_near_its_bound_is_shown_with_the_digits_that_decide():
+    (check,) = decided(Gate({"accuracy": 0.900004}, False, tolerance=None)).checks
+    assert (check.passed, check.detail) == (False, "accuracy 0.900000 [0.823777, 0.950995]")
+
+
+def test_a_metric_that_the_test_split_leaves_undefined_holds_no_bound():
+    outcome = Outcome(np.zeros(10, int), np.tile([0.9, 0.1], (10, 1)))
+    board = Scoreboard({"training/1": outcome}, ACCURACY)
+    decision = decided(Gate({"auc": 0.5}), NOTHING, board=board, names=["training/1"])
+    assert not decision.promoted
+    assert decision.reason == (
+        "training/1 fails 1 of 1 checks: auc at least 0.5 (auc is undefined on this test split)"
+    )
+
+
+def test_an_unknown_metric_is_an_error():
+    with pytest.raises(ScoringError, match="no metric 'acuracy'"):
+        decided(Gate({"acuracy": 0.5}))
+
+
+def test_every_baseline_must_be_beaten_beyond_chance():
+    decision = decided(Gate(tolerance=None))
+    assert [(check.check, check.passed) for check in decision.checks] == [
+        ("beats baselines/bqml-logistic_reg", True),
+        ("beats baselines/automl", False),  # two examples of a hundred
+    ]
+    lead = BOARD.lead("training/2", "baselines/automl")
+    assert lead.low < 0 < lead.value
+    assert decision.checks[1].detail == (
+        f"accuracy 0.9000 to 0.8800: ahead by +0.0200 [{lead.low:+.4f}, {lead.high:+.4f}]"
+    )
+    assert decision.reason == (
+        "training/2 fails 1 of 2 checks: beats baselines/automl (" + decision.checks[1].detail + ")"
+    )
+
+
+def test_the_margin_is_for_the_lower_end_of_the_interval():
+    lead = BOARD.lead("training/2", "baselines/bqml-logistic_reg")
+    for margin, beaten in ((lead.low - 1e-6, True), (lead.low, False), (lead.value, False)):
+        check = decided(Gate(margin=margin, tolerance=None)).checks[0]
+        assert check.passed == beaten
+        assert check.check == f"beats baselines/bqml-logistic_reg by more than {margin}"
+
+
+def test_a_baseline_that_failed_is_no_obstacle_but_is_named():
+    failures = {"baselines/automl": "no quota"}
+    decision = decided(Gate(tolerance=None), failures=failures, board=board_without(*failures))
+    assert decision.promoted
+    assert decision.reason == (
+        "training/2 passes the only check; not compared, for it could not be scored: "
+        "baselines/automl"
+    )
+
+
+def test_the_challenger_may_be_as_much_worse_than_the_served_model_as_is_tolerated():
+    names = ("training/1", "served")
+    board = Scoreboard({name: OUTCOMES[name] for name in names}, ACCURACY)
+    for tolerance, passed in ((0.0, False), (0.08, False), (0.09, True), (None, True)):
+        decision = decided(Gate(tolerance=tolerance), board=board, names=names)
+        assert (decision.challenger, decision.promoted) == ("training/1", passed), tolerance
+    (check,) = decided(Gate(), board=board, names=names).checks
+    assert check.check == "accuracy no worse than the served model's"
+    assert check.detail.startswith("accuracy 0.8000 to 0.8900: ahead by -0.0900 [-0.")
+
+
+def test_a_served_model_that_is_equal_does_not_stand_in_the_way():
+    board = Scoreboard({"training/1": right(20), "served": right(20)}, ACCURACY)
+    assert decided(Gate(), board=board, names=["training/1", "served"]).promoted
+
+
+def test_a_served_model_that_cannot_be_scored_refuses_and_says_what_to_do():
+    failures = {"served": "the model gs://b/m/ is gone"}
+    decision = decided(Gate(beat_baselines=False), failures=failures, board=board_without("served"))
+    assert not decision.promoted
+    assert decision.checks[0].detail == (
+        "the served model could not be scored: the model gs://b/m/ is gone; undeploy it if it is "
+        "of no more use, or set tolerance: null in deploy's gate to leave this comparison out"
+    )
+    assert decided(OPEN, failures=failures, board=board_without("served")).promoted
+
+
+def test_where_nothing_is_served_there_is_nothing_to_be_worse_than():
+    decision = decided(Gate(beat_baselines=False), NOTHING)
+    assert (decision.promoted, decision.checks, decision.served) == (True, [], None)
+
+
+def test_a_run_that_did_not_look_what_is_served_is_refused():
+    decision = decided(Gate(beat_baselines=False), None)
+    assert not decision.promoted
+    assert "the run has no served.json; clear the task `served`" in decision.reason
+
+
+def test_a_challenger_that_is_served_already_is_promoted_as_before():
+    served = Served("projects/p/locations/l/models/m@4", None, "training/2")
+    decision = decided(Gate(beat_baselines=False), served)
+    assert decision.promoted
+    assert decision.checks[0].detail == "training/2 is the model that is served already"
+
+
+def test_another_training_of_the_run_that_is_served_is_compared_like_any_served_model():
+    decision = decided(Gate(beat_baselines=False), Served("m@4", None, "training/1"))
+    assert decision.checks[0].detail.startswith("accuracy 0.9000 to 0.8000: ahead by +0.1000 [")
+
+
+def test_of_a_regression_the_smaller_error_is_ahead():
+    labels = np.linspace(0, 100, 80)
+    noise = np.random.default_rng(1).normal(size=80)
+    outcomes = {"training/1": ValueOutcome(labels, labels + noise)}
+    outcomes["baselines/bqml-linear_reg"] = ValueOutcome(labels, labels + 2 * noise)
+    board = Scoreboard(outcomes, REGRESSION_METRICS["rmse"])
+    decision = decided(Gate({"rmse": 1.5, "r2": 0.99}), NOTHING, board=board, names=outcomes)
+    assert decision.promoted, decision.reason
+    assert decision.checks[0].check == "rmse at most 1.5"
+    assert decision.checks[2].detail.startswith("rmse 0.844 to 1.688: ahead by +0.844 [+0.")
+    lead = board.lead("training/1", "baselines/bqml-linear_reg")
+    assert 0 < lead.low < lead.value < lead.high
+
+
+BEATABLE = board_without("baselines/automl")
+numbers = st.floats(0, 1).map(lambda number: round(number, 4))
+leads = st.floats(0, 0.2).map(lambda number: round(number, 4))
+
+
+@given(bound=numbers, margin=numbers, tolerance=st.none() | numbers, beat=st.booleans())
+def test_the_decision_follows_from_the_published_numbers(bound, margin, tolerance, beat):
+    decision = decided(Gate({"accuracy": bound}, beat, margin, tolerance))
+    leads = {name: BOARD.lead("training/2", name) for name in OUTCOMES if name != "training/2"}
+    assert decision.promoted == (
+        bound <= 0.9
+        and not (beat and min(leads[name].low for name in leads if "base" in name) <= margin)
+        and not (tolerance is not None and leads["served"].value < -tolerance)
+    )
+    assert decision.promoted == all(check.passed for check in decision.checks)
+    assert decision.reason.isascii()
+
+
+@given(st.tuples(numbers, numbers), st.tuples(leads, leads), st.tuples(leads, leads))
+def test_a_looser_gate_refuses_nothing_that_a_stricter_one_promotes(bounds, margins, tolerances):
+    strict = Gate({"accuracy": max(bounds)}, True, max(margins), min(tolerances))
+    loose = Gate({"accuracy": min(bounds)}, True, min(margins), max(tolerances))
+    names = [name for name in OUTCOMES if name != "baselines/automl"]
+    promoted = [decided(gate, board=BEATABLE, names=names).promoted for gate in (strict, loose)]
+    assert promoted in ([False, False], [False, True], [True, True])

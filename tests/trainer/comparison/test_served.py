@@ -1,0 +1,192 @@
+"""The served model as a contender: scored once, reused, and never at the cost of the comparison."""
+
+import dataclasses
+import json
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from trainer import dataset_description, predictions
+from trainer.comparison.run import RunError, Served, read_run
+from trainer.comparison.served import with_served
+from trainer.comparison.test_split import read_test_split
+from trainer.predictions import Predictions
+
+LABELS = np.arange(40) % 2
+CLASSES = ["dark", "light"]
+MODEL = "projects/p/locations/europe-west4/models/shades@3"
+ENDPOINT = "projects/p/locations/europe-west4/endpoints/shades"
+
+
+@pytest.fixture
+def run(run_folder):
+    """Dark and light images, two trainings of them, the served model of an earlier run."""
+    images = [
+        cv2.imencode(".png", np.full((8, 8, 1), 200 * label + 20, np.uint8))[1].tobytes()
+        for label in LABELS
+    ]
+    run = run_folder(LABELS, CLASSES, images=images)
+    for rank in (1, 2):
+        run.contender(rank, np.eye(2)[LABELS])
+    return serves(run)
+
+
+def serves(run, model=MODEL, artifact_uri=None):
+    """Write served.json. The model is another run's first training unless said otherwise."""
+    document = {"schema": 1, "endpoint": ENDPOINT, "model": model, "traffic": 100}
+    artifact_uri = artifact_uri or f"{run.path.parent}/earlier/training/1/model/"
+    (run.path / "served.json").write_text(json.dumps(document | {"artifact_uri": artifact_uri}))
+    return run
+
+
+def looked(run):
+    """The run with its served model, and that contender."""
+    found = read_run(run.uri)
+    found = with_served(found, read_test_split(found.dataset_uri, found.dataset))
+    return found, next((c for c in found.contenders if c.kind == "served"), None)
+
+
+def left(run, probabilities, model=MODEL, classes=CLASSES, keys=None, **changed):
+    """Leave the predictions of an earlier comparison; changed: fields of their origin."""
+    artifact_uri = json.loads((run.path / "served.json").read_text())["artifact_uri"]
+    origin = {"model": model, "artifact_uri": artifact_uri, "dataset": "f00d"} | changed
+    (run.path / "served").mkdir(exist_ok=True)
+    path = run.path / "served" / "predictions.parquet"
+    predicted = Predictions(keys or run.keys, LABELS, probabilities, classes)
+    predictions.write(path, predicted, origin)
+    return path
+
+
+def test_a_run_that_did_not_look_has_no_served_contender(run):
+    (run.path / "served.json").unlink()
+    found, contender = looked(run)
+    assert (found.served, contender) == (None, None)
+
+
+def test_where_nothing_is_served_there_is_no_contender(run):
+    document = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
+    (run.path / "served.json").write_text(json.dumps(document))
+    found, contender = looked(run)
+    assert (found.served, contender) == (Served(None, None), None)
+
+
+def test_a_served_json_of_another_kind_is_an_error(run):
+    (run.path / "served.json").write_text('{"schema": 1, "model": "m@1", "endpoint": null}')
+    with pytest.raises(RunError, match=r"served\.json lacks the key 'artifact_uri'"):
+        looked(run)
+
+
+def test_predictions_that_are_there_are_reused(run):
+    left(run, np.tile([0.25, 0.75], (40, 1)))
+    found, contender = looked(run)
+    assert (contender.name, contender.reason, len(found.contenders)) == ("served", None, 3)
+    assert contender.predictions.probabilities.tolist() == [[0.25, 0.75]] * 40
+    assert contender.uri == f"{run.path}/served/"
+    assert found.served == Served(MODEL, ENDPOINT, "served")
+
+
+@pytest.mark.parametrize(
+    "origin", [{"model": "m@2"}, {"dataset": "beef"}, {"artifact_uri": "gs://b/m/"}]
+)
+def test_predictions_of_something_else_are_not_reused(run, origin):
+    left(run, np.eye(2)[LABELS], **origin)
+    _, contender = looked(run)
+    # It was to be scored, and is not there.
+    assert contender.predictions is None
+    assert contender.reason.endswith("is gone: there is no saved_model.pb")
+
+
+def test_predictions_that_do_not_say_of_what_model_are_not_reused(run):
+    path = left(run, np.eye(2)[LABELS])
+    predictions.write(path, predictions.read(path))
+    assert looked(run)[1].reason.endswith("is gone: there is no saved_model.pb")
+
+
+def test_half_a_file_of_predictions_is_not_reused(run):
+    path = left(run, np.eye(2)[LABELS])
+    path.write_bytes(path.read_bytes()[:-50])
+    assert looked(run)[1].reason.endswith("is gone: there is no saved_model.pb")
+
+
+def test_predictions_for_another_split_make_it_a_failed_contender(run):
+    left(run, np.eye(2)[LABELS], keys=["other", *run.keys[1:]])
+    assert "scored 40 keys; the test split has 40; 1 missing" in looked(run)[1].reason
+
+
+def test_a_model_without_artifacts_is_a_failed_contender(run):
+    document = json.loads((run.path / "served.json").read_text()) | {"artifact_uri": None}
+    (run.path / "served.json").write_text(json.dumps(document))
+    assert looked(run)[1].reason == (
+        f"{MODEL} has no artifacts to score: it was not uploaded by a run"
+    )
+
+
+def test_this_runs_own_model_stands_among_the_contenders_already(run, monkeypatch):
+    monkeypatch.setenv("GCS_ROOT", str(run.path.parents[2]))
+    # A path and a gs:// address of the same folder.
+    serves(run, artifact_uri=f"gs://digits/runs/{run.path.name}/training/2/model")
+    found, contender = looked(run)
+    assert contender is None
+    assert found.served == Served(MODEL, ENDPOINT, "training/2")
+
+
+def earlier_training(run, **split):
+    """The metrics.json of the served model's training, and its dataset with another split."""
+    dataset = dataset_description.load(str(run.dataset))
+    dataset = dataclasses.replace(dataset, split=dataclasses.replace(dataset.split, **split))
+    folder = run.dataset.with_name("beef")
+    folder.mkdir()
+    (folder / "dataset.json").write_text(dataset.to_json())
+    training = run.path.parent / "earlier/training/1"
+    training.mkdir(parents=True)
+    named = {"schema": 1, "dataset": {"uri": f"{folder}/", "fingerprint": "beef"}}
+    (training / "metrics.json").write_text(json.dumps(named))
+    left(run, np.eye(2)[LABELS])
+
+
+def test_equal_shares_of_the_splits_need_no_remark(run):
+    earlier_training(run)
+    assert looked(run)[0].served.remark is None
+
+
+def test_a_model_that_may_have_been_trained_on_test_examples_is_remarked(run):
+    earlier_training(run, ranges={"train": (0, 90), "validation": (90, 95), "test": (95, 100)})
+    assert looked(run)[0].served.remark == (
+        "The served model was trained on a dataset split by another rule (train 0-90, validation "
+        "90-95, test 95-100; here train 0-80, validation 80-90, test 90-100): it may know some of "
+        "these test examples from its training, which flatters it."
+    )
+
+
+@pytest.fixture(scope="module")
+def shades(tmp_path_factory):
+    """A model that tells dark from light, as a training leaves it."""
+    from tests.trainer.conftest import RunFolder
+    from tests.trainer.serving.conftest import brightness_model
+    from trainer.training import saved_model
+
+    folder = tmp_path_factory.mktemp("shades")
+    run = RunFolder(folder, LABELS, CLASSES)
+    saved_model.export(
+        brightness_model(), dataset_description.load(str(run.dataset)), folder / "model"
+    )
+    return folder / "model"
+
+
+def test_a_served_model_is_scored_once(run, shades, tmp_path):
+    model = shutil.copytree(shades, tmp_path / "model")
+    serves(run, artifact_uri=f"{model}/")
+    _, scored = looked(run)
+    assert scored.reason is None
+    assert (scored.predictions.probabilities.argmax(axis=1) == scored.predictions.labels).all()
+    shutil.rmtree(model)
+    assert len(looked(run)[1].predictions) == 40
+    serves(run, model=MODEL.replace("@3", "@4"), artifact_uri=f"{model}/")
+    assert looked(run)[1].reason == f"the model {model}/ is gone: there is no saved_model.pb"
+
+
+def test_a_model_that_tells_other_classes_apart_is_a_failed_contender(run_folder, shades):
+    run = serves(run_folder(LABELS, ["dark", "bright"]), artifact_uri=str(shades))
+    assert "tells the classes 'dark', 'light' apart" in looked(run)[1].reason
