@@ -1,4 +1,4 @@
-from research.stages.result import champion, failed, summary
+from research.stages.result import champion, deployment, failed, summary
 
 BOARD = {
     "primary_metric": "accuracy",
@@ -24,3 +24,35 @@ def test_the_champion_comes_first():
 def test_who_is_missing_and_why():
     assert failed(BOARD) == "training/3 failed (no metrics.json)"
     assert failed({**BOARD, "contenders": BOARD["contenders"][:2]}) == ""
+
+
+def decided(promoted):
+    return {
+        "promotion": {
+            "challenger": "training/2",
+            "promoted": promoted,
+            "reason": "accuracy 0.97 is below 0.99",
+        }
+    }
+
+
+def test_what_became_of_the_promotion():
+    serving = {"state": "serving", "endpoint": "E", "model": "M@3"}
+    assert deployment(decided(True), serving, []) == (
+        "training/2 is promoted and deployed: E serves M@3."
+    )
+    assert deployment(decided(False), {}, []) == (
+        "training/2 is not promoted: accuracy 0.97 is below 0.99. What is served stays."
+    )
+    assert "switched off for this run" in deployment({"promotion": None}, {}, [])
+
+
+def test_why_a_deployment_failed():
+    retreated = {"state": "retreated", "reason": "smoke_10: too slow", "previous": "M@2"}
+    assert deployment(decided(True), retreated, ["deploy.smoke_10"]) == (
+        "training/2 was promoted, but not deployed: smoke_10: too slow. It was taken back, and "
+        "what was served before is served again."
+    )
+    first = {**retreated, "previous": None}
+    assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was taken back.")
+    assert deployment(decided(True), {}, ["promote"]).endswith(": see the log of promote.")

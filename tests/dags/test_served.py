@@ -1,0 +1,109 @@
+"""What is served, as `served` writes it down and `promote` looks again, at a real endpoint."""
+
+import json
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from research import layout
+from research.platform import Platform
+from research.stages import promote, served
+from tests.plugins.vertex import deploying
+
+NAME = "served-tests"
+BUCKET = "served-tests"
+
+
+@pytest.fixture(scope="module")
+def platform(google, group):
+    """The group's, with a bucket of its own that has the files of a model."""
+    folder = google.buckets / deploying.BUCKET / "model"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights").write_text("1")
+    (google.buckets / BUCKET).mkdir(exist_ok=True)
+    return group.model_copy(update={"bucket": BUCKET})
+
+
+@pytest.fixture(scope="module")
+def halfway(platform):
+    """The first run's model has 60% of the requests, the second's 40%: their names."""
+    endpoint = deploying.make_endpoint(NAME)
+    versions = []
+    for run in ("first", "second"):
+        model = deploying.model(NAME)
+        model["labels"]["trellis-run"] = run
+        versions.append(deploying.register(NAME, run_id=run, sent=model))
+        deploying.deploy(endpoint, versions[-1], share=40)
+    return versions
+
+
+def run(name, experiment=NAME):
+    return layout.Run(BUCKET, experiment, name)
+
+
+def decision(scored):
+    return {"served": {"model": scored} if scored else None}
+
+
+def test_before_the_first_deployment_nothing_is_served(platform, google):
+    content = served.look(platform, run("first", "served-by-none"))
+    assert content == {
+        "schema": 1,
+        "endpoint": None,
+        "model": None,
+        "artifact_uri": None,
+        "traffic": 0,
+    }
+    file = google.buckets / BUCKET / "served-by-none/runs/first/served.json"
+    assert json.loads(file.read_text()) == content
+    assert served.describe(content) == "Nothing is served: there is no endpoint yet"
+    promote.check_served(platform, run("first", "served-by-none"), decision(None))
+
+
+def test_the_model_with_most_requests_is_compared_with(platform, halfway):
+    first, second = halfway
+    content = served.look(platform, run("third"))
+    assert (content["model"], content["traffic"]) == (first, 60)
+    assert content["artifact_uri"] == f"gs://{deploying.BUCKET}/model"
+    assert f"serves {first} (60% of the requests)" in served.describe(content)
+
+    # The run whose model is on its way is not compared with itself.
+    own = served.look(platform, run("second"))
+    assert own["model"] == first
+    promote.check_served(platform, run("second"), decision(first))
+
+    # All the way: what the run wrote down then stays, whatever is cleared.
+    deploying.shift(own["endpoint"], second, 100)
+    assert served.look(platform, run("second")) == own
+    promote.check_served(platform, run("second"), decision(first))
+    assert served.look(platform, run("third"))["model"] == second
+
+
+def test_what_is_served_must_be_what_was_compared_with(platform, halfway):
+    with pytest.raises(AirflowFailException, match=r"compared with nothing, .* Clear `served`"):
+        promote.check_served(platform, run("third"), decision(None))
+    gone = f"{halfway[0].partition('@')[0]}@9"
+    with pytest.raises(AirflowFailException, match=r"models/served-tests@9, but now projects/"):
+        promote.check_served(platform, run("third"), decision(gone))
+
+
+def test_a_public_endpoint_does_not_become_private(platform, halfway):
+    with pytest.raises(AirflowFailException, match=r"is a public endpoint, and deploy.private"):
+        served.look(platform, run("third"), private=True)
+
+
+def test_a_region_that_does_not_exist(platform):
+    elsewhere = Platform.model_validate(
+        platform.model_dump(mode="json", exclude_none=True) | {"region": "us-centre1"}
+    )
+    with pytest.raises(AirflowFailException, match=r"region us-centre1 .platform.yaml: region"):
+        served.look(elsewhere, run("third"))
+
+
+def test_a_person_reads_why():
+    checks = [{"check": "beats bqml-x", "passed": False, "detail": "ahead by -0.01"}]
+    text = {"challenger": "training/1", "promoted": False, "reason": "no lead", "checks": checks}
+    assert promote.summary(text) == [
+        "training/1 is not promoted: no lead",
+        "  FAILED: beats bqml-x (ahead by -0.01)",
+    ]
