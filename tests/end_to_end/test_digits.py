@@ -57,12 +57,12 @@ def test_the_winner_is_served(first_run, demo):
 
 def test_the_endpoint_answers_what_was_predicted_by_the_printed_lines(first_run, demo):
     examples = read(demo.runs()[0] / "leaderboard" / "challenger.json")["examples"]
+    sent = read(demo.local / "requests" / "digits.json")["instances"]
     by_curl = json.loads(printed.pasted(printed.command(first_run.stdout), ROOT))["predictions"]
     by_python = printed.pasted(printed.snippet(first_run.stdout), ROOT).splitlines()
     for answers in (by_curl, list(map(ast.literal_eval, by_python))):
-        assert len(answers) > 0
-        for answer, example in zip(answers, examples, strict=False):
-            offline = example["prediction"]
+        for answer, instance in zip(answers, sent, strict=True):
+            (offline,) = [e["prediction"] for e in examples if e["instance"] == instance]
             assert answer["label"] == offline["label"]
             assert answer["probabilities"] == pytest.approx(offline["probabilities"], abs=1e-4)
 
