@@ -113,6 +113,11 @@ class InvalidFieldError(ValueError):
         return Violation(f"instances[{index}]{self.path and '.'}{self.path}", str(self))
 
 
+def short(name: str) -> str:
+    """A name that a client gave, for a message."""
+    return name if len(name) <= 30 else f"{name[:30]}..."
+
+
 def response(code: int, message: str, error: ServingError | None = None) -> Response:
     """The error as an HTTP response."""
     document: dict = {"code": code, "status": _STATUS.get(code, "UNKNOWN"), "message": message}

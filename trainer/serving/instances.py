@@ -23,13 +23,15 @@ from typing import Any
 import orjson
 
 from trainer import storage
-from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation
+from trainer.serving import strict_json
+from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation, short
 from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.limits import MAX_INSTANCES
 
 # https://cloud.google.com/storage/docs/objects#naming: 1024 bytes, and 222 for a bucket's name.
 _LONGEST_ADDRESS = 1300
 
+_FIELDS = ("image_bytes", "image_uri")
 _ONE_OF = '{"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
 
 
@@ -81,7 +83,7 @@ def unwrap(body: bytes, expected: str) -> list[Any]:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise InvalidRequestError([Violation("body", f"not JSON: {error}")]) from error
+        raise InvalidRequestError([strict_json.why_not_json(body, error)]) from error
     if not isinstance(document, dict):
         raise InvalidRequestError([_expected("body", '{"instances": [...]}', document)])
     violations = [
@@ -100,6 +102,8 @@ def unwrap(body: bytes, expected: str) -> list[Any]:
         )
     if violations:
         raise InvalidRequestError(violations)
+    if strict_json.may_repeat(body, document) and (repeated := strict_json.repeated(body)):
+        raise InvalidRequestError(repeated)
     return instances
 
 
@@ -118,7 +122,7 @@ def _read(instance: Any) -> EncodedImage | ImageAddress:
     if list(instance) == ["b64"]:
         instance = {"image_bytes": instance}
     for name in instance:
-        if name not in ("image_bytes", "image_uri"):
+        if name not in _FIELDS:
             raise InvalidFieldError(short(name), f"unknown field; expected {_ONE_OF}")
     if len(instance) != 1:
         found = "both" if instance else "neither"
@@ -171,7 +175,3 @@ def kind_of(value: Any) -> str:
         case _:
             names = ", ".join(map(short, list(value)[:5]))
             return f"an object with {names}" if value else "an empty object"
-
-
-def short(name: str) -> str:
-    return name if len(name) <= 30 else f"{name[:30]}..."

@@ -33,8 +33,8 @@ from trainer.dataset_description import (
     SEQUENCE,
     TIMESTAMP,
 )
-from trainer.serving.errors import InvalidFieldError, InvalidRequestError
-from trainer.serving.instances import kind_of, short, unwrap
+from trainer.serving.errors import InvalidFieldError, InvalidRequestError, short
+from trainer.serving.instances import kind_of, unwrap
 
 _LARGEST = float(np.finfo(np.float32).max)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -1,6 +1,7 @@
 """The way of a prediction request: body -> instances -> batch -> model -> predictions."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ from trainer.serving.limits import (
     MAX_WAITING_COST,
 )
 from trainer.serving.rows import Row, RowReader
+
+_log = logging.getLogger(__name__)
 
 # Reading requests and decoding unusual images is work: more threads than cores would take turns.
 _WORKERS = os.cpu_count() or 1
@@ -113,8 +116,16 @@ class Service:
         return predictions
 
     def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
-        """A batch, in the batcher's thread."""
-        return self.model.predict(examples) if self.model.rows else self._run_images(examples)
+        """A batch, in the batcher's thread. One that fails is done again one by one: an example on
+        which the model fails must not take the requests with it that came at the same time."""
+        run = self.model.predict if self.model.rows else self._run_images
+        try:
+            return run(examples)
+        except Exception as error:
+            if len(examples) == 1:
+                return [error]
+            _log.warning("a batch of %d failed, done again one by one: %s", len(examples), error)
+        return [self._run([example])[0] for example in examples]
 
     def _run_images(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
         if not all(image.is_plain for image in images):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf import struct_pb2
@@ -32,21 +33,27 @@ def parse(text: bytes) -> Any:
 
 def check_finite(value: Any, path: str = "") -> None:
     """ValueError that names the first number that JSON does not know: instances[3].size."""
-    waiting = [(path, value)]
+    # Iterators, not their contents: a long list must not become a longer list of paths.
+    waiting = [iter([(path, value)])]
     while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, float) and not math.isfinite(value):
+        found = next(waiting[-1], None)
+        if found is None:
+            waiting.pop()
+            continue
+        path, value = found
+        if isinstance(value, dict | list):
+            waiting.append(_inside(path, value))
+        elif isinstance(value, float) and not math.isfinite(value):
             raise ValueError(
                 f"{path or 'the body'}: {json.dumps(value)} is no number of JSON; send null, or "
                 "leave the field out"
             )
-        if isinstance(value, dict):
-            inner = [(f"{path}.{name}" if path else name, item) for name, item in value.items()]
-        elif isinstance(value, list):
-            inner = [(f"{path}[{place}]", item) for place, item in enumerate(value)]
-        else:
-            continue
-        waiting += reversed(inner)
+
+
+def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return ((f"{path}.{name}" if path else name, item) for name, item in value.items())
+    return ((f"{path}[{place}]", item) for place, item in enumerate(value))
 
 
 def to_json(value: struct_pb2.Value) -> Any:

@@ -80,6 +80,22 @@ def test_a_wrong_request_does_not_touch_the_others(service, model):
     assert isinstance(refused, InvalidRequestError)
 
 
+def test_an_example_on_which_the_model_fails_harms_nobody_else(service, model):
+    def fail_on_nine(images):
+        if any(image.pixels == 9 for image in images):
+            raise RuntimeError("of nine pixels")
+        return [{"label": str(image.pixels)} for image in images]
+
+    waits, model.predict = model.predict, fail_on_nine
+    model.predict = lambda images: waits(images) and fail_on_nine(images)
+    bodies = [request((2, 2))] + [request((1, 1), (3, 3)), request((2, 3))] * 5
+    answers = asyncio.run(together(service, model, *bodies))
+    assert max(model.batches) > 5, "they shared a batch"
+    assert answers[0] == [{"label": "4"}]
+    assert answers[2::2] == [[{"label": "6"}]] * 5
+    assert [str(answer) for answer in answers[1::2]] == ["of nine pixels"] * 5
+
+
 def test_unusual_images_are_made_plain_for_the_model_and_damaged_ones_named(service, model):
     files = [image(9), image(9, (3, 3), ".bmp"), image(9, (64, 64), ".bmp")[:-100]]
     model.gate.set()
