@@ -47,7 +47,8 @@ class EndpointBaseOperator(StepwiseOperator):
 class EndpointOperator(EndpointBaseOperator):
     """Find the endpoint of an experiment by its label, or create it. Returns {"endpoint": name}.
 
-    One that was deleted by hand is created again, under the same ID. Waits deferred.
+    One that was deleted by hand is created again, under the same ID. One whose network or key is
+    not what is asked for is refused: neither can be changed. Waits deferred.
 
     :param endpoint_id: ID (templated) of an endpoint that has to be created: a letter, then up to
         62 of a-z, 0-9 and -; so two that are created at once cannot both be.
@@ -70,6 +71,7 @@ class EndpointOperator(EndpointBaseOperator):
             raise ValueError(f"The endpoint needs a label {EXPERIMENT_LABEL}.")
         found = self._find(experiment)
         if found is not None:
+            _check_reach(found, sent)
             self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
             self._link(context, found.name)
             return {"endpoint": found.name}
@@ -108,6 +110,30 @@ class EndpointOperator(EndpointBaseOperator):
             f"{experiment}. Give it that label if the model is to be deployed there, or delete it, "
             "or rename the experiment."
         )
+
+
+def _check_reach(found: Any, sent: Any) -> None:
+    """VertexJobFailedForGood where an endpoint differs in what cannot be changed any more."""
+    is_, wanted = _reach(found), _reach(sent)
+    if is_ != wanted:
+        raise VertexJobFailedForGood(
+            f"The endpoint {found.name} is {is_}; asked for is one that is {wanted}. That cannot "
+            "be changed: either ask for what it is, or undeploy its models, delete it, and clear "
+            "this task, which makes it anew (until then it answers no requests)."
+        )
+
+
+def _reach(endpoint: Any) -> str:
+    """`in network lab, with key K`. Google may say a project's number where its id was sent, so
+    of a network the name alone counts."""
+    if endpoint.network:
+        where = f"in network {endpoint.network.rpartition('/')[2]}"
+    elif endpoint.private_service_connect_config.enable_private_service_connect:
+        where = "behind Private Service Connect"
+    else:
+        where = "public"
+    key = endpoint.encryption_spec.kms_key_name
+    return f"{where}, with key {key}" if key else f"{where}, without a key of your own"
 
 
 class DeployModelOperator(EndpointBaseOperator):

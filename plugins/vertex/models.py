@@ -143,6 +143,7 @@ class AliasOperator(_RegistryOperator):
     """Give an alias to a version; the version that had it gets another. Returns
     {"version": "3", "previous": "2" or None}: previous is the one with `previous` in the end.
 
+    It becomes Vertex AI's default too: what is meant where a model is named without a version.
     A version that has the alias already is left alone, so a repeated attempt changes nothing.
 
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
@@ -194,7 +195,7 @@ class AliasOperator(_RegistryOperator):
             if bearer is not None and self.previous:
                 merge_aliases(self._client, version_of(bearer), [self.previous])
                 previous = bearer
-            merge_aliases(self._client, version, [self.alias])
+            merge_aliases(self._client, version, [self.alias, DEFAULT_ALIAS])
         dropped = [f"-{alias}" for alias in self.drop if alias in mine.version_aliases]
         merge_aliases(self._client, version, dropped)
         return {"version": version.version, "previous": previous and previous.version_id}

@@ -63,6 +63,14 @@ def test_an_endpoint_of_someone_else_is_left_alone(serving, name):
         make_endpoint(name)
 
 
+def test_an_endpoint_without_the_key_that_is_asked_for_is_no_good(serving, name, endpoint):
+    key = "projects/lab/locations/us-central1/keyRings/lab/cryptoKeys/models"
+    sent = {"labels": {"trellis-experiment": name}, "encryption_spec": {"kms_key_name": key}}
+    operator = EndpointOperator(task_id="endpoint", endpoint_id=name, endpoint=sent, **PLACE)
+    with pytest.raises(VertexJobFailedForGood, match=r"is public, without.*public, with key .*/mo"):
+        run(operator)
+
+
 def test_from_the_first_model_to_a_shift(champion, challenger, endpoint, shares):
     assert shares() == {"1": 100}
     deployed = deploy(endpoint, challenger, share=10)

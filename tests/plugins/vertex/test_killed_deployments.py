@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests/plugins/programs/killed_deployment.py"
 LEFT = {
     "forward": {
-        # The second was neither deployed nor has it an alias; two are kept.
-        "versions": [["1", ["default"]], ["3", ["previous"]], ["4", ["champion"]]],
+        # Two are kept.
+        "versions": [["3", ["previous"]], ["4", ["champion", "default"]]],
         "shares": {"4": 100},
     },
     "back": {

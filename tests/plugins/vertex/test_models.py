@@ -68,9 +68,9 @@ def test_the_champion_changes_and_the_one_before_is_known(serving, name, aliases
     first, second = (register(name, run_id=run_id) for run_id in ("one", "two"))
     assert give(first) == {"version": "1", "previous": None}
     assert give(second) == {"version": "2", "previous": "1"}
-    assert aliases() == {"1": ["default", "previous"], "2": ["champion"]}
+    assert aliases() == {"1": ["previous"], "2": ["champion", "default"]}
     assert give(second) == {"version": "2", "previous": "1"}
-    assert aliases() == {"1": ["default", "previous"], "2": ["champion"]}
+    assert aliases() == {"1": ["previous"], "2": ["champion", "default"]}
 
 
 def test_an_alias_for_a_version_that_is_gone(serving, name):
@@ -91,11 +91,11 @@ def test_old_versions_go_but_for_those_that_are_in_use(serving, name, endpoint, 
         return run(retention)["deleted"]
 
     assert keep(None) == []
-    assert keep("4") == []
-    # The first is Vertex AI's default, the second deployed, the third the champion.
-    assert keep(2) == ["4"]
+    assert keep("6") == []
+    # The second is deployed, the third the champion.
+    assert keep(2) == ["1", "4"]
     assert keep(2) == []
-    assert sorted(aliases()) == ["1", "2", "3", "5", "6"]
+    assert sorted(aliases()) == ["2", "3", "5", "6"]
 
 
 def test_a_model_id_that_vertex_refuses(serving):
