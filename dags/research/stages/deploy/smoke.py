@@ -34,8 +34,8 @@ class SmokeOperator(DeployModelOperator):
     def execute(self, context: Any) -> Any:
         return self._test(super().execute(context)["deployed_model"])
 
-    def resume(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
-        return self._test(super().resume(context, event, began)["deployed_model"])
+    def resume(self, context: Any, event: dict[str, Any]) -> Any:
+        return self._test(super().resume(context, event)["deployed_model"])
 
     def _test(self, deployed: str) -> dict[str, Any]:
         from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import (
@@ -43,14 +43,18 @@ class SmokeOperator(DeployModelOperator):
         )
 
         from research import storage
-        from research.stages.deploy import asking
+        from research.stages.deploy import asking, private
 
         hook = PredictionServiceHook(
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
-        client = hook.get_prediction_service_client(self.region)
+        endpoint = get_endpoint(self._client, self.endpoint)
+        if private.is_private(endpoint):
+            client = private.PrivateClient(private.address(endpoint), hook.get_credentials())
+        else:
+            client = hook.get_prediction_service_client(self.region)
         examples = storage.read_json(self.platform, self.examples)["examples"]
-        share = get_endpoint(self._client, self.endpoint).traffic_split.get(deployed, 0)
+        share = endpoint.traffic_split.get(deployed, 0)
         try:
             found = asking.ask(client, self.endpoint, deployed, share, examples, self.latency)
         except asking.SmokeTestError as error:
