@@ -37,6 +37,9 @@ def task(experiments: dict[str, Experiment], platform: Platform) -> Any:
             raise AirflowFailException(f"No experiment '{name}' deploys models; known: {known}")
         try:
             return make(experiments[name], platform, wanted, run_id, dag_run.run_after)
+        except AirflowSkipException as nothing:
+            print(nothing)
+            raise
         except VersionError as error:
             raise AirflowFailException(f"Refused, nothing was changed. {error}") from None
 

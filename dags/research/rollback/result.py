@@ -7,6 +7,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from research.platform import Platform
 from research.registry_names import CHAMPION
+from vertex.versions import parse_version
 
 
 def task(platform: Platform) -> Any:
@@ -40,7 +41,8 @@ def check(platform: Platform, endpoint: str, version: str) -> None:
     look = Look(platform)
     _, share = look.deployed(endpoint, version)
     champion = look.bearer(version, CHAMPION)
-    if share != 100 or champion != version:
+    same = champion and parse_version(champion).is_the_same_as(parse_version(version))
+    if share != 100 or not same:
         raise AirflowException(
             f"{version} has {share}% of the requests, and the champion is "
             f"{champion or 'no version'}: somebody else changes this endpoint, too. See which run "

@@ -1,0 +1,133 @@
+"""Rollbacks with real serving processes."""
+
+import datetime
+import shutil
+
+import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+
+from research.rollback import resolve
+from tests.airflow_side import clear_and_run
+
+TASKS = ["resolve", "endpoint", "deploy", "champion", "shift", "undeploy", "result"]
+
+
+def test_the_version_before_is_deployed_and_served(two, states):
+    run = two.run()
+    assert states(run) == dict.fromkeys(TASKS, "success")
+    assert two.traffic == {"1": 100}
+    assert two.aliases == {"champion": "1", "previous": "2"}
+    # Cleared, it keeps to what it decided, though `previous` names another version by now.
+    assert clear_and_run(two.dag, run) == dict.fromkeys(TASKS, "success")
+    assert two.traffic == {"1": 100}
+    assert two.aliases == {"champion": "1", "previous": "2"}
+
+
+def test_a_version_that_is_deployed_only_gets_the_requests(two):
+    """Whatever else is being deployed meanwhile: that is undeployed when it is there."""
+    two.deploy("1", m2=100).result(timeout=30)
+    (before,) = [m.id for m in two._endpoint().deployed_models if m.model_version_id == "1"]
+    two.upload(START="1.5")
+    slow = two.deploy("3", m2=90)
+    assert two.run("1").state == "success"
+    assert slow.done()
+    assert two.traffic == {"1": 100}
+    assert [m.id for m in two._endpoint().deployed_models] == [before]
+
+
+def test_what_is_so_already_is_left_alone(two, states, capfd):
+    run = two.run("champion")
+    assert run.state == "success"
+    assert set(states(run).values()) == {"skipped"}
+    assert "Nothing to do: version 2 (champion)" in capfd.readouterr().out
+    assert two.traffic == {"2": 100}
+
+
+def test_an_endpoint_that_someone_deleted_is_made_again(two):
+    two.deploy("1", m2=100).result(timeout=30)
+    for deployed in sorted(two._endpoint().deployed_models, key=lambda m: m.model_version_id):
+        request = {"endpoint": two.endpoint_name, "deployed_model_id": deployed.id}
+        two.endpoints.undeploy_model(request=request).result(timeout=30)
+    two.endpoints.delete_endpoint(name=two.endpoint_name).result(timeout=30)
+    assert two.run("champion").state == "success"
+    assert two.traffic == {"2": 100}
+    assert two.aliases == {"champion": "2", "previous": "1"}
+
+
+def test_the_files_of_the_run_are_not_needed(two):
+    """Vertex AI keeps a copy of what was uploaded."""
+    shutil.rmtree(two.folder / "runs")
+    assert two.run().state == "success"
+    assert two.traffic == {"1": 100}
+
+
+def test_a_version_that_does_not_start_leaves_what_is_served(two, states, capfd):
+    two.upload(FAIL="3")
+    run = two.run("3")
+    assert run.state == "failed"
+    assert states(run)["deploy"] == "failed"
+    assert two.traffic == {"2": 100}
+    assert two.aliases == {"champion": "2", "previous": "1"}
+    assert "no such file: saved_model.pb" in capfd.readouterr().out
+
+
+def test_each_task_may_die_after_its_work(two, states):
+    """Its next attempt finds everything done."""
+    for task in two.dag.tasks:
+        task.retries, task.retry_delay = 1, datetime.timedelta(0)
+        task.post_execute = dying_once()
+    run = two.run()
+    assert states(run) == dict.fromkeys(TASKS, "success")
+    assert {ti.try_number for ti in run.get_task_instances()} == {2}
+    assert two.traffic == {"1": 100}
+    assert two.aliases == {"champion": "1", "previous": "2"}
+    assert len(two.versions()) == 2
+
+
+def dying_once():
+    deaths = []
+
+    def die(context, result=None):
+        if not deaths:
+            deaths.append(1)
+            raise RuntimeError("killed after the work")
+
+    return die
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [("7", "Known: 1, 2, champion, previous"), ("chapmion", "did you mean 'champion'? Known")],
+    ids=["number", "alias"],
+)
+def test_a_version_that_is_not_there_is_refused(two, states, capfd, wanted, said):
+    run = two.run(wanted)
+    assert states(run)["resolve"] == "failed"
+    out = capfd.readouterr().out
+    assert f"Refused, nothing was changed. There is no version '{wanted}'; {said}" in out
+    # All that there are, with when, and by which run.
+    assert "\n  2 (champion): 20" in out
+    assert " UTC, by run-1" in out
+    assert two.traffic == {"2": 100}
+
+
+def test_nothing_was_ever_deployed(registry, states, capfd):
+    run = registry.run()
+    assert states(run)["resolve"] == "failed"
+    assert "was never deployed: its model has no version yet" in capfd.readouterr().out
+
+
+def test_nothing_was_replaced_yet(registry, capfd):
+    registry.upload("champion")
+    assert registry.run().state == "failed"
+    assert "Nothing was replaced yet. There is no version 'previous'" in capfd.readouterr().out
+
+
+def test_two_that_were_triggered_in_a_hurry_are_one(two):
+    triggered = datetime.datetime.now(datetime.UTC)
+    assert two.run().state == "success"
+    with pytest.raises(AirflowSkipException, match="another run has rolled back since"):
+        resolve.make(two.experiment, two.platform, "previous", "second", triggered)
+    # A number says what it means, whenever it was triggered.
+    decided = resolve.make(two.experiment, two.platform, "2", "third", triggered)
+    assert decided["version"] == f"{two.model}@2"
