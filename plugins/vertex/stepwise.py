@@ -40,9 +40,9 @@ class StepwiseOperator(VertexOperator):
     def execute(self, context: Any) -> Any:
         return self._patiently(lambda: self._advance(context, None))
 
-    def resume(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
-        """An operation has ended. began: what this task did by it, None for someone else's."""
-        return self._patiently(lambda: self._ended(context, event, began))
+    def resume(self, context: Any, event: dict[str, Any]) -> Any:
+        """An operation has ended."""
+        return self._patiently(lambda: self._ended(context, event))
 
     def _advance(self, context: Any, done: str | None) -> Any:
         """One look, and what follows from it: the task's result, or `_wait`'s.
@@ -56,23 +56,27 @@ class StepwiseOperator(VertexOperator):
         return ""
 
     def _wait(self, context: Any, operation: Any, began: str | None) -> Any:
-        """Wait for a google.longrunning.Operation, deferred, and `_advance` then."""
+        """Wait for a google.longrunning.Operation, deferred, and `_advance` then.
+
+        began: what this task did by it, None for someone else's.
+        """
         if operation.done:
-            return self._ended(context, _event(operation), began)
+            return self._ended(context, {**_event(operation), "began": began})
         self.log.info("Waiting for %s", operation.name)
         self.defer(
             trigger=OperationTrigger(
                 name=operation.name,
+                began=began,
                 region=self.region,
                 poll_interval=self.poll_interval,
                 gcp_conn_id=self.gcp_conn_id,
                 impersonation_chain=self.impersonation_chain,
             ),
             method_name="resume",
-            kwargs={"began": began},
         )
 
-    def _ended(self, context: Any, event: dict[str, Any], began: str | None) -> Any:
+    def _ended(self, context: Any, event: dict[str, Any]) -> Any:
+        began = event["began"]
         if event["code"] and began is None:
             # Whatever it was to do, this task looks itself at what there is to do.
             self.log.warning("%s failed: %s", event["name"], event["message"])

@@ -81,17 +81,26 @@ class _PollingTrigger(BaseTrigger):
 
 
 class OperationTrigger(_PollingTrigger):
-    """Fires when a long-running operation has ended: `{"name": ..., "code", "message"}`.
+    """Fires when a long-running operation has ended: `{"name": ..., "code", "message", "began"}`.
 
     code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded;
     NOT_FOUND for one that is gone, as it went with its resource. An operation whose task is killed
     is left to end: those of datasets are short and cost nothing, those of deployments cannot be
     cancelled.
 
-    name: the operation's resource name, of any of Vertex AI's services.
+    name: the operation's resource name, of any of Vertex AI's services. began: a word of the task
+    that waits, which the event brings back to it.
     """
 
     path = "vertex.triggers.OperationTrigger"
+
+    def __init__(self, *, began: str | None = None, **arguments: Any):
+        super().__init__(**arguments)
+        self.began = began
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, arguments = super().serialize()
+        return path, {"began": self.began, **arguments}
 
     async def _look(self, client: Any) -> dict[str, Any] | None:
         try:
@@ -99,11 +108,13 @@ class OperationTrigger(_PollingTrigger):
                 {"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
             )
         except exceptions.NotFound as error:
-            return {"name": self.name, "code": code_pb2.NOT_FOUND, "message": error.message}
+            return self._event(code_pb2.NOT_FOUND, error.message)
         if not operation.done:
             return None
-        error = operation.error
-        return {"name": self.name, "code": error.code, "message": error.message}
+        return self._event(operation.error.code, operation.error.message)
+
+    def _event(self, code: int, message: str) -> dict[str, Any]:
+        return {"name": self.name, "code": code, "message": message, "began": self.began}
 
 
 class VertexJobTrigger(_PollingTrigger):
