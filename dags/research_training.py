@@ -20,6 +20,7 @@ import airflow.providers.google.cloud.operators.dataflow
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
 import airflow.providers.google.cloud.triggers.dataflow
 import airflow.providers.standard.operators.empty
+import airflow.providers.standard.operators.trigger_dagrun
 import airflow.providers.standard.triggers.temporal
 import airflow.providers.standard.utils.skipmixin  # noqa: F401
 from airflow.sdk import get_parsing_context

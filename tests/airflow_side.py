@@ -57,13 +57,18 @@ def run_dag(dag: Any, **conf: Any) -> Any:
 
     The run has no logical date, as one that a person triggers without.
     """
+    store(dag)
+    with _short_pauses():
+        return dag.test(logical_date=None, run_conf=conf)
+
+
+def store(dag: Any) -> None:
+    """Make a DAG known, as the DAG processor does."""
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
     bag = DagBag(os.devnull, collect_dags=False)
     bag.bag_dag(dag)
     sync_bag_to_db(bag, "dags-folder", None)
-    with _short_pauses():
-        return dag.test(logical_date=None, run_conf=conf)
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ from airflow.sdk import DAG
 from airflow.sdk import task as airflow_task
 from google.cloud import aiplatform_v1 as api
 
-from research import layout
+from research import layout, retirement
 from research.platform import Platform
 from research.stages.deploy import group as deploy
-from tests.airflow_side import run_dag
+from tests.airflow_side import run_dag, store
 from vertex.deployments import version_at
 
 BUCKET = "deploy-tests"
@@ -29,10 +29,13 @@ class Deployments:
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.rules = {}
         self.dag = self._dag()
+        self.retirement_dag = retirement.build(platform)
 
     def run(self, **rules):
         """A run that promotes a model of these rules (programs/trainer/serve.py)."""
         self.rules = rules
+        if self.experiment.deploy.keep_previous:
+            store(self.retirement_dag)
         return run_dag(self.dag)
 
     def _dag(self):
@@ -65,6 +68,44 @@ class Deployments:
         path = self.google.buckets / uri.removeprefix("gs://")
         path.write_text(json.dumps(content))
 
+    def expect(self, answers):
+        """Change what was predicted offline, by the last run: {x: value}."""
+        path = self.folder / "leaderboard/challenger.json"
+        content = json.loads(path.read_text())
+        content["examples"] = examples(answers)
+        path.write_text(json.dumps(content))
+
+    def put_back(self, version):
+        """What a person does who rolls back."""
+        endpoint = self.endpoint
+        ids = {version_at(each).version: each.id for each in endpoint.deployed_models}
+        self.endpoints.update_endpoint(
+            endpoint={"name": endpoint.name, "traffic_split": {ids[version]: 100}},
+            update_mask={"paths": ["traffic_split"]},
+        )
+        name = f"{PARENT}/models/{self.name}@{version}"
+        self.models.merge_version_aliases(name=name, version_aliases=["champion", "-previous"])
+
+    def delete_endpoint(self):
+        endpoint = self.endpoint
+        for deployed in endpoint.deployed_models:
+            request = {"endpoint": endpoint.name, "deployed_model_id": deployed.id}
+            self.endpoints.undeploy_model(request).result(timeout=30)
+        self.endpoints.delete_endpoint(name=endpoint.name).result(timeout=30)
+
+    def delete_model(self):
+        self.models.delete_model(name=f"{PARENT}/models/{self.name}").result(timeout=30)
+
+    @property
+    def retirements(self):
+        """Runs of undeploy_previous that the deployments triggered."""
+        from airflow.models import DagRun
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            runs = session.query(DagRun).filter(DagRun.dag_id == retirement.DAG_ID)
+            return runs.filter(DagRun.run_id.startswith(f"{self.name}__")).all()
+
     @property
     def record(self):
         """deployment.json of the last run."""
@@ -96,15 +137,19 @@ def plan(experiment, run):
     return {"configuration": experiment.configuration(), "dataset": dataset, "table": None}
 
 
-def challenger(run, answers=((1, 2), (2.5, 5), (-3, -6))):
+def examples(answers):
+    return [
+        {"key": f"row-{x}", "instance": {"x": x}, "prediction": {"value": y}}
+        for x, y in answers.items()
+    ]
+
+
+def challenger(run):
     return {
         "schema": 1,
         "contender": "training/1",
         "model": f"{run.training(1)}model/",
-        "examples": [
-            {"key": f"row-{x}", "instance": {"x": x}, "prediction": {"value": y}}
-            for x, y in answers
-        ],
+        "examples": examples({1: 2, 2.5: 5, -3: -6}),
         "explanation_spec": None,
         "hyperparameters": {"units": 8},
         "provenance": {"run": run.uri, "dataset": "3f2a", "versions": {}, "code_sha256": "c0de"},

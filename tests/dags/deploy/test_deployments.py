@@ -1,8 +1,10 @@
 """Whole deployments, with real serving processes."""
 
+import datetime
+
 import pytest
 
-from tests.airflow_side import clear_and_go_on
+from tests.airflow_side import clear_and_go_on, run_dag
 
 
 def test_the_first_and_the_second_deployment(deployments, states):
@@ -59,6 +61,14 @@ def test_a_skew_is_found_and_taken_back(deployments, states):
     assert record["reason"].startswith("smoke_30: Train/serve skew")
     assert "example row-1: value is 2.001, offline 2" in record["reason"]
 
+    # Somebody finds that the offline predictions were wrong, and clears the test.
+    these.expect({1: 2.001, 2.5: 5.001})
+    run = clear_and_go_on(these.dag, run, "deploy.smoke_30")
+    assert run.state == "success"
+    assert these.traffic == {"2": 100}
+    assert these.aliases == {"champion": "2", "previous": "1"}
+    assert (these.record["state"], these.record["reason"]) == ("serving", None)
+
 
 @pytest.mark.parametrize(
     ("rules", "reason"),
@@ -73,3 +83,46 @@ def test_a_first_model_that_fails_leaves_nothing_behind(deployments, rules, reas
     assert reason in these.record["reason"]
     assert these.traffic == {}
     assert these.aliases == {"challenger": "1"}
+
+
+def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
+    these = deployments(keep_previous="1 hour")
+    these.run()
+    run = these.run()
+    assert these.traffic == {"1": 0, "2": 100}
+    these.put_back("1")
+    run = clear_and_go_on(these.dag, run, "deploy.smoke_100")
+    assert run.state == "failed"
+    assert states(run)["smoke_100"] == "failed"
+    assert "@1 became the champion" in these.record["reason"]
+    assert these.traffic == {"1": 100}
+    assert these.aliases == {"champion": "1"}
+
+
+def test_what_was_replaced_stays_for_the_asked_time(deployments, states):
+    these = deployments(keep_previous="1 hour")
+    these.run()
+    assert these.retirements == []
+    assert states(these.run())["retire"] == "success"
+    assert these.traffic == {"1": 0, "2": 100}
+    (retirement,) = these.retirements
+    replaced = next(s["at"] for s in these.record["steps"] if s["step"] == "champion")
+    hour = datetime.timedelta(hours=1)
+    assert retirement.run_after == datetime.datetime.fromisoformat(replaced) + hour
+
+    assert run_dag(these.retirement_dag, **retirement.conf).state == "success"
+    assert these.traffic == {"2": 100}
+
+
+@pytest.mark.slow
+def test_what_people_delete_between_two_runs_is_made_again(deployments):
+    these = deployments()
+    these.run()
+    these.delete_endpoint()
+    these.run()
+    assert these.traffic == {"2": 100}
+    these.delete_endpoint()
+    these.delete_model()
+    these.run()
+    assert these.traffic == {"1": 100}
+    assert these.aliases == {"champion": "1"}

@@ -111,7 +111,12 @@ class Diary:
             return None
         look = self._look()
         champion = look.bearer(content["model"], CHAMPION)
-        if champion not in (content["previous"], content["model"]):
+        ours = (
+            [content["model"]]
+            if content["state"] == SERVING
+            else [content["model"], content["previous"]]
+        )
+        if champion not in ours:
             return f"{champion or 'no version'} became the champion"
         _, share = look.deployed(content["endpoint"], content["model"])
         if share < content["share"]:

@@ -11,9 +11,11 @@ The alias `champion` moves when the challenger has all requests and has passed i
 then a failure leads to `retreat`: the champion gets the requests back, the challenger is
 undeployed, no alias of the champion changes, and the run fails. After a retreat, clearing the test
 that failed (or the canary) deploys the challenger again, at its first share.
+
+The champion before stays deployed, without requests, for `keep_previous`: `retire` triggers a run
+of the DAG undeploy_previous for the end of that time. Whatever else has no requests is undeployed.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import TaskGroup, chain
@@ -22,6 +24,7 @@ from research.alerts import on_failure
 from research.experiment import Experiment
 from research.platform import Platform
 from research.registry_names import CHALLENGER, CHAMPION, PREVIOUS
+from research.retirement import RetireOperator
 from research.stages.deploy import prepare
 from research.stages.deploy.diary import Diary
 from research.stages.deploy.hold import HoldOperator
@@ -35,6 +38,12 @@ GROUP = "deploy"
 _PREPARED = "ti.xcom_pull(task_ids='deploy.prepare')"
 _MODEL = "{{ (ti.xcom_pull(task_ids='deploy.register') or {}).get('name') }}"
 _ENDPOINT = "{{ (ti.xcom_pull(task_ids='deploy.endpoint') or {}).get('endpoint') }}"
+_PREVIOUS = (
+    "{% set model = ti.xcom_pull(task_ids='deploy.register')['model'] %}"
+    "{% set version = ti.xcom_pull(task_ids='deploy.champion')['previous'] %}"
+    "{{ model ~ '@' ~ version if version else '' }}"
+)
+"""The version that was the champion before; empty if there was none."""
 
 
 class RegisterOperator(ModelVersionOperator):
@@ -139,7 +148,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
-            keep=_kept(deploy.keep_previous),
+            keep=[_MODEL, _PREVIOUS] if deploy.keep_previous else [_MODEL],
             post_execute=diary.tidied,
             **at_endpoint,
         )
@@ -153,9 +162,6 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         prepared = prepare.task(experiment, platform)
         chain(prepared, register, endpoint, *steps, undeploy, retention)
         steps >> retreat
+        if deploy.keep_previous:
+            steps[-1] >> RetireOperator(task_id="retire", experiment=experiment, diary=diary)
     return group
-
-
-def _kept(keep_previous: timedelta) -> list[str]:
-    """Versions that stay deployed without requests."""
-    return [_MODEL]
