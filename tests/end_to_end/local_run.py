@@ -21,6 +21,11 @@ PLATFORM = yaml.safe_load((ROOT / "dags" / "platform.yaml").read_text())
 SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
 
 
+def examples(run: Path) -> list[dict]:
+    """Test rows of a run, with what its best training predicted for them."""
+    return json.loads((run / "leaderboard" / "challenger.json").read_text())["examples"]
+
+
 class Watch:
     """What an endpoint showed while it was watched. changes, looks: see watch_endpoint.py."""
 
@@ -111,19 +116,40 @@ class Demo:
     def watched(self, endpoint: str = "digits") -> Iterator[Watch]:
         """Watch an endpoint meanwhile; what was seen is there afterwards."""
         watch = Watch()
-        program = Path(__file__).with_name("watch_endpoint.py")
-        arguments = ("sh", program, PLATFORM["project"], PLATFORM["region"], endpoint)
-        watching = subprocess.Popen(
-            ["/bin/sh", "-c", self._script('exec python "$@"'), *arguments],
-            stdout=subprocess.PIPE,
+        arguments = (PLATFORM["project"], PLATFORM["region"], endpoint)
+        with self._beside("watch_endpoint.py", *arguments) as said:
+            yield watch
+        *watch.changes, end = said
+        watch.looks = end["looks"]
+
+    @contextlib.contextmanager
+    def loaded(self, run: Path, seconds: float) -> Iterator[dict]:
+        """Ask the endpoint for a run's examples meanwhile, `seconds` at most; what load.py tells
+        is there afterwards."""
+        told: dict = {}
+        instances = [example["instance"] for example in examples(run)]
+        request = self.local / "load.json"
+        request.write_text(json.dumps({"instances": instances}))
+        endpoint = self.serving()["endpoint"]
+        with self._beside("load.py", endpoint, request, str(seconds)) as said:
+            yield told
+        told |= said[0]
+
+    @contextlib.contextmanager
+    def _beside(self, program: str, *arguments: str | Path) -> Iterator[list[dict]]:
+        """Run a program of this folder with Google's client until the block ends, by SIGTERM; the
+        lines of JSON that it printed are there afterwards."""
+        said: list[dict] = []
+        command = ["/bin/sh", "-c", self._script('exec python "$@"'), "sh"]
+        running = subprocess.Popen(
+            [*command, Path(__file__).with_name(program), *arguments], stdout=subprocess.PIPE
         )
         try:
-            yield watch
+            yield said
         finally:
-            watching.send_signal(signal.SIGTERM)
-            out, _ = watching.communicate(timeout=30)
-        *changes, end = map(json.loads, out.splitlines())
-        watch.changes, watch.looks = changes, end["looks"]
+            running.send_signal(signal.SIGTERM)
+            out, _ = running.communicate(timeout=120)
+        said += map(json.loads, out.splitlines())
 
     def play(self, images: list[dict]) -> None:
         """Let local_gcp play these images otherwise, from the next process on; [] is as usual."""
