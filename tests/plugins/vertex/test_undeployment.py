@@ -27,7 +27,7 @@ def undeploy_idle(endpoint, *keep):
     return run(operator)["traffic"]
 
 
-@pytest.mark.parametrize("share", [10, 100])
+@pytest.mark.parametrize("share", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_traffic_goes_back_to_the_champion(champion, name, endpoint, shares, share):
     challenger = register(name)
     deploy(endpoint, challenger, share)
@@ -43,6 +43,7 @@ def test_without_a_champion_nothing_is_left(endpoint, name, shares):
     assert shares() == {}
 
 
+@pytest.mark.slow
 def test_where_the_champion_is_not_deployed_the_others_go_on(champion, name, endpoint, shares):
     second, third = (register(name, run_id=run_id) for run_id in ("two", "three"))
     deploy(endpoint, second, 100)
