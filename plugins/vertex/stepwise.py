@@ -4,7 +4,7 @@ Nothing is remembered between two steps, so a task may be killed between any two
 attempt finds what the one before has done, and waits for what it has begun.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from google.api_core import exceptions, retry
@@ -145,16 +145,22 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")
 
 
-def unfinished(client: Any, resource: str) -> Sequence[Any]:
+def unfinished(client: Any, resource: str) -> list[Any]:
     """The operations under way on a resource, which may not be there yet.
 
     `client`: of the service that the resource belongs to.
     """
-    try:
-        answer = client.list_operations({"name": resource}, timeout=CALL_TIMEOUT_SECONDS)
-    except exceptions.NotFound:
-        return []
-    return [operation for operation in answer.operations if not operation.done]
+    request = {"name": resource}
+    found: list[Any] = []
+    while True:
+        try:
+            page = client.list_operations(request, timeout=CALL_TIMEOUT_SECONDS)
+        except exceptions.NotFound:
+            return []
+        found += [operation for operation in page.operations if not operation.done]
+        if not page.next_page_token:
+            return found
+        request["page_token"] = page.next_page_token
 
 
 def _event(operation: Any) -> dict[str, Any]:
