@@ -121,6 +121,7 @@ def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag,
     assert [c["status"] for c in board["contenders"]] == ["ok", "failed"]
 
 
+@pytest.mark.slow
 def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
     dag = a_dag(seed=2, parallel=1)
     run = run_dag(dag)
@@ -131,6 +132,7 @@ def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
     assert "Only 1 trials succeeded: 2 were to be trained" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_a_trial_nothing_is_trained(google, a_dag):
     dag = a_dag(seed=3)
     run = run_dag(dag)
