@@ -38,9 +38,15 @@ def main(arguments: list[str] | None = None) -> int:
 def _check(file: Path) -> int:
     try:
         experiment = load(file)
-        limit = cost.at_most(experiment, platform.load())
+        group = platform.load()
+        limit = cost.at_most(experiment, group)
+        if experiment.deploy and experiment.deploy.private:
+            group.private_network()
     except (FileError, OSError) as error:
         print(error, file=sys.stderr)
+        return 1
+    except platform.PlatformError as error:
+        print(f"{file}: {error}", file=sys.stderr)
         return 1
     serving = cost.serving(experiment)
     after = f"; serving costs {serving}" if serving else ""

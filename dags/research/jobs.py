@@ -6,7 +6,7 @@ from typing import Any
 
 from research.experiment import Experiment, Machines
 from research.plan import Plan
-from research.platform import Platform, PlatformError
+from research.platform import Platform
 from research.trainer_schema import Value, flag
 from research.trainer_schema import load as load_schema
 from vertex.identity import label_value
@@ -49,12 +49,7 @@ def private_connection(experiment: Experiment, platform: Platform) -> dict[str, 
     """
     if experiment.deploy is None or not experiment.deploy.private:
         return {}
-    if not platform.network:
-        raise PlatformError(
-            "deploy.private keeps the endpoint inside the group's network, and platform.yaml names "
-            "none (network: projects/NUMBER/global/networks/NAME)."
-        )
-    connection = {"project_id": platform.project, "network": platform.network}
+    connection = {"project_id": platform.project, "network": platform.private_network()}
     return {
         "private_service_connect_config": {
             "enable_private_service_connect": True,

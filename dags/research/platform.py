@@ -56,6 +56,15 @@ class Platform(Section):
     dataflow: Dataflow = key("what the export runs on")
     compare: Compare = key("what the comparison runs on")
 
+    def private_network(self) -> str:
+        """The network of private endpoints. Raises PlatformError if the group names none."""
+        if not self.network:
+            raise PlatformError(
+                "deploy.private keeps the endpoint inside the group's network, and platform.yaml "
+                "names none (network: projects/NUMBER/global/networks/NAME)."
+            )
+        return self.network
+
     def table(self, name: str) -> str:
         """PROJECT.DATASET.TABLE of a name that may lack its project."""
         return name if name.count(".") == 2 else f"{self.project}.{name}"

@@ -1,11 +1,13 @@
 """The messages that reach Google, field by field, and that Google's own classes take them."""
 
 import pytest
+from google.cloud.aiplatform_v1.types import Endpoint
 
 from research import jobs, layout
 from research.plan import Plan
-from research.platform import Platform
+from research.platform import Platform, PlatformError
 from research.stages import compare, export, train, tune
+from research.stages.deploy import messages
 from vertex.jobs import CUSTOM, TUNING, message_of
 
 RUN = layout.Run("trellis-local", "digits", "demo")
@@ -188,6 +190,27 @@ def test_the_groups_names_are_on_every_job(plan, group):
     environment = export.body(plan, platform)["launchParameter"]["environment"]
     assert environment["serviceAccountEmail"] == platform.service_account
     assert environment["kmsKeyName"] == platform.encryption_key
+
+
+def test_a_private_endpoint_is_connected_to_the_groups_network(changed, group):
+    """Not peered with it: a peered endpoint serves one model, and a canary needs two."""
+    network = "projects/123/global/networks/lab"
+    inside = group.model_copy(update={"network": network})
+    private = changed({("deploy", "private"): True}).experiment
+    sent = Endpoint(messages.endpoint(private, inside))
+    config = sent.private_service_connect_config
+    assert config.enable_private_service_connect
+    assert list(config.project_allowlist) == ["local-gcp"]
+    assert [a.network for a in config.psc_automation_configs] == [network]
+    assert not sent.network
+    public = Endpoint(messages.endpoint(changed({}).experiment, inside))
+    assert not public.private_service_connect_config.enable_private_service_connect
+
+
+def test_a_private_endpoint_needs_a_network(changed, group):
+    private = changed({("deploy", "private"): True}).experiment
+    with pytest.raises(PlatformError, match=r"platform.yaml names none"):
+        jobs.private_connection(private, group)
 
 
 def test_labels_are_labels_whatever_the_owner_is_called(changed, group):

@@ -25,6 +25,13 @@ def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
     assert "missing.yaml: 1 problem" in errors
 
 
+def test_a_private_endpoint_without_a_network(tmp_path, capsys):
+    text = (ROOT / "dags/experiments/digits.yaml").read_text()
+    (tmp_path / "a.yaml").write_text(text.replace("deploy:", "deploy:\n  private: true"))
+    assert main(["check", str(tmp_path / "a.yaml")]) == 1
+    assert "a.yaml: deploy.private keeps the endpoint inside" in capsys.readouterr().err
+
+
 def keys(section, prefix=""):
     for name, info in fields(section):
         yield prefix + name

@@ -56,7 +56,16 @@ def test_a_plan_says_what_the_run_will_do(plan, bucket):
     assert content["dataset"]["classes"] == {str(n): 5 for n in range(10)}
     assert not content["dataset"]["exists"]
     assert 0 < content["cost"]["at_most_usd"] < 2
+    assert content["cost"]["serving"]["at_most_usd_per_day"] == 2.62
+    assert content["configuration"]["deploy"]["canary"] == [10, 50, 100]
     assert content["data_interval"] == {"start": None, "end": None}
+
+
+def test_a_run_that_deploys_nothing_says_so(plan, bucket):
+    plan("no-deployment", deploy=False)
+    content = read(bucket, "no-deployment")
+    assert "deploy" not in content["configuration"]
+    assert content["cost"]["serving"] is None
 
 
 def test_a_scheduled_run_has_its_interval(plan, bucket):
