@@ -1,11 +1,12 @@
-"""The research workflow: from an experiment file to a leaderboard.
+"""The research workflow: from an experiment file to a leaderboard and a served model.
 
 experiment        the researcher's file, checked in full before anything is spent
 platform          the group's Google Cloud: platform.yaml
 params            what a single run may change
 source            the manifest, looked at before anything is spent
 layout            where a run's files lie
-cost              what a plan may cost at most
+cost              what a plan may cost at most, and what serving costs
+endpoint          what is served now
 workflow          the whole chain on one page
 stages/           one module per stage
 alerts            what a failure says

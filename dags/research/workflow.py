@@ -39,7 +39,8 @@ _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """The stages and their order, by what the experiment asks for.
 
-    plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> result
+    plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> promote -> deploy
+    -> result
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
     snapshot while the trials run; their record is what the comparison waits for. The comparison

@@ -152,61 +152,6 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-DEPLOY = """\
-deploy:
-  gate: {require: {accuracy: 0.9}, tolerance: 0.01}
-  canary: [10, 50, 100]
-  hold: 0 minutes
-  smoke: {examples: 5, latency: 200}
-  machines: {type: n1-standard-2, replicas: [1, 3]}
-  keep_previous: 1 hour
-  keep_versions: 3
-"""
-
-MISTAKES_WITH_DEPLOYMENT = [
-    ("gate: {", "gates: {", 22, "deploy.gates", "unknown key; did you mean 'gate'?"),
-    ("{accuracy: 0.9}", "{acuracy: 0.9}", 22, "deploy.gate.require.acuracy",
-     "unknown metric 'acuracy' of multiclass_classification; did you mean 'accuracy'?"),
-    ("{accuracy: 0.9}", "{auc: 0.9}", 22, "deploy.gate.require.auc", "unknown metric 'auc'"),
-    ("{accuracy: 0.9}", "{accuracy: 90}", 22, "deploy.gate.require.accuracy",
-     "got 90; expected a number above 0, at most 1, the least that it must be"),
-    ("{accuracy: 0.9}", "{loss: 0}", 22, "deploy.gate.require.loss",
-     "got 0; expected a number above 0, the most it may be"),
-    ("{accuracy: 0.9}", "{accuracy: high}", 22, "deploy.gate.require.accuracy",
-     "got 'high'; expected numbers by name, as in {accuracy: 0.9}"),
-    ("{accuracy: 0.9}", "0.9", 22, "deploy.gate.require", "expected numbers by name"),
-    ("{require", "{beat: baselines, require", 22, "deploy.gate.beat",
-     "there are no baselines to beat: have some, or switch `deploy` off too, or write `beat: noth"),
-    ("{require", "{beat: everything, require", 22, "deploy.gate.beat", "one of baselines, nothing"),
-    ("{require", "{margin: 0.1, require", 22, "deploy.gate.margin", "changes nothing"),
-    ("tolerance: 0.01", "tolerance: -1", 22, "deploy.gate.tolerance", "a number of at least 0"),
-    ("{require: {accuracy: 0.9}, tolerance: 0.01}", "{tolerance: null}", 22, "deploy.gate",
-     "asks nothing of a model: name a metric in `require`"),
-    ("[10, 50, 100]", "[10, 50]", 23, "deploy.canary", "the last one 100, as in [10, 50, 100]"),
-    ("[10, 50, 100]", "[50, 10, 100]", 23, "deploy.canary", "rising whole numbers from 1 on"),
-    ("[10, 50, 100]", "[0, 100]", 23, "deploy.canary", "rising whole numbers from 1 on"),
-    ("[10, 50, 100]", "[10.5, 100]", 23, "deploy.canary", "whole numbers"),
-    ("[10, 50, 100]", "[]", 23, "deploy.canary", "rising whole numbers from 1 on"),
-    ("[10, 50, 100]", "100", 23, "deploy.canary", "got 100; expected rising whole numbers"),
-    ("0 minutes", "0", 24, "deploy.hold", "as in '30 minutes' or '0 minutes'"),
-    ("0 minutes", "-1 minutes", 24, "deploy.hold", "got '-1 minutes'"),
-    ("examples: 5", "examples: 0", 25, "deploy.smoke.examples", "from 1 to 1000, in rows"),
-    ("latency: 200", "latency: 0", 25, "deploy.smoke.latency", "from 1 to 60000, in milliseconds"),
-    ("n1-standard-2", "n1-standard-3", 26, "deploy.machines.type",
-     "no price for 'n1-standard-3' that serves, so no word on its cost (prices.json); did you"),
-    ("type: n1", "gpu: NVIDIA_T4, type: n1", 26, "deploy.machines.gpu", "'NVIDIA_TESLA_T4'?"),
-    ("type: n1", "gpus: 2, type: n1", 26, "deploy.machines.gpus", "2 of which type?"),
-    ("type: n1-standard-2", "gpu: NVIDIA_TESLA_T4, type: e2-standard-2", 26, "deploy.machines",
-     "goes with n1 machines"),
-    ("[1, 3]", "[0, 1]", 26, "deploy.machines.replicas", "1 <= fewest <= most <= 100"),
-    ("[1, 3]", "[3, 1]", 26, "deploy.machines.replicas", "1 <= fewest <= most <= 100"),
-    ("[1, 3]", "2", 26, "deploy.machines.replicas", "got 2; expected [fewest, most]"),
-    ("1 hour", "an hour", 27, "deploy.keep_previous", "a whole number and a unit"),
-    ("keep_versions: 3", "keep_versions: 0", 28, "deploy.keep_versions", "from 1 to 1000"),
-    ("keep_versions: 3", "private: maybe", 28, "deploy.private", "true or false"),
-]  # fmt: skip
-
-
 TABLE = """\
 # A good experiment on a table.
 owner: lab
@@ -290,7 +235,7 @@ def test_the_configuration_has_the_keys_of_its_own_kind_only(write):
     ("old", "new", "line", "field", "message"), MISTAKES, ids=[f"{m[3]}-{m[1]}" for m in MISTAKES]
 )
 def test_a_mistake_is_named_with_line_and_field(write, old, new, line, field, message):
-    _assert_named(write, GOOD, old, new, line, field, message)
+    assert_named(write, GOOD, old, new, line, field, message)
 
 
 @pytest.mark.parametrize(
@@ -299,40 +244,10 @@ def test_a_mistake_is_named_with_line_and_field(write, old, new, line, field, me
     ids=[f"{m[3]}-{m[1]}" for m in MISTAKES_WITH_TABLES],
 )
 def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, message):
-    _assert_named(write, TABLE, old, new, line, field, message)
+    assert_named(write, TABLE, old, new, line, field, message)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "message"),
-    MISTAKES_WITH_DEPLOYMENT,
-    ids=[f"{m[3]}-{m[1]}" for m in MISTAKES_WITH_DEPLOYMENT],
-)
-def test_a_mistake_in_a_deployment_is_named_too(write, old, new, line, field, message):
-    _assert_named(write, GOOD + DEPLOY, old, new, line, field, message)
-
-
-def test_a_deployment_is_of_defaults(write):
-    """Whatever is good enough for what the file does not say."""
-    deploy = load(write(GOOD + "deploy: {}\n")).deploy
-    assert (deploy.canary, deploy.machines.replicas) == ((10, 50, 100), (1, 1))
-    assert (deploy.gate.beat, deploy.gate.tolerance) == ("baselines", 0.0)
-
-
-def test_without_baselines_the_gate_does_not_speak_of_them(write):
-    """Beating them is the default, and with none of them it asks nothing."""
-    with_some = TABLE.replace("train:", "deploy: {gate: {require: {auc: 0.9}}}\ntrain:")
-    assert load(write(with_some)).configuration()["deploy"]["gate"]["beat"] == "baselines"
-    assert "beat" not in load(write(GOOD + DEPLOY)).configuration()["deploy"]["gate"]
-
-
-def test_no_tolerance_is_another_thing_than_none_written(write):
-    """null in plan.json: the model that is served is not compared with."""
-    null = load(write(GOOD + DEPLOY.replace("0.01", "null")))
-    assert null.configuration()["deploy"]["gate"]["tolerance"] is None
-    assert null.changed({}).deploy.gate.tolerance is None
-
-
-def _assert_named(write, good, old, new, line, field, message):
+def assert_named(write, good, old, new, line, field, message):
     assert old in good
     with pytest.raises(FileError) as raised:
         load(write(good.replace(old, new, 1)))
@@ -381,7 +296,7 @@ def test_a_file_that_is_no_text_is_a_problem_like_others(tmp_path):
 
 def test_a_configuration_is_an_experiment_file(write):
     """plan.json's configuration, saved as a file, is the same experiment."""
-    for good in (GOOD, TABLE, GOOD + DEPLOY, GOOD + "deploy: {}\n"):
+    for good in (GOOD, TABLE):
         experiment = load(write(good))
         about = "".join(f"# {line}\n" for line in experiment.about.splitlines())
         text = about + yaml.safe_dump(experiment.configuration())
