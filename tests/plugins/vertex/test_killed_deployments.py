@@ -56,7 +56,7 @@ def test_a_deployment_that_is_lost_halfway(kills):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("flow", "calls"), [("forward", 30), ("back", 15)])
+@pytest.mark.parametrize(("flow", "calls"), [("forward", 25), ("back", 15)])
 def test_a_deployment_that_is_lost_after_any_call(kills, flow, calls):
     seen = kills(flow)
     assert [kill["call"] for kill in seen] == list(range(1, len(seen) + 1))
