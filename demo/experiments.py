@@ -40,32 +40,34 @@ class FinishedRun:
         console.print(
             f"{self.name} {'succeeded' if self.succeeded else 'failed'}", style="bold", markup=False
         )
-        if (file := self.folder / "leaderboard" / "leaderboard.json").exists():
-            board = json.loads(file.read_text())
+        board = self._read("leaderboard", "leaderboard.json")
+        if board:
             console.print(_leaderboard(board))
             say("* champion")
             serving.show_decision(board)
-            say(f"Report        {file.with_name('report.html')}")
+        if record := self._read("deployment.json"):
+            serving.show_deployment(record)
+        if served:
+            serving.show_endpoint(served)
+        if board:
+            say(f"Report        {self.folder / 'leaderboard' / 'report.html'}")
         say(f"Airflow UI    {self.url}")
         say(
             f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder / 'training'}"
         )
-        if (record := self.folder / "deployment.json").exists():
-            serving.show_deployment(json.loads(record.read_text()))
-        if served:
-            serving.show_endpoint(served)
+        if served and served["models"]:
             self._show_how_to_ask(served)
 
     def _show_how_to_ask(self, served: dict) -> None:
         """With this run's examples: they are right for whatever model is served."""
-        examples = self.folder / "leaderboard" / "challenger.json"
-        if served["models"] and examples.exists():
-            serving.show_how_to_ask(
-                self.name,
-                platform()["region"],
-                served["endpoint"],
-                json.loads(examples.read_text())["examples"],
-            )
+        if told := self._read("leaderboard", "challenger.json"):
+            region, endpoint = platform()["region"], served["endpoint"]
+            serving.show_how_to_ask(self.name, region, endpoint, told["examples"])
+
+    def _read(self, *path: str) -> dict | None:
+        """A document of the run; None if it did not come so far."""
+        file = self.folder.joinpath(*path)
+        return json.loads(file.read_text()) if file.exists() else None
 
 
 def make_bucket(environment: dict[str, str]) -> None:
