@@ -93,7 +93,9 @@ class RetreatOperator(_UndeployingOperator):
         def change(endpoint: Any) -> dict[str, int]:
             split = dict(endpoint.traffic_split)
             deployed = find_deployed(endpoint, leaving)
-            if deployed is None or len(endpoint.deployed_models) == 1:
+            # Without requests it takes none away with it, and whoever has them may just have got
+            # them from a rollback whose alias has not moved yet.
+            if deployed is None or not split.get(deployed.id) or len(endpoint.deployed_models) == 1:
                 return split
             heir = champion and find_deployed(endpoint, champion)
             if heir is None:
@@ -117,7 +119,7 @@ class RetreatOperator(_UndeployingOperator):
 class UndeployIdleOperator(_UndeployingOperator):
     """Undeploy what has no traffic at an endpoint. Returns {"traffic": as RetreatOperator}.
 
-    Waits deferred.
+    A model that is still being deployed is left alone. Waits deferred.
 
     :param endpoint: name of the endpoint (templated).
     :param keep: names of versions (templated) that stay though they have no traffic.
@@ -135,7 +137,9 @@ class UndeployIdleOperator(_UndeployingOperator):
         self._link(context, self.endpoint)
         kept = [parse_version(name) for name in self.keep if name]
         for operation in unfinished(self._client, self.endpoint):
-            return self._wait(context, operation, None)
+            # What is being deployed is left to whoever gives it requests when it is there.
+            if not operation.metadata.type_url.endswith(".DeployModelOperationMetadata"):
+                return self._wait(context, operation, None)
         endpoint = get_endpoint(self._client, self.endpoint)
         for deployed in endpoint.deployed_models:
             version = version_at(deployed)

@@ -52,7 +52,7 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
     assert dags == {}
     (report,) = errors.values()
     assert "experiments/wrong.yaml: 2 problems" in report
-    assert "line 20, tune.trails: unknown key; did you mean 'trials'?" in report
+    assert "line 21, tune.trails: unknown key; did you mean 'trials'?" in report
     assert "experiments/broken.yaml: 1 problem" in report
 
 
@@ -89,8 +89,14 @@ def test_the_workflows_modules_are_no_dag_files(folder):
 
     files = get_importer_registry().list_dag_files(folder)
     assert sorted(files) == [
-        str(folder / "check_experiments.py"),
-        str(folder / "research_training.py"),
+        str(folder / f"{name}.py")
+        for name in (
+            "check_experiments",
+            "research_prediction",
+            "research_retirement",
+            "research_rollback",
+            "research_training",
+        )
     ]
 
 

@@ -52,6 +52,15 @@ def test_where_the_champion_is_not_deployed_the_others_go_on(champion, name, end
     assert retreat(endpoint, third) == {"traffic": {second: 100}, "champion": "1"}
 
 
+@pytest.mark.slow
+def test_a_version_without_requests_takes_none_away_from_others(champion, name, endpoint, shares):
+    """As when a person has moved them to another version, and its alias follows in a moment."""
+    second, third = (register(name, run_id=run_id) for run_id in ("two", "three"))
+    deploy(endpoint, second, 100)
+    deploy(endpoint, third, 0)
+    assert retreat(endpoint, third)["traffic"] == {champion: 0, second: 100}
+
+
 def test_a_version_that_became_the_champion_stays(champion, endpoint, shares):
     assert retreat(endpoint, champion) == {"traffic": {champion: 100}, "champion": "1"}
     assert shares() == {"1": 100}
@@ -74,6 +83,18 @@ def test_what_has_no_traffic_goes_but_for_what_is_kept(champion, name, endpoint,
     assert undeploy_idle(endpoint, second, None) == {second: 0, third: 100}
     assert undeploy_idle(endpoint) == {third: 100}
     assert undeploy_idle(endpoint) == {third: 100}
+
+
+def test_what_is_being_deployed_is_not_idle(serving, champion, name, endpoint, shares):
+    """A rollback's model, which gets its requests when it is there."""
+    slow = register(name, sent=model(name, START=1))
+    deployed = {**MACHINES, "model": slow}
+    begun = serving.endpoints.deploy_model(
+        request={"endpoint": endpoint, "deployed_model": deployed}
+    )
+    assert undeploy_idle(endpoint) == {champion: 100}
+    begun.result(timeout=30)
+    assert shares() == {"1": 100, "2": 0}
 
 
 def test_an_endpoint_that_was_deleted_by_hand(serving, name, endpoint):

@@ -21,6 +21,7 @@ from typing import Any
 from airflow.sdk import TaskGroup, chain
 
 from research.alerts import on_failure
+from research.deployment_section import Deploy
 from research.experiment import Experiment
 from research.platform import Platform
 from research.registry_names import CHALLENGER, CHAMPION, PREVIOUS
@@ -63,8 +64,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         "poll_interval": platform.poll_seconds,
         "on_failure_callback": [diary.failed, on_failure],
     }
-    at_endpoint = {**common, "endpoint": _ENDPOINT}
-    deployed_model = f"{{{{ {_PREPARED}['deployed_model'] }}}}"
+    challenger = {**common, "endpoint": _ENDPOINT, "model": _MODEL}
     with TaskGroup(GROUP, tooltip="The promoted training, into service step by step") as group:
         register = RegisterOperator(
             task_id="register",
@@ -81,76 +81,23 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             post_execute=diary.begin,
             **common,
         )
-        steps: list[Any] = []
-        for share in deploy.canary:
-            if not steps:
-                steps.append(
-                    DeployModelOperator(
-                        task_id=f"canary_{share}",
-                        model=_MODEL,
-                        deployed_model=deployed_model,
-                        share=share,
-                        post_execute=diary.stepped,
-                        **at_endpoint,
-                    )
-                )
-            else:
-                steps.append(
-                    TrafficOperator(
-                        task_id=f"shift_{share}",
-                        model=_MODEL,
-                        share=share,
-                        pre_execute=diary.unchanged,
-                        post_execute=diary.stepped,
-                        **at_endpoint,
-                    )
-                )
-            steps.append(
-                SmokeOperator(
-                    task_id=f"smoke_{share}",
-                    model=_MODEL,
-                    deployed_model=deployed_model,
-                    share=deploy.canary[0],
-                    platform=platform,
-                    examples=f"{{{{ {_PREPARED}['challenger'] }}}}",
-                    latency=deploy.smoke.latency,
-                    pre_execute=diary.unchanged,
-                    post_execute=diary.stepped,
-                    **at_endpoint,
-                )
-            )
-            if deploy.hold and share < 100:
-                steps.append(
-                    HoldOperator(
-                        task_id=f"hold_{share}", diary=diary, share=share, hold=deploy.hold
-                    )
-                )
-        steps.append(
-            AliasOperator(
-                task_id="champion",
-                model=_MODEL,
-                alias=CHAMPION,
-                previous=PREVIOUS,
-                drop=[CHALLENGER],
-                pre_execute=diary.complete,
-                post_execute=diary.crowned,
-                **common,
-            )
-        )
-        retreat = RetreatOperator(
-            task_id="retreat",
+        steps = _steps(deploy, platform, diary, challenger)
+        champion = AliasOperator(
+            task_id="champion",
             model=_MODEL,
-            champion=CHAMPION,
-            trigger_rule="one_failed",
-            pre_execute=diary.deployed_anything,
-            post_execute=diary.retreated,
-            **at_endpoint,
+            alias=CHAMPION,
+            previous=PREVIOUS,
+            drop=[CHALLENGER],
+            pre_execute=diary.complete,
+            post_execute=diary.crowned,
+            **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
+            endpoint=_ENDPOINT,
             keep=[_MODEL, _PREVIOUS] if deploy.keep_previous else [_MODEL],
             post_execute=diary.tidied,
-            **at_endpoint,
+            **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
@@ -160,8 +107,55 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             **common,
         )
         prepared = prepare.task(experiment, platform)
-        chain(prepared, register, endpoint, *steps, undeploy, retention)
-        steps >> retreat
+        chain(prepared, register, endpoint, *steps, champion, undeploy, retention)
         if deploy.keep_previous:
-            steps[-1] >> RetireOperator(task_id="retire", experiment=experiment, diary=diary)
+            champion >> RetireOperator(task_id="retire", experiment=experiment, diary=diary)
+        [*steps, champion] >> RetreatOperator(
+            task_id="retreat",
+            champion=CHAMPION,
+            trigger_rule="one_failed",
+            pre_execute=diary.deployed_anything,
+            post_execute=diary.retreated,
+            **challenger,
+        )
     return group
+
+
+def _steps(deploy: Deploy, platform: Platform, diary: Diary, challenger: dict[str, Any]) -> list:
+    """From the canary to the last test; `challenger`: arguments that say which, and where."""
+    deployed_model = f"{{{{ {_PREPARED}['deployed_model'] }}}}"
+    first = deploy.canary[0]
+    steps: list[Any] = []
+    for share in deploy.canary:
+        if share == first:
+            shift = DeployModelOperator(
+                task_id=f"canary_{share}",
+                deployed_model=deployed_model,
+                share=share,
+                post_execute=diary.stepped,
+                **challenger,
+            )
+        else:
+            shift = TrafficOperator(
+                task_id=f"shift_{share}",
+                share=share,
+                pre_execute=diary.unchanged,
+                post_execute=diary.stepped,
+                **challenger,
+            )
+        smoke = SmokeOperator(
+            task_id=f"smoke_{share}",
+            deployed_model=deployed_model,
+            share=first,
+            platform=platform,
+            examples=f"{{{{ {_PREPARED}['challenger'] }}}}",
+            latency=deploy.smoke.latency,
+            pre_execute=diary.unchanged,
+            post_execute=diary.stepped,
+            **challenger,
+        )
+        steps += [shift, smoke]
+        if deploy.hold and share < 100:
+            hold = {"diary": diary, "share": share, "hold": deploy.hold}
+            steps.append(HoldOperator(task_id=f"hold_{share}", **hold))
+    return steps

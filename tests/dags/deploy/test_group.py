@@ -1,0 +1,68 @@
+"""The tasks of a deployment and their order, by what the file asks for."""
+
+import itertools
+
+import pytest
+
+from research import workflow
+from research.stages.deploy import group as deploy
+
+GENTLE = {"canary": [10, 50, 100], "hold": "30 minutes", "keep_previous": "1 day"}
+STEPS = [
+    *("canary_10", "smoke_10", "hold_10"),
+    *("shift_50", "smoke_50", "hold_50"),
+    *("shift_100", "smoke_100"),
+]
+
+
+@pytest.fixture
+def dag(digits, group):
+    return workflow.build(digits.changed({("deploy",): GENTLE}), group)
+
+
+def downstream(dag, name):
+    return {n.removeprefix("deploy.") for n in dag.get_task(f"deploy.{name}").downstream_task_ids}
+
+
+def test_every_step_is_tested_and_held_before_the_next(dag):
+    chain = ["prepare", "register", "endpoint", *STEPS, "champion", "undeploy", "retention"]
+    for before, after in itertools.pairwise(chain):
+        assert after in downstream(dag, before)
+
+
+def test_each_failure_from_the_canary_to_the_champion_leads_to_a_retreat(dag):
+    retreat = dag.get_task("deploy.retreat")
+    assert retreat.upstream_task_ids == {f"deploy.{name}" for name in [*STEPS, "champion"]}
+    assert retreat.trigger_rule == "one_failed"
+
+
+def test_nothing_that_follows_the_alias_is_taken_back(dag):
+    assert downstream(dag, "champion") == {"undeploy", "retreat", "retire"}
+    assert downstream(dag, "retention") == {"settled"}
+
+
+def test_shares_are_those_of_the_file(dag):
+    shares = [dag.get_task(f"deploy.{n}").share for n in ("canary_10", "shift_50", "shift_100")]
+    assert shares == [10, 50, 100]
+
+
+def test_what_a_file_does_not_ask_for_is_no_task(digits, group):
+    dag = workflow.build(digits.changed({("deploy",): {"canary": [100]}}), group)
+    names = [task.removeprefix("deploy.") for task in dag.task_ids if task.startswith("deploy.")]
+    assert set(names) == {
+        *("prepare", "register", "endpoint", "canary_100", "smoke_100", "champion"),
+        *("undeploy", "retention", "retreat"),
+    }
+
+
+def test_every_failed_task_says_why_in_the_record_too(dag):
+    for name in ("register", "canary_10", "smoke_50", "champion", "retreat", "undeploy"):
+        recorded, alerted = dag.get_task(f"deploy.{name}").on_failure_callback
+        assert recorded.__name__ == "failed"
+        assert alerted.__name__ == "on_failure"
+
+
+def test_it_needs_no_google_client_to_be_parsed():
+    """Modules with Google's clients are imported by tasks only: see research_training.py."""
+    assert not hasattr(deploy, "asking")
+    assert not hasattr(deploy, "Look")
