@@ -1,9 +1,10 @@
 """kill -9 of every part, during every step of a deployment: nothing is served twice or not at all.
 
-Each case is one deployment, in each of whose steps the victim is killed once, at a random moment of
-the step (the seed is printed), while the endpoint is watched. In the end the run's model serves, or
-the one before does and the run says why; whatever happens, traffic sums to 100 and goes to models
-that are deployed, nothing is left behind, and the run has made one version.
+Each case is one deployment, in each of whose steps one part is killed, at a random moment of the
+step (the seed is printed), while the endpoint is watched; over all cases, each part in each step.
+In the end the run's model serves, or the one before does and the run says why; whatever happens,
+traffic sums to 100 and goes to models that are deployed, nothing is left behind, and the run has
+made one version.
 """
 
 import itertools
@@ -54,60 +55,68 @@ VICTIMS = {
     "triggerer": supervised("airflow:triggerer"),
     "task process": task_process,
 }
-CASES = [
-    *((victim, STEPS) for victim in VICTIMS if victim != "model server"),
-    ("model server", [step for step in STEPS if step not in SMOKE]),
-    # A challenger that dies while it is tested has failed its test, so this ends the deployment.
-    ("model server", SMOKE[:1]),
-]
 
 
-@pytest.mark.parametrize(("victim", "steps"), CASES)
-def test_a_deployment_survives_the_death_of(victim, steps, demo, served_run):
+def in_turn(first):
+    """A victim for each step, beginning with the one numbered `first`."""
+    names = list(VICTIMS)
+    chosen = {step: names[(n + first) % len(names)] for n, step in enumerate(STEPS)}
+    # A challenger that dies while it is tested has failed its test: a case of its own.
+    return {s: v for s, v in chosen.items() if not (s in SMOKE and v == "model server")}
+
+
+CASES = {f"round {first}": in_turn(first) for first in range(len(VICTIMS))}
+CASES["smoke"] = {"smoke_10": "model server"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_deployment_survives_kills(case, demo, served_run):
     seed = os.environ.get("TRELLIS_KILL_SEED", str(time.time_ns()))
     print(f"TRELLIS_KILL_SEED={seed}")
-    moments = random.Random(f"{seed} {victim}")
+    moments = random.Random(f"{seed} {case}")
     before, airflow = demo.serving(), demo.operator
     run = f"kills-{int(time.time())}-{next(_numbers)}"
 
     with demo.watched() as watch:
         folder = redeployment.start(airflow, served_run, run, before)
-        for step in steps:
+        for step, victim in CASES[case].items():
             task = wait_for_step(airflow, run, step)
+            if task is None:
+                print(f"{step} was not reached")
+                break
             time.sleep(moments.uniform(0, 0.5))
             kill(demo, airflow, run, victim, task)
         state = airflow.wait("digits", run)
         settle(demo)
 
+    record = redeployment.read(folder / "deployment.json")
+    print(f"{run}: {state}, {record['state']}, {watch.looks} looks, {watch.changes}")
     assert watch.wrong == []
     made = [version for version in demo.versions() if version["run"] == run]
     assert len(made) == 1
     (served,) = demo.serving()["models"]
     assert served["traffic"] == 100
     assert "champion" in served["aliases"]
-    record = redeployment.read(folder / "deployment.json")
-    print(f"{run}: {state}, {record['state']}, {watch.looks} looks, {watch.changes}")
     if state == "success":
         assert (served["version"], record["state"]) == (made[0]["version"], "serving")
     else:
         assert (served["version"], record["state"]) == (before["models"][0]["version"], "retreated")
         assert record["reason"]
     # Nothing is left of what is not served.
-    assert [job["model"].rpartition("@")[2] for job in demo.jobs("endpoint", "digits")] == [
-        served["version"]
-    ]
+    left = [job["model"].rpartition("@")[2] for job in demo.jobs("endpoint", "digits")]
+    assert left == [served["version"]]
     assert len(demo.serving_processes()) == 1
 
 
 def wait_for_step(airflow, run, step):
-    """The task when it has begun; AssertionError if the run ends without it."""
+    """The task when it has begun; None if the deployment has been given up before it."""
     while True:
         tasks = {task["task_id"]: task for task in airflow.task_instances("digits", run)}
         task = tasks[f"deploy.{step}"]
         if task["state"] in RUNNING:
             return task
-        ended = airflow.state("digits", run) in ("success", "failed")
-        assert not ended, f"{step} is {task['state']} and the run has ended"
+        if task["state"] in ("failed", "skipped", "upstream_failed"):
+            return None
         if task["state"] == "success":
             return task  # too quick for a look: the kill comes right after it
         time.sleep(0.05)
