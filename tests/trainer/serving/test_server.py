@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -167,6 +168,12 @@ def test_a_wrong_route_is_told_the_right_ones(endpoint, method, route, status):
     got, _, document = Client(endpoint.port).send(method, route)
     assert got == status
     assert f"expected POST {PREDICT} or GET {HEALTH}" in document["error"]["message"]
+
+
+def test_a_process_that_serves_has_no_keras_in_it(endpoint):
+    libraries = Path(f"/proc/{endpoint.process.pid}/maps").read_text()
+    assert "libtensorflow" in libraries
+    assert "/pandas/" not in libraries, "what Keras brings along"
 
 
 def test_wrong_requests_take_nothing_from_those_that_come_with_them(endpoint):
