@@ -56,3 +56,11 @@ def test_why_a_deployment_failed():
     first = {**retreated, "previous": None}
     assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was taken back.")
     assert deployment(decided(True), {}, ["promote"]).endswith(": see the log of promote.")
+
+
+def test_what_fails_after_the_deployment_does_not_take_it_back():
+    serving = {"state": "serving", "endpoint": "E", "model": "M@3", "reason": "retention: no"}
+    assert deployment(decided(True), serving, ["deploy.retention"]) == (
+        "training/2 is promoted and deployed: E serves M@3. But what comes after that failed: "
+        "retention: no."
+    )

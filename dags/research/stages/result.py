@@ -38,8 +38,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         if experiment.deploy is None:
             return found
         broken = _failed_tasks(ti, dag)
-        text = deployment(board, _record(platform, run), broken)
-        if broken:
+        record = _record(platform, run)
+        text = deployment(board, record, broken)
+        promoted = board["promotion"] is not None and board["promotion"]["promoted"]
+        if broken or (promoted and record.get("state") != "serving"):
             raise AirflowFailException(text)
         print(text)
         return found | {"deployment": text}
@@ -56,14 +58,19 @@ def deployment(board: dict[str, Any], record: dict[str, Any], broken: list[str])
     if decision is None:
         return "Nothing was to be deployed: `deploy` is switched off for this run."
     who = decision["challenger"] or "No training"
+    why = record.get("reason") or (f"see the log of {broken[0]}" if broken else "")
+    why = why.rstrip(".")
+    if not decision["promoted"]:
+        failed_too = f" But {broken[0]} failed: see its log." if broken else ""
+        return f"{who} is not promoted: {decision['reason']}. What is served stays.{failed_too}"
+    if record.get("state") == "serving":
+        text = f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
+        return f"{text} But what comes after that failed: {why}." if broken else text
     if broken:
-        why = record.get("reason") or f"see the log of {broken[0]}"
         back = ", and what was served before is served again" if record.get("previous") else ""
         back = f" It was taken back{back}." if record.get("state") == "retreated" else ""
         return f"{who} was promoted, but not deployed: {why}.{back}"
-    if not decision["promoted"]:
-        return f"{who} is not promoted: {decision['reason']}. What is served stays."
-    return f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
+    return f"{who} is promoted, and its deployment has not ended: see deployment.json."
 
 
 def _failed_tasks(ti: Any, dag: Any) -> list[str]:
