@@ -30,22 +30,25 @@ _numbers = itertools.count(1)
 
 
 def supervised(program):
-    """Finds a server by what supervisord started."""
-    return lambda demo, task: demo.supervised_pid(program)
+    """Finds a server by what supervisord started; while it is started again it has no process."""
+    return lambda demo, task: demo.supervised_pid(program) or None
 
 
 def task_process(demo, task):
     """The process that runs the task, while there is one."""
-    pid = task.get("pid")
-    alive = task["state"] == "running" and pid and psutil.pid_exists(pid)
-    return pid if alive else None
+    try:
+        airflow = "airflow" in " ".join(psutil.Process(task["pid"]).cmdline())
+    except (psutil.NoSuchProcess, TypeError, ValueError):
+        return None
+    return task["pid"] if airflow and task["state"] == "running" else None
 
 
 def model_server(demo, task):
     """A process that serves: the newest model's, which is the challenger's once there is one."""
     servers = demo.jobs("endpoint", "digits")
-    newest = max(servers, key=lambda served: int(served["model"].rpartition("@")[2]))
-    return newest["replicas"][0]["pid"]
+    servers.sort(key=lambda served: int(served["model"].rpartition("@")[2]))
+    replicas = servers[-1]["replicas"] if servers else []
+    return replicas[0]["pid"] if replicas else None
 
 
 VICTIMS = {
