@@ -75,6 +75,7 @@ def set_traffic(client: Any, name: str, change: Callable[[Any], dict[str, int]],
         endpoint = get_endpoint(client, name)
         split = change(endpoint)
         if split == dict(endpoint.traffic_split):
+            log.info("Traffic stays: %s", describe_traffic(endpoint))
             return endpoint
         update = {"name": name, "traffic_split": split, "etag": endpoint.etag}
         try:

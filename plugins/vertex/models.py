@@ -129,7 +129,9 @@ class ModelVersionOperator(_RegistryOperator):
     def _result(self, context: Any, model: Any) -> dict[str, Any]:
         version = version_of(model)
         VertexAIModelLink.persist(context=context, model_id=version.id)
-        self.log.info("Registered: %s (aliases: %s)", version.name, ", ".join(own_aliases(model)))
+        self.log.info(
+            "Registered: %s (aliases: %s)", version.name, ", ".join(own_aliases(model)) or "none"
+        )
         return {"model": version.model, "version": version.version, "name": version.name}
 
 
