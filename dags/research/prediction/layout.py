@@ -76,7 +76,7 @@ class Prediction:
 def _name(*parts: str) -> str:
     """A part of a table's name: of letters, digits and _; different for different parts."""
     text = "_".join(parts)
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     if plain == text and len(plain) <= _LONGEST:
         return plain
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]

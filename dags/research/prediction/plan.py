@@ -65,7 +65,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         try:
             return make(experiment, platform, params, run_id, interval)
         except source.NoRowsError as error:
-            raise AirflowSkipException(f"Nothing to predict. {error}") from None
+            print(f"Nothing to predict. {error}")
+            raise AirflowSkipException(str(error)) from None
         except (
             FileError,
             source.SourceError,

@@ -1,6 +1,7 @@
 """A table or query to predict from, looked at before anything is spent. For tasks only."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from research import interval, jobs, sql, warehouse
@@ -11,7 +12,7 @@ from research.prediction.columns import fit
 from research.prediction.layout import Prediction
 from research.table import Table
 
-EXPIRES_DAYS = 14
+EXPIRES = timedelta(days=14)
 """The frozen rows are for looking into a prediction, not for keeping."""
 
 
@@ -65,11 +66,12 @@ def inspect(
 
 def snapshot_job(run: Prediction, statement: str) -> dict[str, Any]:
     """The query job that freezes the rows, all of them or none."""
+    expires = datetime.now(UTC) + EXPIRES
     text = sql.render(
         "predict_snapshot",
         table=run.snapshot,
         rows=statement,
-        days=EXPIRES_DAYS,
+        expires=expires.isoformat(sep=" ", timespec="seconds"),
         **table_options(run, "What was asked"),
     )
     return jobs.query(run, run.platform, text)

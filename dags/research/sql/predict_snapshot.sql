@@ -6,6 +6,6 @@ OPTIONS (
 {% endif %}
   description = {{ description | literal }},
   labels = [{{ labels }}],
-  expiration_timestamp = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL {{ days }} DAY)
+  expiration_timestamp = TIMESTAMP {{ expires | literal }}
 ) AS
 {{ rows }}

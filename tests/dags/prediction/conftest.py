@@ -1,0 +1,105 @@
+"""Experiments with a champion that answers in an instant, and their DAGs EXPERIMENT-predict."""
+
+import dataclasses
+import json
+import sys
+
+import pytest
+from google.cloud import aiplatform_v1 as api
+
+from research.platform import Platform
+from research.prediction import workflow
+from research.table import Column, Feature, Table
+from tests.airflow_side import ROOT, run_dag
+from vertex.identity import EXPERIMENT_LABEL
+
+BUCKET = "prediction-tests"
+OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
+PARENT = "projects/local-gcp/locations/us-central1"
+SERVER = ROOT / "tests/dags/programs/answering_server.py"
+
+LEARNED = Table(
+    Column("sample", "INT64"),
+    Column("y", "BOOL"),
+    None,
+    [
+        Feature("x", "x", "FLOAT64", "numeric"),
+        Feature("stage", "stage", "STRING", "categorical"),
+        Feature("taken at", "taken", "TIMESTAMP", "timestamp"),
+    ],
+    False,
+)
+"""What the champions of the tests' tables learned from."""
+
+
+@dataclasses.dataclass
+class Predictions:
+    """The DAG of one experiment's predictions, and what it leaves."""
+
+    folder: object
+    experiment: object
+    platform: object
+
+    @property
+    def dag(self):
+        return workflow.build(self.experiment, self.platform)
+
+    def run(self, **conf):
+        return run_dag(self.dag, **conf)
+
+    def promote(self, *aliases, table=None):
+        """The next version of the model, as a deployment leaves it."""
+        name = self.experiment.name
+        models = api.ModelServiceClient(client_options=OPTIONS)
+        run = self.folder / name / "runs/r"
+        (run / "model").mkdir(parents=True, exist_ok=True)
+        (run / "model/weights").write_text("1")
+        (run / "plan.json").write_text(json.dumps({"table": table and table.to_json()}))
+        columns = ",".join(f.column for f in table.features) if table else ""
+        sent = {
+            "display_name": name,
+            "labels": {EXPERIMENT_LABEL: name},
+            "version_aliases": aliases,
+            "version_description": json.dumps({"run": f"gs://{BUCKET}/{name}/runs/r/"}),
+            "artifact_uri": f"gs://{BUCKET}/{name}/runs/r/model",
+            "container_spec": {
+                "image_uri": "example.com/test/sh:1",
+                "args": [f"exec {sys.executable} -I {SERVER}", "serve"],
+                "env": [{"name": "COLUMNS", "value": columns}] if columns else [],
+            },
+        }
+        request = {"parent": PARENT, "model": sent}
+        there = [m for m in models.list_models(parent=PARENT) if m.name.endswith(f"/{name}")]
+        request |= {"parent_model": there[0].name} if there else {"model_id": name}
+        models.upload_model(request=request).result(timeout=20)
+
+    @property
+    def record(self):
+        """predictions.json of the last run."""
+        runs = (self.folder / self.experiment.name / "predictions").iterdir()
+        newest = max(runs, key=lambda run: run.stat().st_mtime)
+        return json.loads((newest / "predictions.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def predictions(google, digits, breast_cancer, group):
+    """Makes Predictions: predictions("name", images="folder")."""
+    (google.buckets / BUCKET).mkdir(exist_ok=True)
+    values = group.model_dump(mode="json", exclude_none=True)
+    platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    platform = platform.model_copy(update={"poll_seconds": 0.1})
+
+    def make(name, **predict):
+        experiment = digits if "images" in predict else breast_cancer
+        changed = experiment.changed({("predict",): predict})
+        return Predictions(
+            google.buckets / BUCKET, changed.model_copy(update={"name": name}), platform
+        )
+
+    return make
+
+
+@pytest.fixture
+def states():
+    """{task: state} of a run."""
+    return lambda run: {ti.task_id: str(ti.state) for ti in run.get_task_instances()}

@@ -1,0 +1,104 @@
+"""Whole predictions, by real batch prediction jobs of a small server."""
+
+import json
+
+import pytest
+
+from tests.airflow_side import clear_and_run
+from tests.dags.prediction.conftest import BUCKET, LEARNED
+
+TABLE = "prediction_tests.samples"
+
+
+@pytest.fixture(scope="module")
+def client(google):
+    """BigQuery with a table of 90 rows on three days; one has no x, one is bad."""
+    from google.cloud import bigquery
+
+    client = bigquery.Client(project="local-gcp", location="US")
+    client.create_dataset("prediction_tests", exists_ok=True)
+    client.query_and_wait(
+        f"""
+        CREATE TABLE {TABLE} PARTITION BY day AS
+        SELECT
+          n AS sample,
+          IF(n = 3, CAST('nan' AS FLOAT64), CAST(MOD(n, 2) AS FLOAT64)) AS x,
+          IF(n = 4, 'bad', 'early') AS stage,
+          TIMESTAMP_ADD(TIMESTAMP '2024-01-01', INTERVAL n HOUR) AS `taken at`,
+          'left out' AS comment,
+          DATE_ADD(DATE '2024-01-01', INTERVAL DIV(n - 1, 30) DAY) AS day
+        FROM UNNEST(GENERATE_ARRAY(1, 90)) AS n
+        """
+    )
+    return client
+
+
+@pytest.fixture(scope="module")
+def rows(client, predictions):
+    """Predictions of a day's rows."""
+    made = predictions("rows", bigquery=TABLE, partition="day")
+    made.promote("champion", table=LEARNED)
+    return made
+
+
+def test_rows_of_a_day(client, rows, states):
+    run = rows.run(**{"from": "2024-01-01", "to": "2024-01-02"})
+    tasks = ["plan", "snapshot", "predict", "publish", "result"]
+    assert states(run) == dict.fromkeys(tasks, "success")
+    record = rows.record
+    assert (record["instances"], record["predicted"], record["failed"]) == (30, 29, 1)
+    (error,) = record["errors"]
+    assert error["instance"] == "4"
+    assert "stage: bad" in error["error"]
+    assert record["model"].endswith("models/rows@1")
+    found = {row["key"]: row for row in client.list_rows(record["output"])}
+    assert found["1"]["label"] == "true"
+    assert found["2"]["label"] == "false"
+    assert found["3"]["label"] == "unknown"  # NaN is as NULL, as in training
+    assert json.loads(found["1"]["prediction"])["probabilities"] == {"true": 1.0}
+    # Another champion meanwhile, and all of it cleared: nothing is done again, by nobody else.
+    rows.promote("champion", table=LEARNED)
+    assert clear_and_run(rows.dag, run) == dict.fromkeys(tasks, "success")
+    assert rows.record == record
+
+
+def test_a_day_without_rows_is_no_failure(rows, states, capfd):
+    run = rows.run(**{"from": "2025-01-01", "to": "2025-01-02"})
+    assert run.state == "success"
+    assert set(states(run).values()) == {"skipped"}
+    assert "Nothing to predict" in capfd.readouterr().out
+
+
+def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
+    query = f"SELECT * REPLACE (IF(sample < 10, 'bad', stage) AS stage) FROM {TABLE}"
+    made = predictions("failing", query=query, output="prediction_tests.failing")
+    made.promote("champion", table=LEARNED)
+    run = made.run()
+    assert states(run)["result"] == "failed"
+    said = "9 of 90 instances have no prediction; predict.max_failed allows 5.0%. The first: "
+    assert said in capfd.readouterr().out
+    assert made.record["output"].startswith("local-gcp.prediction_tests.failing_manual__")
+
+
+def test_images_below_a_folder(google, predictions, states):
+    folder = google.buckets / BUCKET / "incoming/2024-01-31"
+    for name in ("cats/1.png", "cats/2.PNG", "dogs/3.jpg", "dogs/bad.png", "notes.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"1")
+    made = predictions("images", images="incoming/{date}", max_failed=0.5)
+    made.promote("champion")
+    run = made.run(**{"from": "2024-01-31"})
+    assert states(run) == dict.fromkeys(["plan", "predict", "result"], "success")
+    record = made.record
+    assert (record["instances"], record["predicted"], record["failed"]) == (4, 3, 1)
+    (error,) = record["errors"]
+    assert error["instance"] == f"gs://{BUCKET}/incoming/2024-01-31/dogs/bad.png"
+    output = google.buckets / record["output"].removeprefix("gs://")
+    lines = "".join(file.read_text() for file in output.glob("prediction.results-*"))
+    labels = {
+        line["instance"]["image_uri"].rpartition("/")[2]: line["prediction"]["label"]
+        for line in map(json.loads, lines.splitlines())
+    }
+    assert labels == {"1.png": "cats", "2.PNG": "cats", "3.jpg": "dogs"}
+    # Another day has none, which is no fault.
+    assert set(states(made.run(**{"from": "2024-02-01"})).values()) == {"skipped"}

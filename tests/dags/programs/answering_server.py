@@ -1,0 +1,53 @@
+"""A serving container for batch predictions: as trainer.serve answers, without a model.
+
+Images: the label is the name of the image's folder. Rows: the label is whether `x` is above 0; all
+features must be there, and nothing else. An instance that says "bad" is refused, and its request.
+"""
+
+import http.server
+import json
+import os
+
+
+def predict(instance):
+    if "image_uri" in instance:
+        if "bad" in instance["image_uri"]:
+            raise ValueError(f"{instance['image_uri']} is no image")
+        label = instance["image_uri"].split("/")[-2]
+        return {"label": label, "probabilities": {label: 1.0}}
+    columns = set(os.environ["COLUMNS"].split(","))
+    if set(instance) != columns:
+        raise ValueError(f"expected {sorted(columns)}, got {sorted(instance)}")
+    if instance.get("stage") == "bad":
+        raise ValueError("stage: bad")
+    if "taken" in instance and not instance["taken"].endswith("Z"):
+        raise ValueError(f"taken: {instance['taken']}")
+    label = "unknown" if instance["x"] is None else str(instance["x"] > 0).lower()
+    return {"label": label, "probabilities": {label: 1.0}}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(200, {})
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        try:
+            self.answer(200, {"predictions": [predict(i) for i in request["instances"]]})
+        except ValueError as error:
+            self.answer(400, {"error": str(error)})
+
+    def answer(self, status, content):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+if __name__ == "__main__":
+    address = ("127.0.0.1", int(os.environ["AIP_HTTP_PORT"]))
+    http.server.ThreadingHTTPServer(address, Handler).serve_forever()
