@@ -62,6 +62,7 @@ bench: setup ## Measure speed and memory (benchmarks/)
 	PYTHONPATH=. $(call BIN,local_gcp)/python benchmarks/bigquery.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
+	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/serving.py
 
 .venv/tools/.ready: tools.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }
