@@ -10,11 +10,9 @@ from google.api_core import exceptions
 
 from research.layout import Run
 from research.platform import Platform
+from research.registry_names import RUN_LABEL
 from vertex.identity import EXPERIMENT_LABEL, label_value
 from vertex.jobs import CALL_TIMEOUT_SECONDS
-
-RUN_LABEL = "trellis-run"
-"""On a model version: the run that registered it."""
 
 
 @dataclass(frozen=True)

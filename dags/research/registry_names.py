@@ -9,5 +9,8 @@ PREVIOUS = "previous"
 CHALLENGER = "challenger"
 """The version that a run promoted, and that has not become the champion (yet)."""
 
+RUN_LABEL = "trellis-run"
+"""The label that says which run registered a version."""
+
 PATTERN = r"^([0-9]+|[a-z][a-zA-Z0-9-]{0,126}[a-z0-9])$"
 """A version's number, or an alias: its form is Vertex AI's."""

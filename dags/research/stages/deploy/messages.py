@@ -11,6 +11,7 @@ from research import jobs
 from research.experiment import Experiment
 from research.plan import Plan
 from research.platform import Platform
+from research.registry_names import RUN_LABEL
 from research.trainer_schema import load as load_schema
 from vertex.identity import EXPERIMENT_LABEL, label_value
 
@@ -33,7 +34,7 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
         "version_description": description(challenger),
         "labels": {
             **_labels(plan.experiment, platform),
-            "trellis-run": label_value(plan.run.folder),
+            RUN_LABEL: label_value(plan.run.folder),
             "trellis-dataset": label_value(provenance["dataset"]),
             "trellis-trainer": label_value(schema.image_tag.replace(".", "-")),
         },
