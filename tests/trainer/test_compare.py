@@ -27,6 +27,19 @@ def run(run_folder, classifier):
     return folder
 
 
+DEPLOY = {
+    "gate": {"require": {"accuracy": 0.5}, "beat": "baselines", "margin": 0.0, "tolerance": None},
+    "smoke": {"examples": 5, "latency": 1000},
+}
+
+
+@pytest.fixture
+def deploying(run):
+    """The run of an experiment that deploys its best training."""
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    return run
+
+
 def board_of(run):
     return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
 
@@ -58,13 +71,14 @@ def test_the_output_may_lie_elsewhere(run, tmp_path):
     assert not (run.path / "leaderboard").exists()
 
 
-def test_the_same_run_gives_the_same_bytes(run):
+def test_the_same_run_gives_the_same_bytes(deploying):
     contents = []
     for _ in range(2):
-        compare.main(["--run", run.uri, "--metric", "accuracy"])
-        folder = run.path / "leaderboard"
+        compare.main(["--run", deploying.uri, "--metric", "accuracy"])
+        folder = deploying.path / "leaderboard"
         contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
+    assert set(contents[0]) == {"challenger.json", "leaderboard.json", "report.html"}
 
 
 def test_the_ranking_follows_the_metric(run, classifier):
@@ -160,19 +174,6 @@ def test_the_help_teaches(capsys):
     printed = capsys.readouterr().out
     assert "python -m trainer.compare --run gs://" in printed
     assert "balanced_accuracy" in printed
-
-
-DEPLOY = {
-    "gate": {"require": {"accuracy": 0.5}, "beat": "baselines", "margin": 0.0, "tolerance": None},
-    "smoke": {"examples": 5, "latency": 1000},
-}
-
-
-@pytest.fixture
-def deploying(run):
-    """The run of an experiment that deploys its best training."""
-    run.plan({"configuration": {"deploy": DEPLOY}})
-    return run
 
 
 def test_a_run_that_deploys_says_what_its_deployment_has_to_know(deploying, capsys):
