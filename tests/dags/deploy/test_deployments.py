@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from research import storage
 from tests.airflow_side import clear_and_go_on, run_dag
 
 
@@ -73,8 +74,9 @@ def test_a_skew_is_found_and_taken_back(deployments, states):
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
-        ({"status": 500}, "answers example row-1 with an error"),
         ({"sleep": 0.08}, "its median answer took"),
+        pytest.param({"status": 500}, "answers example row-1 with", marks=pytest.mark.slow),
+        pytest.param({"exit": 3}, "could not deploy", marks=pytest.mark.slow),
     ],
 )
 def test_a_first_model_that_fails_leaves_nothing_behind(deployments, rules, reason):
@@ -99,6 +101,7 @@ def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
     assert these.aliases == {"champion": "1"}
 
 
+@pytest.mark.slow
 def test_what_was_replaced_stays_for_the_asked_time(deployments, states):
     these = deployments(keep_previous="1 hour")
     these.run()
@@ -126,3 +129,27 @@ def test_what_people_delete_between_two_runs_is_made_again(deployments):
     these.run()
     assert these.traffic == {"1": 100}
     assert these.aliases == {"champion": "1"}
+
+
+@pytest.mark.slow
+def test_each_task_may_die_before_it_has_written_down_what_it_did(deployments, monkeypatch):
+    """The next attempt finds all done, and does not take its own work for somebody else's."""
+    these = deployments()
+    these.run()
+    written, died = storage.write_json, set()
+
+    def dies_first(platform, uri, content):
+        step = content["steps"][-1]["step"] if content.get("steps") else "endpoint"
+        if uri.endswith("/deployment.json") and step not in died:
+            died.add(step)
+            raise OSError("killed here")
+        written(platform, uri, content)
+
+    monkeypatch.setattr(storage, "write_json", dies_first)
+    run = these.run()
+    assert run.state == "success"
+    tries = {ti.task_id.removeprefix("deploy."): ti.try_number for ti in run.get_task_instances()}
+    assert {name for name, tried in tries.items() if tried == 2} == died
+    assert len(died) == 8
+    assert these.traffic == {"2": 100}
+    assert these.aliases == {"champion": "2", "previous": "1"}

@@ -4,17 +4,22 @@ serving.json in the model's folder says what goes wrong:
     {"skew": 0.5}          added to each answer: another preprocessing than offline
     {"sleep": 0.2}         seconds for each answer
     {"status": 500}        instead of an answer
+    {"exit": 3}            before it listens
 """
 
 import http.server
 import json
 import os
+import sys
 import time
 
 from trainer import path
 
 rules = path(os.environ["AIP_STORAGE_URI"]) / "serving.json"
 RULES = json.loads(rules.read_text()) if rules.exists() else {}
+
+if "exit" in RULES:
+    sys.exit(RULES["exit"])
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
