@@ -14,7 +14,7 @@ LOCKS        = requirements trainer/requirements trainer/requirements-gpu local_
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Run the two experiments in full on this machine: local_gcp, Airflow, reports
+demo: setup ## Run the two experiments in full on this machine, up to a model that answers
 	@$(call BIN,airflow)/python -m demo run $(EXPERIMENT) $(if $(CONF),--conf '$(CONF)')
 
 stop: ## End everything that `make demo` started
