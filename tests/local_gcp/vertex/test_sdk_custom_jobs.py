@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("programs") / "sdk_custom_jobs.py"
 
 
+@pytest.mark.slow
 def test_sdk(local_gcp, tmp_path):
     out = local_gcp.run(PROGRAM, "sdk-custom-jobs", str(tmp_path), environment="airflow")
     answer = json.loads(out.splitlines()[-1])

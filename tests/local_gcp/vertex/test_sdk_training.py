@@ -8,6 +8,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("programs") / "sdk_training.py"
 
 
+@pytest.mark.slow
 def test_sdk_samples(local_gcp, tmp_path):
     answer = json.loads(
         local_gcp.run(PROGRAM, "sdk-samples", str(tmp_path), environment="airflow").splitlines()[-1]

@@ -111,6 +111,7 @@ def test_tables(vertex, until, home, predict):
     assert not list(vertex.jobs.list_batch_prediction_jobs(request=request))
 
 
+@pytest.mark.slow
 def test_images(vertex, until, home, predict):
     folder = home.buckets / "bucket"
     cases.write_images(folder)
