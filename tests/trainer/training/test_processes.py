@@ -65,7 +65,8 @@ def test_the_rate_is_scaled_with_the_replicas(undisturbed):
     assert undisturbed.metrics["history"][0]["learning_rate"] == pytest.approx(0.002)
 
 
-@pytest.mark.parametrize("victim", [CHIEF, pytest.param(WORKER, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", PAIR)
 def test_a_killed_process_ends_its_peer_and_both_go_on_to_the_same_end(
     few_digits, make_job, undisturbed, victim
 ):
@@ -95,9 +96,10 @@ def test_one_process_that_restarts_finds_its_peers_second_attempt(
     job.wait_for(WORKER, "epoch 2/8")
     job.kill(WORKER)
     job.start(WORKER)
-    job.wait_for(CHIEF, "lost: ")
+    job.wait_for(CHIEF, f"lost: {WORKER} is gone, after step")
     job.start(CHIEF)
     assert job.wait() == dict.fromkeys(PAIR, 0)
+    assert "going on from step-" in job.log(CHIEF)
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
 
 
@@ -169,17 +171,6 @@ def test_divergence_ends_all_processes_with_the_same_reason(few_digits, make_job
     assert job.wait() == {CHIEF: 1, WORKER: 1}
     (reason,) = {job.log(name).splitlines()[-1] for name in PAIR}
     assert reason.startswith("training failed: the loss is not a number at step 2 ")
-
-
-@pytest.mark.parametrize(
-    ("model", "accuracy"),
-    [("convolutional", 0.97), pytest.param("dense", 0.94, marks=pytest.mark.slow)],
-)
-def test_digits_are_learned(digits, make_job, model, accuracy):
-    job = make_job([CHIEF], digits, model=model, epochs=15)
-    job.start()
-    assert job.wait() == {CHIEF: 0}, job.log(CHIEF)
-    assert job.metrics["test"]["accuracy"] > accuracy
 
 
 MIRRORED = """

@@ -45,6 +45,14 @@ def test_a_training_leaves_a_model_predictions_and_metrics(train, few_digits, tm
     assert [path.name for path in (tmp_path / "out/logs").rglob("events*")]
 
 
+@pytest.mark.parametrize(
+    ("model", "accuracy"),
+    [("convolutional", 0.97), pytest.param("dense", 0.94, marks=pytest.mark.slow)],
+)
+def test_digits_are_learned(train, digits, model, accuracy):
+    assert train(digits, model=model, epochs=15)["test"]["accuracy"] > accuracy
+
+
 def test_the_best_epochs_weights_are_kept(train, few_digits):
     flags = {"learning_rate": 0.1, "outputs": "metrics"}
     metrics = train(few_digits, epochs=6, **flags)
