@@ -146,7 +146,8 @@ def undisturbed(few_digits, tmp_path_factory):
     return without_seconds(metrics)
 
 
-@pytest.mark.parametrize("saves", [1, 3, 19])
+# 19: as 1, the first in its epoch, but with all that callbacks have to remember.
+@pytest.mark.parametrize("saves", [pytest.param(1, marks=pytest.mark.slow), 3, 19])
 def test_interrupted_trainings_end_as_undisturbed_ones(
     train, few_digits, undisturbed, saves, monkeypatch, tmp_path
 ):
