@@ -1,0 +1,79 @@
+"""What the demo says of a deployment, for given documents of a run."""
+
+import json
+
+import pytest
+
+from demo import serving
+from demo.screen import console
+
+ENDPOINT = "projects/1/locations/us-central1/endpoints/digits"
+
+
+@pytest.fixture
+def said():
+    """said(serving.show_endpoint, {...}): the lines that it prints."""
+
+    def lines(show, *arguments):
+        with console.capture() as captured:
+            show(*arguments)
+        return captured.get().splitlines()
+
+    return lines
+
+
+def test_a_decision_is_told_with_its_reasons(said):
+    decision = {
+        "promoted": False,
+        "reason": "training/1 fails 1 of 2 checks",
+        "checks": [
+            {"check": "accuracy at least 0.9", "passed": True, "detail": "accuracy 0.93"},
+            {
+                "check": "no worse than the served model's",
+                "passed": False,
+                "detail": "0.93 to 0.98",
+            },
+        ],
+    }
+    assert said(serving.show_decision, {"promotion": decision}) == [
+        "Promotion     not promoted: training/1 fails 1 of 2 checks",
+        "              [x] accuracy at least 0.9: accuracy 0.93",
+        "              [ ] as good as the served one: 0.93 to 0.98",
+    ]
+
+
+def test_without_a_deployment_nothing_is_told(said):
+    assert said(serving.show_decision, {"promotion": None}) == []
+
+
+def test_a_deployment_is_told_by_its_tests(said):
+    tested = {"examples": 20, "largest_difference": 1.2e-7, "latency_ms": 18.9}
+    steps = [{"step": "canary_10", "share": 10}, {"step": "smoke_10", "share": 10, **tested}]
+    record = {"state": "retreated", "reason": "smoke_50: too slow", "steps": steps}
+    assert said(serving.show_deployment, record) == [
+        "Deployment    retreated: smoke_50: too slow",
+        "              smoke_10: 20 test examples, at most 1e-07 off, median answer 19 ms",
+    ]
+
+
+def test_an_endpoint_is_told_model_by_model(said):
+    models = [
+        {"version": "2", "traffic": 100, "aliases": ["champion"], "replicas": 2},
+        {"version": "1", "traffic": 0, "aliases": [], "replicas": 1},
+    ]
+    assert said(serving.show_endpoint, {"endpoint": ENDPOINT, "models": models}) == [
+        f"Endpoint      {ENDPOINT}",
+        "              version 2: 100% of the requests, champion, 2 replicas",
+        "              version 1: 0% of the requests, no alias, 1 replica",
+    ]
+
+
+def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "LOCAL", tmp_path)
+    examples = [{"instance": {"x": n}} for n in range(20)]
+    lines = said(serving.show_how_to_ask, "digits", "us-central1", ENDPOINT, examples)
+    request = tmp_path / "requests" / "digits.json"
+    assert json.loads(request.read_text()) == {"instances": [{"x": 0}, {"x": 6}, {"x": 12}]}
+    assert sum(line.startswith("curl ") and line.endswith(f"@{request}") for line in lines) == 1
+    assert "python - <<'END'" in lines
+    assert lines[-1] == "END"
