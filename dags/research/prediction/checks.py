@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from research.prediction.section import Predict
 
 _SOURCES = ("images", "bigquery", "query")
-_FOLDER = re.compile(r"(gs://[a-z0-9][a-z0-9._-]+(/.*)?|[^/].*)")
+_FOLDER = re.compile(r"(gs://[a-z0-9][a-z0-9._-]+(/.*)?|(?!gs:)[^/].*)")
 
 
 def problems(experiment: "Experiment") -> list[Problem]:

@@ -80,6 +80,50 @@ def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
     assert made.record["output"].startswith("local-gcp.prediction_tests.failing_manual__")
 
 
+@pytest.fixture
+def refused(capfd, states):
+    """What plan says when it refuses."""
+
+    def run(made, **conf):
+        assert states(made.run(**conf))["plan"] == "failed"
+        out = capfd.readouterr().out
+        assert "Refused, nothing was spent." in out
+        return out
+
+    return run
+
+
+def test_without_a_champion_nothing_begins(predictions, client, refused):
+    made = predictions("no-champion", bigquery=TABLE)
+    assert "There is no model of no-champion yet: a run of the DAG `no-champion` must" in refused(
+        made
+    )
+    made.promote("challenger", table=LEARNED)
+    said = refused(made)
+    assert "No version of no-champion is the champion" in said
+    assert "1 (challenger): 20" in said
+    assert "There is no version 'chalenger'; did you mean 'challenger'?" in refused(
+        made, model="chalenger"
+    )
+
+
+def test_what_does_not_fit_begins_nothing(predictions, client, refused):
+    query = "SELECT 1 AS sample, 'a' AS x, 'b' AS stages, CURRENT_TIMESTAMP() AS `taken at`"
+    made = predictions("no-fit", query=query)
+    made.promote("champion", table=LEARNED)
+    said = refused(made)
+    assert "The query (predict.query) does not fit no-fit@1:" in said
+    assert "'x' is STRING; the model learned from FLOAT64" in said
+    assert "there is no column 'stage'; did you mean 'stages'?" in said
+    assert "There is no table local-gcp.a.b (predict.bigquery)" in refused(
+        predictions("no-fit", bigquery="a.b")
+    )
+    dear = predictions("no-fit", bigquery=TABLE, timeout="10 hours", machines={"replicas": 20})
+    assert "may cost at most 43.70 USD" in refused(dear)
+    (made.folder / "no-fit/runs/r/plan.json").unlink()
+    assert "The plan of the run that made" in refused(made)
+
+
 def test_images_below_a_folder(google, predictions, states):
     folder = google.buckets / BUCKET / "incoming/2024-01-31"
     for name in ("cats/1.png", "cats/2.PNG", "dogs/3.jpg", "dogs/bad.png", "notes.txt"):

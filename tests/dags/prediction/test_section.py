@@ -1,0 +1,110 @@
+"""The section `predict`: what is refused in the file, the form, the page, the cost."""
+
+import pytest
+
+from research.prediction import cost, workflow
+from research.prediction.params import apply, run_params
+from research.problems import FileError
+
+TABLE = {"bigquery": "research.new_cells", "partition": "measured_on", "schedule": "@daily"}
+
+
+@pytest.fixture
+def of_images(digits):
+    return lambda **predict: digits.changed({("predict",): {"images": "new", **predict}})
+
+
+@pytest.fixture
+def of_rows(breast_cancer):
+    return lambda **predict: breast_cancer.changed({("predict",): {**TABLE, **predict}})
+
+
+@pytest.mark.parametrize(
+    ("predict", "said"),
+    [
+        ({}, "predict: nothing to predict; expected one of `images: FOLDER`"),
+        ({"images": "a", "query": "SELECT 1"}, "predict: got images and query"),
+        ({"bigquery": "a.b"}, "predict.bigquery: the models of this experiment learn from images"),
+        ({"images": "a", "partition": "day"}, "predict.partition: belongs to tables"),
+        ({"images": "/a"}, "predict.images: got '/a'; expected a path in the group's bucket"),
+        ({"images": "a", "output": "gs://"}, "predict.output: got 'gs://'"),
+        ({"images": "a", "schedule": "daily"}, "predict.schedule: got 'daily'; expected manual"),
+        ({"images": "a", "timeout": "1 week"}, "predict.timeout: got '1 week'; expected"),
+        ({"images": "a", "max_failed": 2}, "predict.max_failed: got 2; expected a number from 0"),
+        ({"images": "a", "machine": {}}, "predict.machine: unknown key; did you mean 'machines'?"),
+        (
+            {"images": "a", "machines": {"type": "n1-standard-3"}},
+            "predict.machines.type: no price for 'n1-standard-3'",
+        ),
+        ({"images": "a", "machines": {"replicas": 0}}, "predict.machines.replicas: got 0"),
+        ({"images": "a", "machines": {"gpus": 2}}, "predict.machines.gpus: 2 of which type?"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(digits, predict, said):
+    with pytest.raises(FileError) as refused:
+        digits.changed({("predict",): predict})
+    assert said in str(refused.value)
+
+
+def test_tables_are_named_as_bigquery_does(of_rows):
+    with pytest.raises(FileError, match=r"predict.bigquery: got 'cells'; expected DATASET.TABLE"):
+        of_rows(bigquery="cells")
+    with pytest.raises(FileError, match=r"predict.output: got 'gs://a'; expected DATASET.TABLE"):
+        of_rows(output="gs://a")
+
+
+def test_the_form_starts_from_the_file(of_rows, of_images):
+    params = run_params(of_rows())
+    assert set(params) == {"source", "from", "to", "model", "replicas"}
+    assert params["model"].value == "champion"
+    assert "from" in run_params(of_images(images="new/{date}"))
+    assert "from" not in run_params(of_images())
+    for param in params.values():
+        assert param.description
+        assert param.schema["title"]
+        assert param.schema["section"]
+
+
+def test_a_run_changes_what_it_says(of_rows):
+    changed = apply(of_rows(), {"source": "a.b", "replicas": 3})
+    assert (changed.predict.bigquery, changed.predict.machines.replicas) == ("a.b", 3)
+
+
+def test_the_limit_is_machines_times_time(of_images):
+    one = cost.at_most(of_images(timeout="2 hours"))
+    assert one.usd == pytest.approx(2 * 0.21849885)
+    four = cost.at_most(of_images(timeout="2 hours", machines={"replicas": 4}))
+    assert four.usd == pytest.approx(4 * one.usd)
+
+
+def chain(dag):
+    return [task.task_id for task in dag.topological_sort()]
+
+
+def test_the_chains(of_rows, of_images, group):
+    rows = workflow.build(of_rows(), group)
+    assert rows.dag_id == "breast-cancer-predict"
+    assert chain(rows) == ["plan", "snapshot", "predict", "publish", "result"]
+    images = workflow.build(of_images(), group)
+    assert chain(images) == ["plan", "predict", "result"]
+    for task in [*rows.tasks, *images.tasks]:
+        assert task.retries == 3
+        assert task.on_failure_callback
+    assert images.get_task("predict").limit == 3600
+
+
+def test_a_schedule_covers_the_interval_before_it(of_rows, of_images, group):
+    assert workflow.build(of_images(), group).schedule is None
+    timetable = workflow.build(of_rows(), group).timetable
+    assert timetable.__class__.__name__ == "CronDataIntervalTimetable"
+
+
+def test_the_page_says_what_a_person_needs(of_rows, group):
+    page = workflow.build(of_rows(output="research.risks"), group).doc_md
+    for words in (
+        "whose `measured_on` is in a run's data interval",
+        "`local-gcp.research.risks_RUN`",
+        "When it fails at night",
+        "at most 0.22 USD",
+    ):
+        assert words in page
