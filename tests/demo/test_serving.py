@@ -29,7 +29,7 @@ def test_a_decision_is_told_with_its_reasons(said):
         "checks": [
             {"check": "accuracy at least 0.9", "passed": True, "detail": "accuracy 0.93"},
             {
-                "check": "no worse than the served model's",
+                "check": "as good as the served one",
                 "passed": False,
                 "detail": "0.93 to 0.98",
             },
