@@ -17,7 +17,8 @@ Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. To a m
            JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.6 megapixels. To a model of rows
              {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
               "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
-           every column of the table that is a feature, raw; null where a value is not known
+           every column of the table that is a feature, raw; null where a value is not known; a
+           number may be a string, "17.9", as BigQuery writes NUMERIC in JSON
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    of a regression, in the label's unit

@@ -72,6 +72,24 @@ def test_versions_and_aliases(vertex, upload):
         merge(name=f"{name}@2", version_aliases=["9"])
 
 
+def test_a_version_says_where_it_comes_from(vertex, upload, artifact):
+    name = upload(model_id="digits", labels={"run": "1"}, version_description="one").name
+    spec = {
+        "parameters": {"sampled_shapley_attribution": {"path_count": 10}},
+        "metadata": {"inputs": {"x": {}}, "outputs": {"value": {}}},
+    }
+    second = {"labels": {"run": "2"}, "version_description": "two", "explanation_spec": spec}
+    upload(parent_model=name, **second)
+    request = {"name": name, "filter": "labels.run=2"}
+    (found,) = vertex.models.list_model_versions(request=request)
+    assert (found.version_id, found.version_description, found.name) == ("2", "two", f"{name}@2")
+    assert found.artifact_uri == artifact
+    assert found.explanation_spec.parameters.sampled_shapley_attribution.path_count == 10
+    assert vertex.models.get_model(name=name).version_description == "one", "of the default"
+    with pytest.raises(exceptions.InvalidArgument, match="only for a new model"):
+        upload(parent_model=name, model_id="digits")
+
+
 def test_lists_show_the_default_version_of_each_model(vertex, upload):
     first, second = upload("one"), upload("two", labels={"team": "audio"})
     upload("one again", parent_model=first.name)

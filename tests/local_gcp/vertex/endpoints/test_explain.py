@@ -51,6 +51,22 @@ def test_attributions_add_up_to_the_difference(x, y):
     assert sum(found["feature_attributions"].values()) == pytest.approx(difference)
 
 
+def test_rows_of_a_table_with_their_unknown_values():
+    """Texts, booleans and times are features like others, and null is a baseline like others."""
+    row = {"site": "left", "smoker": True, "taken": "2024-02-29T12:00:00Z", "size": None}
+    baselines = {"site": [None], "smoker": [False], "taken": ["2001-01-01T00:00:00Z"], "size": [2]}
+    worth = {"site": 0.1, "smoker": 0.2, "taken": 0.3, "size": -0.1}
+
+    def predict(points):
+        totals = [0.2 + sum(worth[f] for f in worth if p[f] == row[f]) for p in points]
+        return [{"label": "a", "probabilities": {"a": t, "b": 1 - t}} for t in totals]
+
+    wanted = spec(baselines, "probabilities", paths=2)
+    _, ((found,),) = explain.attribute(wanted, [row], predict)
+    assert found["feature_attributions"] == pytest.approx(worth)
+    assert found["output_display_name"] == "a"
+
+
 def test_classes():
     def predict(points):
         return [{"probabilities": {"a": p["x"], "b": 1 - p["x"], "c": 0}} for p in points]
