@@ -20,7 +20,8 @@ def first_run(demo):
 
 def test_the_terminal_tells_the_stages_and_ends_with_the_leaderboard(first_run):
     lines = first_run.stdout
-    for stage in ("plan", "export", "tune", "choose", "train", "compare", "register", "finish"):
+    of_training = ("plan", "export", "tune", "choose", "train", "compare")
+    for stage in (*of_training, "promote", "deploy.register", "deploy.champion"):
         assert f"] {stage}" in lines
     assert "trial 1: " in lines
     assert "training/1" in lines
