@@ -34,3 +34,12 @@ def champion(serving, name, endpoint):
     version = deploying.register(name, aliases=["champion"], run_id="the run before")
     deploying.deploy(endpoint, version)
     return version
+
+
+@pytest.fixture
+def held(google, serving, name):
+    """A file: a model with the variable SICK=held is being deployed for as long as it is there."""
+    file = google.buckets / deploying.BUCKET / f"{name}.sick"
+    file.touch()
+    yield file
+    file.unlink(missing_ok=True)

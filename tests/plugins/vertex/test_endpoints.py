@@ -83,10 +83,10 @@ def test_from_the_first_model_to_a_shift(champion, challenger, endpoint, shares)
 
 
 def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
-    champion, name, endpoint, shares, monkeypatch
+    champion, name, endpoint, shares, held, monkeypatch
 ):
     """Google does not say that what has just begun is in its lists at once."""
-    slow = register(name, sent=model(name, START=0.5))
+    slow = register(name, sent=model(name, SICK=held))
 
     def die(*_, **__):
         raise OSError("the worker is lost")
@@ -99,6 +99,7 @@ def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
         patch.setattr("vertex.endpoints.unfinished", lambda *_: [])
         with pytest.raises(VertexJobFailed, match=r"@2 is being deployed.*The task looks again"):
             deploy(endpoint, slow)
+    held.unlink()
     deploy(endpoint, slow, share=30)
     assert shares() == {"1": 70, "2": 30}
 

@@ -85,15 +85,14 @@ def test_what_has_no_traffic_goes_but_for_what_is_kept(champion, name, endpoint,
     assert undeploy_idle(endpoint) == {third: 100}
 
 
-def test_what_is_being_deployed_is_not_idle(serving, champion, name, endpoint, shares):
+def test_what_is_being_deployed_is_not_idle(serving, champion, name, endpoint, shares, held):
     """A rollback's model, which gets its requests when it is there."""
-    slow = register(name, sent=model(name, START=1))
-    deployed = {**MACHINES, "model": slow}
-    begun = serving.endpoints.deploy_model(
-        request={"endpoint": endpoint, "deployed_model": deployed}
-    )
+    coming = register(name, sent=model(name, SICK=held))
+    request = {"endpoint": endpoint, "deployed_model": {**MACHINES, "model": coming}}
+    begun = serving.endpoints.deploy_model(request=request)
     assert undeploy_idle(endpoint) == {champion: 100}
-    begun.result(timeout=30)
+    held.unlink()
+    begun.result(timeout=60)
     assert shares() == {"1": 100, "2": 0}
 
 
