@@ -6,7 +6,7 @@ import pytest
 
 from research import workflow
 from research.platform import Platform
-from tests.airflow_side import clear_and_run, run_dag
+from tests.airflow_side import clear_and_go_on, clear_and_run, run_dag
 
 MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
 
@@ -98,16 +98,48 @@ def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):
     assert {found.pop(name) for name in ("served", "promote", "settled", "result")} == {"success"}
     behind = {name: state for name, state in found.items() if name.startswith("deploy")}
     assert set(behind.values()) == {"skipped"}
-    (promote, result) = (
-        next(ti for ti in run.get_task_instances() if ti.task_id == name)
-        for name in ("promote", "result")
-    )
+    promote = next(ti for ti in run.get_task_instances() if ti.task_id == "promote")
     assert promote.xcom_pull(task_ids="promote")["promoted"] is False
-    said = result.xcom_pull(task_ids="result")["deployment"]
-    assert said.startswith("training/1 is not promoted: its accuracy is 0.0")
+    assert said(run).startswith("training/1 is not promoted: its accuracy is 0.0")
     out = capfd.readouterr().out
     assert "FAILED: accuracy at least 0.9 (accuracy 0.0" in out
     assert "Nothing is served: there is no endpoint yet" in out
+
+
+@pytest.mark.slow
+def test_a_run_that_promotes_serves_its_model(google, a_dag, folder):
+    dag = a_dag(deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
+    run = run_dag(dag)
+    assert run.state == "success"
+    assert said(run).startswith("training/1 is promoted and deployed: projects/")
+    served = json.loads((folder(dag) / "served.json").read_text())
+    assert served["model"] is None
+
+    # Cleared as a whole, it finds its own model in service and everything done.
+    made = len(jobs(google, dag))
+    again = clear_and_go_on(dag, run)
+    assert again.state == "success"
+    assert said(again) == said(run)
+    assert len(jobs(google, dag)) == made
+
+
+@pytest.mark.slow
+def test_a_run_whose_deployment_fails_is_red(google, a_dag, folder):
+    dag = a_dag(seed=4, deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
+    run = run_dag(dag)
+    assert run.state == "failed"
+    found = states(run)
+    assert (found["deploy.smoke_100"], found["deploy.retreat"]) == ("failed", "success")
+    assert (found["settled"], found["result"]) == ("success", "failed")
+    record = json.loads((folder(dag) / "deployment.json").read_text())
+    assert record["state"] == "retreated"
+    assert record["reason"].startswith("smoke_100: Train/serve skew")
+
+
+def said(run):
+    """What `result` returns of the deployment."""
+    result = next(ti for ti in run.get_task_instances() if ti.task_id == "result")
+    return result.xcom_pull(task_ids="result")["deployment"]
 
 
 def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag, folder):
