@@ -36,6 +36,14 @@ def test_tensorflow_bqml_and_automl_stand_side_by_side(first_run):
         assert contender["metrics"]["auc"]["value"] > 0.9, contender["name"]
 
 
+def test_on_so_few_rows_no_network_beats_all_baselines_and_the_run_is_green(first_run, demo):
+    decision = read(first_run / "leaderboard" / "leaderboard.json")["promotion"]
+    assert not decision["promoted"]
+    failed = [check["check"] for check in decision["checks"] if not check["passed"]]
+    assert any("baselines/" in check for check in failed)
+    assert demo.serving("breast-cancer") is None
+
+
 def test_exactly_the_planned_jobs_were_made(first_run, demo):
     planned = read(first_run / "plan.json")["jobs"]
     assert {kind: len(demo.jobs(kind, "breast-cancer")) for kind in planned} == planned

@@ -17,6 +17,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 PARAMS = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 2, "train_epochs": 30}
+PARAMS |= {"deploy": False}  # test_deployment_kills.py
 
 
 def supervised(program):
