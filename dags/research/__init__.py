@@ -9,6 +9,9 @@ cost              what a plan may cost at most, and what serving costs
 endpoint          what is served now
 workflow          the whole chain on one page
 stages/           one module per stage
+prediction/       batch prediction by the champion, a DAG per experiment
+rollback/         an earlier version into service again, one DAG for all
+registry          the versions that there are
 alerts            what a failure says
 
 `python -m research check FILE` checks an experiment, `python -m research reference` lists all keys.

@@ -1,6 +1,6 @@
 """The whole chain on one page: one experiment becomes one DAG."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -8,6 +8,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from research import cost
 from research.alerts import on_failure
+from research.attempts import arguments
 from research.checks import MANUAL
 from research.experiment import Experiment
 from research.page import page
@@ -59,7 +60,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         tags=["research", experiment.model, experiment.task],
         # So that a template can hand on a whole job, not its text.
         render_template_as_native_obj=True,
-        default_args={"owner": experiment.owner, **_retries(platform)},
+        default_args={"owner": experiment.owner, **arguments(platform, on_failure)},
     ) as dag:
         planned = plan.task(experiment, platform)
         exported = export.task(experiment, platform)
@@ -109,18 +110,3 @@ def _schedule(experiment: Experiment) -> CronDataIntervalTimetable | CronUntilTi
     if experiment.until is not None:
         return CronUntilTimetable(experiment.schedule, experiment.until.isoformat())
     return CronDataIntervalTimetable(experiment.schedule, timezone="UTC")
-
-
-def _retries(platform: Platform) -> dict:
-    """How often, and how soon, a task is tried again.
-
-    A retry costs little: it adopts the job that the attempt before it started. What no retry can
-    mend is raised as AirflowFailException, and not tried again.
-    """
-    return {
-        "retries": 3,
-        "retry_delay": timedelta(seconds=platform.retry_seconds),
-        "retry_exponential_backoff": 2,
-        "max_retry_delay": timedelta(minutes=10),
-        "on_failure_callback": on_failure,
-    }

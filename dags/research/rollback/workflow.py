@@ -87,7 +87,6 @@ def _params(names: list[str]) -> dict[str, Param]:
             enum=names,
             title="Experiment",
             description="whose model goes back to an earlier version",
-            section="Rollback",
         ),
         "version": Param(
             PREVIOUS,
@@ -95,6 +94,5 @@ def _params(names: list[str]) -> dict[str, Param]:
             pattern=PATTERN,
             title="Version",
             description="number or alias; previous: the champion before today's",
-            section="Rollback",
         ),
     }

@@ -69,6 +69,7 @@ def test_a_day_without_rows_is_no_failure(rows, states, capfd):
     assert "Nothing to predict" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
     query = f"SELECT * REPLACE (IF(sample < 10, 'bad', stage) AS stage) FROM {TABLE}"
     made = predictions("failing", query=query, output="prediction_tests.failing")

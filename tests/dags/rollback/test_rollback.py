@@ -43,6 +43,7 @@ def test_what_is_so_already_is_left_alone(two, states, capfd):
     assert two.traffic == {"2": 100}
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_someone_deleted_is_made_again(two):
     two.deploy("1", m2=100).result(timeout=30)
     for deployed in sorted(two._endpoint().deployed_models, key=lambda m: m.model_version_id):
@@ -54,6 +55,7 @@ def test_an_endpoint_that_someone_deleted_is_made_again(two):
     assert two.aliases == {"champion": "2", "previous": "1"}
 
 
+@pytest.mark.slow
 def test_the_files_of_the_run_are_not_needed(two):
     """Vertex AI keeps a copy of what was uploaded."""
     shutil.rmtree(two.folder / "runs")
@@ -71,6 +73,7 @@ def test_a_version_that_does_not_start_leaves_what_is_served(two, states, capfd)
     assert "no such file: saved_model.pb" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_each_task_may_die_after_its_work(two, states):
     """Its next attempt finds everything done."""
     for task in two.dag.tasks:
@@ -123,6 +126,7 @@ def test_nothing_was_replaced_yet(registry, capfd):
     assert "Nothing was replaced yet. There is no version 'previous'" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_that_were_triggered_in_a_hurry_are_one(two):
     triggered = datetime.datetime.now(datetime.UTC)
     assert two.run().state == "success"

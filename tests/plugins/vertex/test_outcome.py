@@ -55,6 +55,12 @@ def test_what_a_state_means_for_the_task(ended, expected):
     assert verdict(ended, "3") is expected
 
 
+def test_some_predictions_are_a_success_only_for_who_takes_them():
+    some = job("PARTIALLY_SUCCEEDED")
+    assert verdict(some, "3", partly=True) is Verdict.SUCCESS
+    assert verdict(job("FAILED"), "3", partly=True) is Verdict.GIVE_UP
+
+
 def test_a_failure_says_what_vertex_says_and_where_to_look():
     with pytest.raises(VertexJobFailedForGood) as raised:
         raise_unless_succeeded(job("FAILED", code_pb2.INVALID_ARGUMENT, EXITED), CUSTOM, "3")

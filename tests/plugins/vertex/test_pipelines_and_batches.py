@@ -234,3 +234,14 @@ def test_a_run_may_do_without(google, kind):
         else:
             BatchPredictionJobOperator(task_id="job", batch_prediction_job=None, **PLACE)
     assert task_instance(run_dag(dag)).state == "skipped"
+
+
+@pytest.mark.parametrize("kind", ["batch"], indirect=True)
+def test_a_batch_prediction_is_stopped_after_its_limit(a_dag, jobs_of, capfd):
+    dag = a_dag("waits", limit=1.5)
+    run = run_dag(dag)
+    assert run.state == "failed"
+    assert task_instance(run).try_number == 1
+    (job,) = jobs_of(dag)
+    assert state(job) == "CANCELLED"
+    assert "was stopped after its 2 s: give it more time" in capfd.readouterr().out
