@@ -5,9 +5,9 @@ schema 1:
      "endpoint": "projects/P/locations/R/endpoints/NAME",
      "model": "projects/P/locations/R/models/NAME@3",
      "previous": "projects/.../models/NAME@2",        the champion before; null: there was none
-     "state": "deploying", "serving" (it is the champion), "retreated" or "stopped" (see `group`),
+     "state": "deploying", "serving" (it is the champion) or "retreated",
      "share": 10,                                     percent of the requests it has by our steps
-     "reason": null,                                  why it retreated or stopped
+     "reason": null,                                  why a step failed
      "steps": [{"step": "canary_10", "at": "2026-01-01T00:00:00+00:00", "share": 10},
                {"step": "smoke_10", "at": ..., "examples": 20, "requests": 213,
                 "largest_difference": 6e-8, "latency_ms": 4.2}, ...]}
