@@ -33,7 +33,7 @@ Puts an earlier version of an experiment's model back into service, in one run.
 | deploy | on the machines of the experiment's file, if need be; then all requests to it |
 | champion | the aliases: `champion` to it, `previous` to what was the champion |
 | shift | all requests, once more: in case a deployment that was under way took some |
-| undeploy | everything without requests |
+| undeploy | what has no requests; a deployment under way is left to its own run |
 | result | looks once more whether it is so |
 
 Experiments: {experiments}. Triggering twice in a hurry rolls back once. A run may be cleared, or
