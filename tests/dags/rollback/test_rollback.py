@@ -31,7 +31,8 @@ def test_a_version_that_is_deployed_only_gets_the_requests(two):
     slow = two.deploy("3", m2=90)
     assert two.run("1").state == "success"
     slow.result(timeout=30)
-    assert two.traffic == {"1": 100, "3": 0}
+    # Undeployed if it was there in time.
+    assert two.traffic in ({"1": 100}, {"1": 100, "3": 0})
     assert before in [m.id for m in two._endpoint().deployed_models]
 
 
