@@ -64,7 +64,7 @@ def in_turn(first):
     """A victim for each step, beginning with the one numbered `first`."""
     names = list(VICTIMS)
     chosen = {step: names[(n + first) % len(names)] for n, step in enumerate(STEPS)}
-    # A challenger that dies while it is tested has failed its test: a case of its own.
+    # A challenger that dies while it is tested may have failed its test: a case of its own.
     return {s: v for s, v in chosen.items() if not (s in SMOKE and v == "model server")}
 
 
