@@ -6,6 +6,7 @@ from pathlib import Path
 
 from research import cost, platform, reference
 from research.experiment import load
+from research.prediction import cost as prediction_cost
 from research.problems import FileError
 from research.trainer_schema import load as load_schema
 
@@ -51,6 +52,8 @@ def _check(file: Path) -> int:
     serving = cost.serving(experiment)
     after = f"; serving costs {serving}" if serving else ""
     print(f"{file}: good; one run costs {limit}{after}")
+    if experiment.predict:
+        print(f"{file}: one prediction costs {prediction_cost.at_most(experiment)}")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from croniter import croniter
 
 from research import bqml, cost
+from research.machine_checks import machine_problems
 from research.problems import Field as Where
 from research.problems import Problem, did_you_mean
 
@@ -242,19 +243,13 @@ def _choices(choices: list[Any], parameter: "Hyperparameter") -> Iterator[tuple[
 def _machines(experiment: "Experiment") -> Iterator[Problem]:
     prices = cost.prices()
     for section in ("tune", "train"):
-        machines = getattr(experiment, section).machines
-        for part, word, known in (
-            ("type", machines.type, prices.machines),
-            ("gpu", machines.gpu, prices.gpus),
-        ):
-            if word is not None and word not in known:
-                message = f"no price for '{word}', so no limit to what it costs (prices.json); "
-                yield Problem((section, "machines", part), message + did_you_mean(word, known))
-        where = (section, "machines", "gpus")
-        if machines.gpu is None and machines.gpus != 1:
-            yield Problem(where, f"{machines.gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`")
-        elif machines.gpu and not machines.type.startswith("n1-"):
-            yield Problem(where[:-1], f"{machines.gpu} goes with n1 machines, not {machines.type}")
+        yield from machine_problems(
+            getattr(experiment, section).machines,
+            (section, "machines"),
+            prices.machines,
+            prices.gpus,
+            "no limit to what it costs",
+        )
 
 
 def _baselines(experiment: "Experiment") -> Iterator[Problem]:

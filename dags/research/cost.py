@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research import bqml
+from research.quantities import usd_text
 
 if TYPE_CHECKING:
     from research.experiment import Experiment, Machines
@@ -97,6 +98,19 @@ class Cost:
     def __str__(self) -> str:
         parts = ", ".join(f"{stage} {usd:.2f}" for stage, usd in self.stages.items())
         return f"at most {self.usd:.2f} USD ({parts})"
+
+
+class BudgetError(ValueError):
+    """A run may cost more than its budget."""
+
+
+def check_budget(what: str, limit: Cost, budget: float, remedies: str) -> None:
+    """Raises BudgetError. what: "A run of digits"; remedies: what makes it cheaper."""
+    if limit.usd > budget:
+        raise BudgetError(
+            f"{what} may cost {limit}, its budget is {usd_text(budget)}: {remedies}, or a larger "
+            "`budget`."
+        )
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from research import cost
+from research.machine_checks import machine_problems
 from research.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -54,17 +55,11 @@ def _baselines(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _machines(experiment: "Experiment") -> Iterator[Problem]:
-    machines, prices = experiment.deploy.machines, cost.prices().serving
-    where = ("deploy", "machines")
-    for part, word, known in (
-        ("type", machines.type, prices["machines"]),
-        ("gpu", machines.gpu, prices["gpus"]),
-    ):
-        if word is not None and word not in known:
-            message = f"no price for '{word}' that serves, so no word on its cost (prices.json); "
-            yield Problem((*where, part), message + did_you_mean(word, known))
-    if machines.gpu is None and machines.gpus != 1:
-        message = f"{machines.gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`"
-        yield Problem((*where, "gpus"), message)
-    elif machines.gpu and not machines.type.startswith("n1-"):
-        yield Problem(where, f"{machines.gpu} goes with n1 machines, not {machines.type}")
+    prices = cost.prices().serving
+    return machine_problems(
+        experiment.deploy.machines,
+        ("deploy", "machines"),
+        prices["machines"],
+        prices["gpus"],
+        "no word on what serving costs",
+    )

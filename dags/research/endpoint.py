@@ -11,7 +11,8 @@ from google.api_core import exceptions
 from research.layout import Run
 from research.platform import Platform
 from research.registry_names import RUN_LABEL
-from vertex.identity import EXPERIMENT_LABEL, label_value
+from vertex.deployments import find_endpoint
+from vertex.identity import label_value
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 
 
@@ -53,7 +54,11 @@ def look(platform: Platform, run: Run) -> Endpoint | None:
     google.api_core.exceptions for what may pass.
     """
     try:
-        found = _find(platform, run.experiment)
+        hook = EndpointServiceHook(gcp_conn_id=platform.connection)
+        client = hook.get_endpoint_service_client(platform.region)
+        parent = f"projects/{platform.project}/locations/{platform.region}"
+        label = label_value(run.experiment)
+        found = find_endpoint(client, parent, label, run.experiment)
         if found is None:
             return None
         models = ModelServiceHook(gcp_conn_id=platform.connection).get_model_service_client(
@@ -77,19 +82,6 @@ def look(platform: Platform, run: Run) -> Endpoint | None:
     versions.sort(key=lambda version: (-version.traffic, int(version.name.rpartition("@")[2])))
     private = found.private_service_connect_config.enable_private_service_connect
     return Endpoint(found.name, private, tuple(versions))
-
-
-def _find(platform: Platform, experiment: str) -> Any:
-    """Of several with the label that with the experiment's name as its id, else the oldest."""
-    hook = EndpointServiceHook(gcp_conn_id=platform.connection)
-    client = hook.get_endpoint_service_client(platform.region)
-    request = {
-        "parent": f"projects/{platform.project}/locations/{platform.region}",
-        "filter": f"labels.{EXPERIMENT_LABEL}={label_value(experiment)}",
-    }
-    found = list(client.list_endpoints(request=request, timeout=CALL_TIMEOUT_SECONDS))
-    ours = [endpoint for endpoint in found if endpoint.name.endswith(f"/{experiment}")]
-    return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
 
 
 def _shares(endpoint: Any) -> dict[str, int]:

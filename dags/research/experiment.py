@@ -260,6 +260,10 @@ def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
             "followed by up to 39 lower-case letters, digits and dashes"
         )
         problems.append(Problem((), message))
+    elif path.stem == "rollback" or path.stem.endswith("-predict"):
+        # DAGs of these names are made beside those of the experiments.
+        message = f"the file's name names the experiment, and a DAG '{path.stem}' has another use"
+        problems.append(Problem((), message))
     experiment, found = validate(
         path.stem, document.comment, document.values, schema or load_schema()
     )

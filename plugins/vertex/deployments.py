@@ -10,7 +10,7 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from vertex.identity import KEY_LABEL, ROUND_LABEL
+from vertex.identity import EXPERIMENT_LABEL, KEY_LABEL, ROUND_LABEL
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from vertex.submission import reason
@@ -30,6 +30,17 @@ def get_endpoint(client: Any, name: str) -> Any:
             f"There is no endpoint {name}: it was deleted after this run found or made it. "
             "Clear the task that makes the endpoint, and what comes after it."
         ) from error
+
+
+def find_endpoint(client: Any, parent: str, experiment: str, endpoint_id: str) -> Any | None:
+    """The endpoint with an experiment's label: of several that with our ID, else the oldest.
+
+    parent: projects/P/locations/R. experiment: the label's value.
+    """
+    request = {"parent": parent, "filter": f"labels.{EXPERIMENT_LABEL}={experiment}"}
+    found = list(client.list_endpoints(request=request, timeout=CALL_TIMEOUT_SECONDS))
+    ours = [endpoint for endpoint in found if endpoint.name.endswith(f"/endpoints/{endpoint_id}")]
+    return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
 
 
 def version_at(deployed: Any) -> Version:

@@ -15,6 +15,7 @@ from vertex.deployments import (
     deployment_id,
     describe_traffic,
     find_deployed,
+    find_endpoint,
     get_endpoint,
     set_traffic,
     version_at,
@@ -69,7 +70,7 @@ class EndpointOperator(EndpointBaseOperator):
         experiment = sent.labels.get(EXPERIMENT_LABEL)
         if not experiment:
             raise ValueError(f"The endpoint needs a label {EXPERIMENT_LABEL}.")
-        found = self._find(experiment)
+        found = find_endpoint(self._client, self._parent, experiment, self.endpoint_id)
         if found is not None:
             _check_reach(found, sent)
             self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
@@ -87,16 +88,6 @@ class EndpointOperator(EndpointBaseOperator):
             raise self._taken(name, experiment) from error
         self.log.info("Creating endpoint %s", name)
         return self._wait(context, operation.operation, self.doing)
-
-    def _find(self, experiment: str) -> Any | None:
-        """The experiment's endpoint: of several that with our ID, else the oldest."""
-        request = {"parent": self._parent, "filter": f"labels.{EXPERIMENT_LABEL}={experiment}"}
-        found = list(self._client.list_endpoints(request=request, timeout=CALL_TIMEOUT_SECONDS))
-        if len(found) > 1:
-            names = ", ".join(endpoint.name for endpoint in found)
-            self.log.warning("Several endpoints carry the label of %s: %s", experiment, names)
-        ours = [e for e in found if e.name.endswith(f"/endpoints/{self.endpoint_id}")]
-        return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
 
     def _taken(self, name: str, experiment: str) -> Exception:
         """The error for an ID that is in use."""

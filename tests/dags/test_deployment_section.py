@@ -47,7 +47,7 @@ MISTAKES_WITH_DEPLOYMENT = [
     ("examples: 5", "examples: 0", 25, "deploy.smoke.examples", "from 1 to 1000, in rows"),
     ("latency: 200", "latency: 0", 25, "deploy.smoke.latency", "from 1 to 60000, in milliseconds"),
     ("n1-standard-2", "n1-standard-3", 26, "deploy.machines.type",
-     "no price for 'n1-standard-3' that serves, so no word on its cost (prices.json); did you"),
+     "no price for 'n1-standard-3', so no word on what serving costs (prices.json); did you"),
     ("type: n1", "gpu: NVIDIA_T4, type: n1", 26, "deploy.machines.gpu", "'NVIDIA_TESLA_T4'?"),
     ("type: n1", "gpus: 2, type: n1", 26, "deploy.machines.gpus", "2 of which type?"),
     ("type: n1-standard-2", "gpu: NVIDIA_TESLA_T4, type: e2-standard-2", 26, "deploy.machines",

@@ -287,6 +287,12 @@ def test_the_files_name_must_name_an_experiment(write, name):
         load(write(GOOD, name))
 
 
+@pytest.mark.parametrize("name", ["rollback.yaml", "digits-predict.yaml"])
+def test_the_names_of_other_dags_are_taken(write, name):
+    with pytest.raises(FileError, match=r"a DAG '.*' has another use"):
+        load(write(GOOD, name))
+
+
 def test_a_file_that_is_no_text_is_a_problem_like_others(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xff\xfe\x00")

@@ -6,10 +6,11 @@ import json
 import pytest
 
 from research import params
+from research.cost import BudgetError
 from research.platform import PlatformError
 from research.problems import FileError
 from research.source import SourceError
-from research.stages.plan import BudgetError, make
+from research.stages.plan import make
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from research import checks, cost
-from research.problems import Problem, did_you_mean
+from research.machine_checks import machine_problems
+from research.problems import Problem
 
 if TYPE_CHECKING:
     from research.experiment import Experiment
@@ -78,17 +79,11 @@ def _output(predict: "Predict") -> Iterator[Problem]:
 
 
 def _machines(predict: "Predict") -> Iterator[Problem]:
-    machines, prices = predict.machines, cost.prices().serving
-    where = ("predict", "machines")
-    for part, word, known in (
-        ("type", machines.type, prices["machines"]),
-        ("gpu", machines.gpu, prices["gpus"]),
-    ):
-        if word is not None and word not in known:
-            message = f"no price for '{word}', so no limit to what it costs (prices.json); "
-            yield Problem((*where, part), message + did_you_mean(word, known))
-    if machines.gpu is None and machines.gpus != 1:
-        message = f"{machines.gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`"
-        yield Problem((*where, "gpus"), message)
-    elif machines.gpu and not machines.type.startswith("n1-"):
-        yield Problem(where, f"{machines.gpu} goes with n1 machines, not {machines.type}")
+    prices = cost.prices().serving
+    return machine_problems(
+        predict.machines,
+        ("predict", "machines"),
+        prices["machines"],
+        prices["gpus"],
+        "no limit to what it costs",
+    )

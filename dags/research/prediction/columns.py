@@ -6,6 +6,9 @@ from research.problems import did_you_mean
 from research.source import SourceError
 from research.table import KINDS, PARTITION_TYPES, Column, Feature, Table
 
+PREDICTION = "prediction"
+"""The column that a batch prediction adds to those of its source."""
+
 # What a dataset's column takes in place of the type that it has itself, so that nothing is lost.
 _WIDER = {
     "FLOAT64": ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC"),
@@ -32,6 +35,11 @@ def fit(
         column = by_name.get(feature.name.lower())
         if column is None:
             problems.append(f"there is no column '{feature.name}'; {_near(feature, names)}")
+        elif feature.column == PREDICTION:
+            problems.append(
+                f"the feature '{feature.name}' has the name of the column that Vertex AI adds with "
+                "the predictions: a view that calls it otherwise, for training too, would do"
+            )
         elif column.type not in _takes(feature):
             problems.append(
                 f"'{column.name}' is {column.type}; the model learned from {feature.type}, which "

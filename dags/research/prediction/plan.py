@@ -26,7 +26,6 @@ from research.prediction import cost, params
 from research.prediction.layout import Prediction
 from research.prediction.section import DATE
 from research.problems import FileError
-from research.quantities import usd_text
 from research.registry_names import CHAMPION
 from research.table import Table
 from research.table import from_json as table_from_json
@@ -39,10 +38,6 @@ _IMAGES_AT_ONCE = 8
 
 class NoModelError(ValueError):
     """There is no model to predict with; the message says what to do."""
-
-
-class BudgetError(ValueError):
-    """The run may cost more than its budget."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             PlatformError,
             VersionError,
             NoModelError,
-            BudgetError,
+            cost.BudgetError,
         ) as error:
             raise AirflowFailException(f"Refused, nothing was spent. {error}") from None
 
@@ -288,12 +283,8 @@ def prediction_job(run: Prediction, model: str) -> dict[str, Any]:
 
 
 def _within_budget(experiment: Experiment, limit: cost.Cost) -> None:
-    if limit.usd > experiment.budget:
-        raise BudgetError(
-            f"A prediction of {experiment.name} may cost {limit}, its budget is "
-            f"{usd_text(experiment.budget)}: fewer or smaller machines, a shorter timeout, or a "
-            "larger `budget`."
-        )
+    remedies = "fewer or smaller machines, a shorter timeout"
+    cost.check_budget(f"A prediction of {experiment.name}", limit, experiment.budget, remedies)
 
 
 def _tell(content: dict[str, Any], limit: cost.Cost) -> None:

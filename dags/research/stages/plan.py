@@ -15,7 +15,6 @@ from research.experiment import Experiment
 from research.plan import SCHEMA, Plan
 from research.platform import Platform, PlatformError
 from research.problems import FileError
-from research.quantities import usd_text
 from research.stages import automl, bqml, check, compare, export, snapshot, tune
 from research.table import Table
 
@@ -28,14 +27,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         interval = (data_interval_start, data_interval_end)
         try:
             return make(experiment, platform, params, run_id, dag_run.run_after, interval)
-        except (FileError, source.SourceError, PlatformError, BudgetError) as error:
+        except (FileError, source.SourceError, PlatformError, cost.BudgetError) as error:
             raise AirflowFailException(f"Refused, nothing was spent. {error}") from None
 
     return plan()
-
-
-class BudgetError(ValueError):
-    """The run may cost more than its budget."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +147,8 @@ def describe(found: Found) -> str:
 
 
 def _within_budget(experiment: Experiment, limit: cost.Cost) -> None:
-    if limit.usd > experiment.budget:
-        raise BudgetError(
-            f"A run of {experiment.name} may cost {limit}, its budget is "
-            f"{usd_text(experiment.budget)}: fewer trials, trainings or workers, smaller machines, "
-            "shorter timeouts, no AutoML, or a larger `budget`."
-        )
+    remedies = "fewer trials, trainings or workers, smaller machines, shorter timeouts, no AutoML"
+    cost.check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
 
 
 def _table_jobs(plan: Plan, platform: Platform, statement: str) -> dict[str, Any]:

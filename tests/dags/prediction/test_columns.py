@@ -1,5 +1,7 @@
 """Columns to predict from against those that a model learned from; names of tables."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +63,13 @@ def test_what_does_not_fit_is_named(changed, said):
         check(changed)
     assert str(refused.value).startswith("p.d.t does not fit cells@3:")
     assert said in str(refused.value)
+
+
+def test_a_feature_with_the_name_of_the_answers_column_is_refused():
+    learned = replace(LEARNED, features=[Feature("prediction", "prediction", "INT64", "numeric")])
+    known = [Column("id", "STRING"), Column("prediction", "INT64")]
+    with pytest.raises(SourceError, match="'prediction' has the name of the column that Vertex AI"):
+        fit("p.d.t", "cells@3", learned, known, None)
 
 
 def test_everything_that_is_wrong_is_said_at_once():
