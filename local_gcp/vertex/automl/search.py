@@ -29,6 +29,10 @@ LEAST, MOST, PATIENCE = 8, 16, 5
 that bring nothing new."""
 
 
+_RING_SECONDS = 0.1
+"""Between two rings of the alarm that ends a search."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """Rows as a model takes them."""
@@ -166,18 +170,27 @@ def predict(model: Any, x: np.ndarray, kind: str, classes: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def alarm(deadline: float) -> Iterator[None]:
-    """Raise OutOfTimeError in the block, which is the main thread's, when `deadline` has come."""
+    """Raise OutOfTimeError in the block, which is the main thread's, when `deadline` has come.
+
+    It rings again and again: where Python cannot raise, as in a destructor that the garbage
+    collector runs, an exception is printed and lost.
+    """
+    over = False
 
     def ring(*_: Any) -> None:
-        raise OutOfTimeError
+        if not over:
+            raise OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-3))
+    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-3), _RING_SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        try:
+            over = True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def _folds(

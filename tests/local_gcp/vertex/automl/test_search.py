@@ -76,6 +76,20 @@ def test_a_fit_is_interrupted_when_the_time_is_over():
         run(data(60), data(30, 1), [slow], 0.5)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_alarm_that_is_lost_in_a_destructor_rings_again():
+    class Busy:
+        def __del__(self):
+            time.sleep(0.3)
+
+    def work():
+        Busy()
+        time.sleep(2)
+
+    with pytest.raises(search.OutOfTimeError), search.alarm(time.monotonic() + 0.1):
+        work()
+
+
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_every_family_fits_and_predicts(kind):
     sample = data(60)
