@@ -137,7 +137,7 @@ def test_nothing_of_a_refused_job_stays(client, create, runner):
     with pytest.raises(exceptions.InvalidArgument, match=r"custom_job\.labels"):
         create(labels={"Bad": "x"})
     with pytest.raises(exceptions.PermissionDenied):
-        client.create_custom_job(parent="projects/other/locations/x", custom_job=job())
+        client.create_custom_job(parent="projects/other/locations/us-central1", custom_job=job())
     assert list(client.list_custom_jobs(parent=PARENT)) == []
     assert list(runner.home.jobs.iterdir()) == []
 

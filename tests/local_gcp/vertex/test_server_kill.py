@@ -60,6 +60,8 @@ def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp,
 
     name = server.run(program, "start", "pictures", PYTHONPATH=root).splitlines()[-1]
     first = until(lambda: replica()["pid"])
+    for process in (psutil.Process(first), *psutil.Process(first).children(recursive=True)):
+        process.suspend()  # or it may be done before the server is there again
     server.kill()
     server.up()
     assert replica()["pid"] == first, "the training is adopted"
