@@ -30,7 +30,7 @@ _STATUS = {
 }
 
 # A wrong client is often wrong in every instance: enough to see the pattern.
-_MAX_VIOLATIONS = 10
+MAX_VIOLATIONS = 10
 
 
 class ServingError(Exception):
@@ -94,7 +94,7 @@ class InvalidRequestError(ServingError):
     code = 400
 
     def __init__(self, violations: Sequence[Violation]):
-        self.violations = violations[:_MAX_VIOLATIONS]
+        self.violations = violations[:MAX_VIOLATIONS]
         message = "; ".join(map(str, self.violations))
         if left_out := len(violations) - len(self.violations):
             message += f"; and {left_out} more"

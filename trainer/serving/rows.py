@@ -23,8 +23,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
@@ -33,16 +31,19 @@ from trainer.dataset_description import (
     SEQUENCE,
     TIMESTAMP,
 )
-from trainer.serving.errors import InvalidFieldError, InvalidRequestError, short
+from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError, InvalidRequestError, short
 from trainer.serving.instances import kind_of, unwrap
 
-_LARGEST = float(np.finfo(np.float32).max)
+# What rounds to infinity in float32, in which the model counts; the export refuses the same.
+_INFINITE = 2.0**128 - 2.0**103
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 # BIGNUMERIC has 39 digits before the point and 38 behind. Not NaN, not infinity.
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 80
+# Of a name in BigQuery: https://cloud.google.com/bigquery/docs/schemas#column_names
+_LONGEST_COLUMN = 300
 
 # What a model's signature takes for NULL (trainer.training.raw_rows).
 NULLS = {
@@ -101,20 +102,24 @@ class RowReader:
         rows, violations = [], []
         for index, instance in enumerate(unwrap(body, self._expected)):
             wrong = []
-            rows.append(self._row(instance, wrong))
+            rows.append(self._row(instance, wrong, hints=len(violations) < MAX_VIOLATIONS))
             violations += [error.of_instance(index) for error in wrong]
         if violations:
             raise InvalidRequestError(violations)
         return rows
 
-    def _row(self, instance: Any, wrong: list[InvalidFieldError]) -> Row | None:
+    def _row(self, instance: Any, wrong: list[InvalidFieldError], hints: bool) -> Row | None:
         if not isinstance(instance, dict):
             reason = f"expected {self._expected}, got {kind_of(instance)}"
             wrong.append(InvalidFieldError("", reason))
             return None
-        for name in instance.keys() - self._fields.keys():
-            near = difflib.get_close_matches(name, self._fields, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+        unknown = [name for name in instance if name not in self._fields]
+        if len(unknown) > MAX_VIOLATIONS:
+            reason = f"{len(unknown)} fields are no features of this model, as {short(unknown[0])}"
+            wrong.append(InvalidFieldError("", f"{reason}; expected {self._expected}"))
+            return None
+        for name in unknown:
+            hint = self._hint(name) if hints else ""
             wrong.append(InvalidFieldError(short(name), f"no feature of this model{hint}"))
         values = []
         for column, field in self._fields.items():
@@ -123,6 +128,13 @@ class RowReader:
             except InvalidFieldError as error:
                 wrong.append(InvalidFieldError(column + error.path, str(error)))
         return Row(tuple(values))
+
+    def _hint(self, name: str) -> str:
+        """What was meant. It takes milliseconds: not for names that nobody will see."""
+        if len(name) > _LONGEST_COLUMN:
+            return ""
+        near = difflib.get_close_matches(name, self._fields, 1)
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def _value(field: Field, instance: dict[str, Any]) -> Any:
@@ -142,7 +154,7 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         found = repr(value) if isinstance(value, str) and len(value) <= 30 else kind_of(value)
         raise InvalidFieldError("", f"expected a number or null, got {found}")
-    if abs(value) > _LARGEST:
+    if abs(value) >= _INFINITE:
         raise InvalidFieldError("", f"{value:.3g} is beyond float32, in which the model counts")
     return float(value)
 

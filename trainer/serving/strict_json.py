@@ -7,6 +7,7 @@ is reason to: it is ten times slower.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,8 @@ def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
     for path, value in _walk(document):
         if isinstance(value, float) and not math.isfinite(value):
             found = json.dumps(value)
-            return Violation(path, f"{found} is no number of JSON; null says that it is not known")
+            reason = f"{found} is no number of JSON; null says that it is not known"
+            return Violation(path or "body", reason)
     return Violation("body", f"not JSON: {error}")
 
 
@@ -47,7 +49,22 @@ def may_repeat(body: bytes, document: dict[str, Any]) -> bool:
 
 def repeated(body: bytes) -> list[Violation]:
     """Every field that is given twice."""
-    document = json.loads(body, object_pairs_hook=_object)
+    found = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
+        fields = dict(pairs)
+        if len(fields) == len(pairs):
+            return fields
+        counts = Counter(name for name, _ in pairs)
+        found.append(_Repeated(next(name for name, count in counts.items() if count > 1)))
+        return found[-1]
+
+    try:
+        document = json.loads(body, object_pairs_hook=read)
+    except RecursionError:  # deeper than any instance is: what reads it refuses it
+        return []
+    if not found:  # as nearly always; to look for the places takes longer than all before
+        return []
     twice = ((path, value) for path, value in _walk(document) if isinstance(value, _Repeated))
     return [Violation(_field(path, value.name), "given twice") for path, value in twice]
 
@@ -57,14 +74,6 @@ class _Repeated:
 
     def __init__(self, name: str):
         self.name = name
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    names = [name for name, _ in pairs]
-    return _Repeated(next(name for name in names if names.count(name) > 1))
 
 
 def _field(path: str, name: str) -> str:

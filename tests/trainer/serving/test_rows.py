@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,7 @@ def test_a_whole_number_stands_for_its_digits_as_a_term():
         ("1000000.500000000", 1000000.5),
         ("9007199254740993", 2.0**53),
         ("-1e-3", -1e-3),
+        ("3.4028235E38", 3.4028235e38),  # the largest float32, as Java prints it: a little more
     ],
 )
 def test_numbers_are_taken_as_bigquery_writes_them(text, number):
@@ -132,6 +134,21 @@ def test_all_that_is_wrong_is_told_at_once():
         "instances[0].smoker: expected true, false or null, got a string of 2 characters",
         'instances[1]: expected {"radius": ..., "smoker": ..., "site": ..., ...}, got a list of 0',
     ]
+
+
+def test_of_very_many_unknown_fields_only_one_is_named():
+    started = time.perf_counter()
+    (told,) = violations(GOOD | {f"radius{number}": 1 for number in range(50_000)})
+    assert told == (
+        "instances[0]: 50000 fields are no features of this model, as radius0; expected "
+        '{"radius": ..., "smoker": ..., "site": ..., ...}'
+    )
+    assert time.perf_counter() - started < 2
+
+
+def test_a_name_that_is_no_columns_gets_no_hint():
+    (told,) = violations(GOOD | {"radius" * 100: 1})
+    assert told == "instances[0].radiusradiusradiusradiusradius...: no feature of this model"
 
 
 def test_the_envelope_is_checked_as_for_images():

@@ -1,3 +1,5 @@
+import time
+
 import orjson
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ def told(body):
         (b'{"instances": [{"size": 1}, {"size": NaN}]}', "instances[1].size: NaN is no number"),
         (b'{"instances": [{"size": [0, -Infinity]}]}', "instances[0].size[1]: -Infinity is no"),
         (b'{"instances": [{"size": 1}], "parameters": NaN}', "parameters: NaN is no number"),
+        (b"NaN", "body: NaN is no number"),
         (b'{"instances": [NaN', "body: not JSON"),
         (b"[" * 500_000, "body: not JSON"),
         (b'{"instances": [{"size": 1}, {"size": 1, "size": 2}]}', "instances[1].size: given twice"),
@@ -35,6 +38,21 @@ def test_the_field_is_named(body, words):
 def test_a_value_that_reads_like_a_field_is_none():
     rows = [{"site": 'a "size": 2', "size": 1}, {"site": "size", "size": 2}, "size"]
     assert unwrap(orjson.dumps({"instances": rows}), "") == rows
+
+
+def test_what_is_too_deep_for_python_is_left_to_the_reader_of_instances():
+    deep = b"[" * 1000 + b'{"size": 1}' + b"]" * 1000
+    (instance,) = unwrap(b'{"instances": [%s]}' % deep, "")
+    assert isinstance(instance, list)
+
+
+def test_an_object_of_very_many_fields_takes_no_longer_than_its_bytes():
+    fields = ", ".join(f'"{number}": 0' for number in range(100_000))
+    started = time.perf_counter()
+    assert told(b'{"instances": [{%s, "99999": 0}]}' % fields.encode()) == (
+        "instances[0].99999: given twice"
+    )
+    assert time.perf_counter() - started < 5
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"))), st.sampled_from(["", " ", "\n"]))
