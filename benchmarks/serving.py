@@ -99,7 +99,7 @@ class Server:
 
 def served(port, instance, clients):
     """Milliseconds of the requests of so many clients at once."""
-    body, times = json.dumps({"instances": [instance]}), []
+    body, times, problems = json.dumps({"instances": [instance]}), [], []
     end = time.perf_counter() + SECONDS
 
     def client():
@@ -109,7 +109,8 @@ def served(port, instance, clients):
             response = connection.getresponse()
             answer = response.read()
             if response.status != 200:
-                raise SystemExit(f"answered {response.status}: {answer[:300]}")
+                problems.append(f"answered {response.status}: {answer[:300]}")
+                return
             times.append(1000 * (time.perf_counter() - start))
 
     threads = [threading.Thread(target=client) for _ in range(clients)]
@@ -117,6 +118,8 @@ def served(port, instance, clients):
         thread.start()
     for thread in threads:
         thread.join()
+    if problems:  # raised in a thread, it would end that thread alone
+        raise SystemExit(problems[0])
     return times[WARM_UP:]
 
 
