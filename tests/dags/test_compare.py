@@ -1,4 +1,4 @@
-"""The comparison is done anew when another model is served, and only then."""
+"""The comparison is done anew when there is something else to compare, and only then."""
 
 import pytest
 from airflow.sdk import DAG
@@ -15,7 +15,13 @@ def serving():
 
 
 @pytest.fixture
-def dag(google, serving):
+def trained():
+    """What the training and the baselines return; a test changes it."""
+    return {"train": {"name": "projects/1/locations/r/customJobs/1"}, "baselines": {}}
+
+
+@pytest.fixture
+def dag(google, serving, trained):
     job = {
         "display_name": "compare",
         "job_spec": {
@@ -34,6 +40,14 @@ def dag(google, serving):
         def served():
             return serving
 
+        @airflow_task(task_id="train")
+        def train():
+            return trained["train"]
+
+        @airflow_task(task_id="baselines")
+        def baselines():
+            return trained["baselines"]
+
         compare = CompareOperator(
             task_id="compare",
             project_id="local-gcp",
@@ -41,17 +55,31 @@ def dag(google, serving):
             custom_job=job,
             poll_interval=0.1,
         )
-        served() >> compare
+        [served(), train(), baselines()] >> compare
     return dag
 
 
-def test_another_served_model_is_another_comparison(google, dag, serving):
+def test_another_contender_is_another_comparison(google, dag, serving, trained):
     def jobs():
         return [j for j in google.status()["jobs"] if j["labels"].get("airflow-dag") == dag.dag_id]
 
     run = run_dag(dag)
     assert (run.state, len(jobs())) == ("success", 1)
-    serving["model"] = "projects/p/locations/us-central1/models/m@2"
-    for made in (2, 2):
-        assert clear_and_go_on(dag, run).state == "success"
-        assert len(jobs()) == made
+    # Another model is served; it gets fewer requests, as the run's own is on its way.
+    serving |= {"model": "projects/p/locations/us-central1/models/m@2", "traffic": 100}
+    again(dag, run)
+    assert len(jobs()) == 2
+    serving["traffic"] = 90
+    again(dag, run)
+    assert len(jobs()) == 2
+    # A training that failed, and was cleared; a baseline, too.
+    trained["train"] = {"name": "projects/1/locations/r/customJobs/2"}
+    again(dag, run)
+    assert len(jobs()) == 3
+    trained["baselines"] = {"bqml-logistic_reg": "succeeded"}
+    again(dag, run)
+    assert len(jobs()) == 4
+
+
+def again(dag, run):
+    assert clear_and_go_on(dag, run).state == "success"

@@ -25,7 +25,9 @@ SCHEMA = 1
 
 
 def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
-    """The Airflow task. `ready`: id of the task that the baselines wait for."""
+    """The Airflow task. `ready`: id of the task that the baselines wait for. Returns the statuses
+    by name: the comparison is done anew when one has changed.
+    """
 
     @airflow_task(task_id="baselines", trigger_rule="all_done")
     def baselines(ti, run_id):
@@ -39,10 +41,13 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
         if not content["baselines"]:
             raise AirflowSkipException("This run has no baselines.")
         plan = from_json(content, run)
+        statuses = {}
         for name in content["baselines"]:
             found = record(plan, platform, name, ti)
             storage.write_json(platform, f"{run.baseline(name)}baseline.json", found)
+            statuses[name] = found["status"]
             print(f"{name}: {found['status']}{_because(found['reason'])}")
+        return statuses
 
     return baselines()
 

@@ -5,6 +5,7 @@ so does a baseline. The model that is served now is one more contender, if the r
 """
 
 import hashlib
+import json
 from typing import Any
 
 from research import jobs
@@ -15,13 +16,22 @@ from vertex.operators import CustomJobOperator
 
 
 class CompareOperator(CustomJobOperator):
-    """Compares anew when another model is served than the one that the last comparison scored."""
+    """Compares anew when there is something else to compare than there was the last time: a
+    training or a baseline that was cleared, or another model that is served. Else it adopts the
+    comparison that the run has.
+    """
 
     def execute(self, context: Any) -> Any:
-        served = context["ti"].xcom_pull(task_ids="served")
-        if served and served["model"]:
-            digest = hashlib.sha256(served["model"].encode()).hexdigest()[:12]
-            self.generation = f"{self.generation}-{digest}"
+        ti = context["ti"]
+        served = ti.xcom_pull(task_ids="served")
+        compared = {
+            "trainings": sorted(job["name"] for job in ti.xcom_pull(task_ids=["train"]) if job),
+            "baselines": ti.xcom_pull(task_ids="baselines") or {},
+            "served": served["model"] if served else None,
+        }
+        text = json.dumps(compared, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.generation = f"{self.generation}-{digest}"
         return super().execute(context)
 
 
