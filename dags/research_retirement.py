@@ -1,5 +1,7 @@
-"""The Airflow DAG undeploy_previous, for all experiments that keep what they replaced for a time;
-none if there is none.
+"""The Airflow DAG undeploy_previous, for all experiments that deploy models; none if there is none.
+
+It is there even if none of them has `keep_previous`: one that had it may have left a run that waits
+for its time, and without its DAG would wait for ever.
 """
 
 from pathlib import Path
@@ -16,16 +18,15 @@ from research.experiment import load
 from research.problems import FileError
 
 
-def _keeps(file: Path) -> bool:
+def _deploys(file: Path) -> bool:
     try:
-        deploy = load(file).deploy
+        return load(file).deploy is not None
     except FileError:
         return False
-    return deploy is not None and bool(deploy.keep_previous)
 
 
 # In the process of another DAG's task there is nothing to make.
 if get_parsing_context().dag_id in (None, retirement.DAG_ID):
     files = (Path(__file__).parent / "experiments").glob("*.yaml")
-    if any(_keeps(file) for file in files):
+    if any(_deploys(file) for file in files):
         undeploy_previous = retirement.build(platform.load())

@@ -41,6 +41,8 @@ def build(platform: Platform) -> DAG:
         doc_md=PAGE,
         schedule=None,
         catchup=False,
+        # Nobody opens it to switch it on, and a run of a paused DAG waits for ever, unseen.
+        is_paused_upon_creation=False,
         tags=["research", "deployment"],
         default_args={"owner": "trellis", **arguments(platform, on_failure_with(_ADVICE))},
     ) as dag:

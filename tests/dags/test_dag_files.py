@@ -84,6 +84,12 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
     assert set(parse("research_training.py")[0]) == {"other-1"}
 
 
+def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
+    for file in (folder / "experiments").iterdir():
+        assert "keep_previous" not in file.read_text()
+    assert set(parse("research_retirement.py")[0]) == {"undeploy_previous"}
+
+
 def test_the_workflows_modules_are_no_dag_files(folder):
     from airflow.dag_processing.importers import get_importer_registry
 

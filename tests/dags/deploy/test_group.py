@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from research import workflow
+from research import retirement, workflow
+from research.rollback import workflow as rollback
 from research.stages.deploy import group as deploy
 
 GENTLE = {"canary": [10, 50, 100], "hold": "30 minutes", "keep_previous": "1 day"}
@@ -60,6 +61,12 @@ def test_every_failed_task_says_why_in_the_record_too(dag):
         recorded, alerted = dag.get_task(f"deploy.{name}").on_failure_callback
         assert recorded.__name__ == "failed"
         assert alerted.__name__ == "on_failure"
+
+
+def test_what_nobody_switches_on_runs_all_the_same(group, digits):
+    """A run that is triggered in a paused DAG waits for ever."""
+    for dag in (retirement.build(group), rollback.build({"digits": digits}, group)):
+        assert dag.is_paused_upon_creation is False
 
 
 def test_it_needs_no_google_client_to_be_parsed():
