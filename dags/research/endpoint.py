@@ -10,7 +10,7 @@ from google.api_core import exceptions
 
 from research.layout import Run
 from research.platform import Platform
-from research.registry_names import RUN_LABEL
+from research.registry_names import CHAMPION, RUN_LABEL
 from vertex.deployments import find_endpoint
 from vertex.identity import label_value
 from vertex.jobs import CALL_TIMEOUT_SECONDS
@@ -22,12 +22,14 @@ class Version:
 
     name: projects/P/locations/R/models/ID@VERSION. traffic: percent of the requests. artifact_uri:
     its SavedModel; None if someone deleted the version. own: registered by the run that asks.
+    champion: whether it has that alias.
     """
 
     name: str
     traffic: int
     artifact_uri: str | None
     own: bool
+    champion: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,4 +101,5 @@ def _version(client: Any, run: Run, name: str, share: int) -> Version:
     except exceptions.NotFound:
         return Version(name, share, None, own=False)
     own = model.labels.get(RUN_LABEL) == label_value(run.folder)
-    return Version(name, share, model.artifact_uri or None, own)
+    champion = CHAMPION in model.version_aliases
+    return Version(name, share, model.artifact_uri or None, own, champion)

@@ -72,11 +72,19 @@ def test_the_model_with_most_requests_is_compared_with(platform, halfway):
     assert own["model"] == first
     promote.check_served(platform, run("second"), decision(first))
 
+    # Decided anew: what is on its way must not stay there, unseen.
+    with pytest.raises(AirflowFailException, match=r"has 40% of the requests and is not the cham"):
+        promote.check_none_halfway(platform, run("second"))
+    promote.check_none_halfway(platform, run("third"))
+
     # All the way: what the run wrote down then stays, whatever is cleared.
     deploying.shift(own["endpoint"], second, 100)
     assert served.look(platform, run("second")) == own
     promote.check_served(platform, run("second"), decision(first))
     assert served.look(platform, run("third"))["model"] == second
+    models, _ = deploying.clients()
+    models.merge_version_aliases(name=second, version_aliases=["champion"])
+    promote.check_none_halfway(platform, run("second"))
 
 
 def test_what_is_served_must_be_what_was_compared_with(platform, halfway):

@@ -42,6 +42,7 @@ class PromoteOperator(BaseOperator, SkipMixin):
             check_served(self._platform, run, decision)
             print(f"Serving costs {cost.serving(self._experiment)}.")
             return decision
+        check_none_halfway(self._platform, run)
         # `skip` ends the task by an exception, and what it returns would be lost.
         context["ti"].xcom_push(key="return_value", value=decision)
         self.skip(context["ti"], self.get_direct_relatives(upstream=False))
@@ -62,6 +63,25 @@ def summary(decision: dict[str, Any]) -> list[str]:
         mark = "passed" if check["passed"] else "FAILED"
         lines.append(f"  {mark}: {check['check']} ({check['detail']})")
     return lines
+
+
+def check_none_halfway(platform: Platform, run: layout.Run) -> None:
+    """Raises AirflowFailException if this run has left a model between canary and champion.
+
+    So it may be where a training was cleared while its model was on the way, and the comparison,
+    done anew, promotes nothing: the deployment that would go on, or take it back, is skipped.
+    """
+    from research import endpoint
+
+    found = endpoint.look(platform, run)
+    for version in found.versions if found else ():
+        if version.own and not version.champion:
+            raise AirflowFailException(
+                f"This run promotes nothing any more, but it has deployed {version.name} before, "
+                f"which has {version.traffic}% of the requests and is not the champion. Trigger "
+                "the DAG `rollback` with the version `champion` (if there is none, undeploy it), "
+                "then clear this task."
+            )
 
 
 def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) -> None:
