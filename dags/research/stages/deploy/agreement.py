@@ -77,8 +77,8 @@ def skew(differences: list[Difference]) -> str | None:
 def tries(share: int, examples: int) -> int:
     """Requests for one example until it is all but certain that the challenger got one of them.
 
-    share: percent of the requests that it gets. With so many, all `examples` together miss it with
-    a probability below MISS_PROBABILITY.
+    share: percent of the requests that it gets, above 0. With so many, all `examples` together miss
+    it with a probability below MISS_PROBABILITY.
     """
     if share >= 100:
         return 1

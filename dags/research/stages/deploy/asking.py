@@ -70,6 +70,10 @@ def ask(
     client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
     `share` percent of the requests. examples: as challenger.json has them.
     """
+    if not share:
+        raise SmokeTestError(
+            "The challenger gets no requests any more: someone has changed the traffic meanwhile."
+        )
     limit = agreement.tries(share, len(examples))
     deadline = time.monotonic() + LONGEST_SECONDS
     differences: list[agreement.Difference] = []
