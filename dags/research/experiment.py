@@ -26,8 +26,9 @@ from research.trainer_schema import TrainerSchema
 from research.trainer_schema import load as load_schema
 from research.yaml_file import parse
 
-NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-"""An experiment's name: it becomes a DAG id, a folder, a label and a part of job names."""
+NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+"""An experiment's name: it becomes a DAG id, a folder, a label, a part of job names, and the ID of
+an endpoint, which must not end with a dash."""
 
 
 class Split(Section):
@@ -257,7 +258,7 @@ def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
     if not NAME.fullmatch(path.stem):
         message = (
             f"the file's name names the experiment: '{path.stem}' is not a lower-case letter "
-            "followed by up to 39 lower-case letters, digits and dashes"
+            "followed by up to 39 lower-case letters, digits and dashes, no dash at the end"
         )
         problems.append(Problem((), message))
     elif path.stem == "rollback" or path.stem.endswith("-predict"):

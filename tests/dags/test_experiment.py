@@ -281,7 +281,9 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
     assert [line.split(",")[0].strip() for line in lines[1:]] == ["line 3", "line 12", "line 19"]
 
 
-@pytest.mark.parametrize("name", ["Digits.yaml", "1st.yaml", "a_b.yaml", f"{'a' * 41}.yaml"])
+@pytest.mark.parametrize(
+    "name", ["Digits.yaml", "1st.yaml", "a_b.yaml", "a-.yaml", f"{'a' * 41}.yaml"]
+)
 def test_the_files_name_must_name_an_experiment(write, name):
     with pytest.raises(FileError, match="the file's name names the experiment"):
         load(write(GOOD, name))
