@@ -37,13 +37,13 @@ FINISHED = {
     JobState.JOB_STATE_PARTIALLY_SUCCEEDED,
 }
 
-# google.rpc.Code of errors that a second try may not meet.
-_PASSING = {
+PASSING = {
     code_pb2.RESOURCE_EXHAUSTED,
     code_pb2.ABORTED,
     code_pb2.INTERNAL,
     code_pb2.UNAVAILABLE,
 }
+"""google.rpc.Code of errors that a second try may not meet."""
 # Vertex words the end of a replica so, whatever code it puts beside it (an out-of-memory kill is
 # RESOURCE_EXHAUSTED).
 _OWN_FAULT = ("exited with a non-zero status", "ran out-of-memory")
@@ -75,7 +75,7 @@ def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
     if state == JobState.JOB_STATE_EXPIRED:
         return Verdict.RETRY
     own_fault = any(words in job.error.message for words in _OWN_FAULT)
-    return Verdict.RETRY if job.error.code in _PASSING and not own_fault else Verdict.GIVE_UP
+    return Verdict.RETRY if job.error.code in PASSING and not own_fault else Verdict.GIVE_UP
 
 
 def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:

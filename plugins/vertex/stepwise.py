@@ -8,22 +8,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from google.api_core import exceptions, retry
-from google.rpc import code_pb2
 
 from vertex import submission
 from vertex.base import VertexOperator
 from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
 from vertex.submission import TRY_AGAIN, reason
 from vertex.triggers import OperationTrigger
-
-# google.rpc.Code of an operation's error that the next attempt may not meet.
-_PASSING = {
-    code_pb2.RESOURCE_EXHAUSTED,
-    code_pb2.ABORTED,
-    code_pb2.INTERNAL,
-    code_pb2.UNAVAILABLE,
-}
 
 
 class StepwiseOperator(VertexOperator):
@@ -140,7 +131,7 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     text = f"Vertex AI could not {what}: {event['message']} (operation {event['name']})"
     if advice:
         text += f"\n{advice}"
-    if event["code"] in _PASSING:
+    if event["code"] in PASSING:
         raise VertexJobFailed(f"{text}\nThis may pass: the task is tried again.")
     raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")
 
