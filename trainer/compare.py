@@ -104,9 +104,9 @@ def _challenger(
     contender = next((c for c in run.contenders if c.name == promotion.challenger), None)
     if contender is None:
         return promotion, None
-    examples = deploy["smoke"]["examples"]
+    examples, private = deploy["smoke"]["examples"], deploy.get("private", False)
     try:
-        return promotion, challenger.document(run, contender, examples)
+        return promotion, challenger.document(run, contender, examples, private)
     except RawExamplesError as error:
         lacking = Check("there are raw examples to try it with", False, str(error))
         return dataclasses.replace(promotion, checks=[*promotion.checks, lacking]), None

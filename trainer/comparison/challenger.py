@@ -35,17 +35,27 @@ FILE_NAME = "challenger.json"
 # The same examples whenever a run is compared again.
 _SEED = 0
 
+# Bytes of an instance that a request can carry. Vertex AI takes 1.5 MB at a shared public endpoint,
+# 10 MB at a private one:
+# https://cloud.google.com/vertex-ai/docs/predictions/choose-endpoint-type
+_LARGEST = 1_400_000
+_LARGEST_PRIVATE = 9_000_000
 
-def document(run: Run, contender: Contender, examples: int) -> dict[str, Any]:
+
+def document(
+    run: Run, contender: Contender, examples: int, private: bool = False
+) -> dict[str, Any]:
     """challenger.json for a training of the run; contender: with predictions.
 
-    examples: how many there are to be, at most all of the test split. Raises RawExamplesError.
+    examples: how many there are to be, at most all of the test split; those that are too large for
+    a request are left out. private: whether the endpoint is. Raises RawExamplesError.
     """
+    largest = _LARGEST_PRIVATE if private else _LARGEST
     return {
         "schema": SCHEMA_VERSION,
         "contender": contender.name,
         "model": storage.join(contender.uri, "model") + "/",
-        "examples": _examples(run, contender.predictions, examples),
+        "examples": _examples(run, contender.predictions, examples, largest),
         "explanation_spec": explanation.specification(run.dataset),
         "hyperparameters": dict(contender.parameters),
         "provenance": {
@@ -62,7 +72,9 @@ def to_json(challenger: dict[str, Any]) -> str:
     return json.dumps(challenger, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _examples(run: Run, predicted: Predictions | Values, count: int) -> list[dict[str, Any]]:
+def _examples(
+    run: Run, predicted: Predictions | Values, count: int, largest: int
+) -> list[dict[str, Any]]:
     """In the order of their keys."""
     order = np.argsort(predicted.keys)
     count = min(count, len(order))
@@ -75,9 +87,17 @@ def _examples(run: Run, predicted: Predictions | Values, count: int) -> list[dic
             f"the raw rows of {run.dataset_uri} lack {len(missing)} key(s) of the test split, "
             f"{min(missing)!r} for one: they are not the rows that the dataset was made of"
         )
+    sizes = {key: len(json.dumps(instance)) for key, instance in instances.items()}
+    if sizes and min(sizes.values()) > largest:
+        raise RawExamplesError(
+            f"none of {count} examples fits into a request: the smallest has "
+            f"{min(sizes.values()) / 1e6:.1f} MB, and the endpoint takes {largest / 1e6:.1f} MB; "
+            "give images a smaller `size`, or `encoding: jpeg`"
+        )
     return [
         {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}
         for key, place in places.items()
+        if sizes[key] <= largest
     ]
 
 

@@ -131,19 +131,45 @@ def test_raw_rows_of_another_dataset(trained, tmp_path):
         challenger.document(wrong, contender, 6)
 
 
-def test_images(run_folder):
+@pytest.fixture
+def of_images(run_folder):
+    """A function: stored images -> a run whose training takes all for light, and their keys."""
+
+    def make(images):
+        labels = np.arange(len(images)) % 2
+        folder = run_folder(labels, ["dark", "light"], images=images)
+        folder.contender(1, np.tile([[0.1, 0.9]], (len(images), 1)))
+        dataset = dataset_description.load(str(folder.dataset))
+        predicted = predictions.read(folder.path / "training/1/predictions.parquet")
+        training = Contender(
+            "training/1", "tensorflow", "gs://b/training/1/", predictions=predicted
+        )
+        return Run(folder.uri, {}, str(folder.dataset), dataset, None, [training]), folder.keys
+
+    return make
+
+
+def test_images(of_images):
     images = [cv2.imencode(".png", np.full((8, 8, 1), i, np.uint8))[1].tobytes() for i in range(6)]
-    folder = run_folder([0, 1, 0, 1, 1, 0], ["dark", "light"], images=images)
-    folder.contender(1, np.tile([[0.1, 0.9]], (6, 1)))
-    dataset = dataset_description.load(str(folder.dataset))
-    predicted = predictions.read(folder.path / "training/1/predictions.parquet")
-    contender = Contender("training/1", "tensorflow", "gs://b/training/1/", predictions=predicted)
-    run = Run(folder.uri, {}, str(folder.dataset), dataset, None, [contender])
-    document = challenger.document(run, contender, 4)
+    run, keys = of_images(images)
+    document = challenger.document(run, run.contenders[0], 4)
     assert document["model"] == "gs://b/training/1/model/"
     assert document["explanation_spec"] is None
     for example in document["examples"]:
         data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
-        assert data == images[folder.keys.index(example["key"])]
+        assert data == images[keys.index(example["key"])]
         expected = {"label": "light", "probabilities": {"dark": 0.1, "light": 0.9}}
         assert example["prediction"] == expected
+
+
+def test_an_image_that_no_request_can_carry_is_left_out(of_images):
+    run, keys = of_images([bytes(1_000_000), bytes(2_000_000)])
+    (contender,) = run.contenders
+    assert [e["key"] for e in challenger.document(run, contender, 2)["examples"]] == keys[:1]
+    assert len(challenger.document(run, contender, 2, private=True)["examples"]) == 2
+
+
+def test_a_challenger_that_no_request_can_try(of_images):
+    run, _ = of_images([bytes(2_000_000)] * 2)
+    with pytest.raises(RawExamplesError, match=r"none of 2 .* has 2\.7 MB, .* takes 1\.4 MB"):
+        challenger.document(run, run.contenders[0], 2)
