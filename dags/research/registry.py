@@ -49,7 +49,8 @@ class Version:
 def versions(experiment: Experiment, platform: Platform) -> list[Version]:
     """All versions of an experiment's model, newest first; none if it has no model.
 
-    Raises VersionError for a model of that name which is not the experiment's.
+    A version without the experiment's label, as a person may have uploaded one beside them, is none
+    of them. Raises VersionError for a model of that name without any that has it.
     """
     hook = ModelServiceHook(gcp_conn_id=platform.connection)
     client = hook.get_model_service_client(platform.region)
@@ -58,12 +59,13 @@ def versions(experiment: Experiment, platform: Platform) -> list[Version]:
         found = list(client.list_model_versions(name=name, timeout=CALL_TIMEOUT_SECONDS))
     except exceptions.NotFound:
         return []
-    if any(model.labels.get(LABEL) != experiment.name for model in found):
+    own = [model for model in found if model.labels.get(LABEL) == experiment.name]
+    if found and not own:
         raise VersionError(
-            f"The model {name} is not this experiment's: it lacks the label "
+            f"The model {name} is not this experiment's: no version has the label "
             f"{LABEL}={experiment.name}. Rename the experiment, or delete that model."
         )
-    made = [_version(name, model) for model in found]
+    made = [_version(name, model) for model in own]
     return sorted(made, key=lambda version: int(version.number), reverse=True)
 
 

@@ -5,8 +5,9 @@ gs://BUCKET/EXPERIMENT/rollbacks/RUN.json, schema 1:
      "before": "projects/.../models/ID@3"}         the champion then; null if there was none
 
 The alias `previous` names another version once a rollback is done. So a run that is cleared keeps
-to what it has written down, and a second run that someone triggered before the first had begun, as
-people do who are in a hurry, does not roll forward again.
+to what it has written down, and a second run that someone triggered before the first had ended, as
+people do who are in a hurry, does not roll forward again. (`result` writes the same once more, so
+that the object's time is that of the end.)
 """
 
 from datetime import datetime
@@ -25,7 +26,7 @@ SCHEMA = 1
 
 
 def task(experiments: dict[str, Experiment], platform: Platform) -> Any:
-    """The Airflow task. Returns {"experiment", "version", "before", "endpoint", ...}."""
+    """The Airflow task. Returns {"experiment", "version", "before", "record", "endpoint", ...}."""
 
     @airflow_task(task_id="resolve")
     def resolve(params, run_id, dag_run):
@@ -90,12 +91,20 @@ def make(
         "experiment": experiment.name,
         "version": version.name,
         "before": decided["before"],
+        "record": record,
         "endpoint": messages.endpoint(experiment, platform),
         "deployed_model": {
             "display_name": f"{experiment.name} version {number}",
             **messages.resources(experiment, platform),
         },
     }
+
+
+def conclude(platform: Platform, record: str) -> None:
+    """A rollback is done: whoever has triggered another one until now meant this one."""
+    from research import storage
+
+    storage.write_json(platform, record, storage.read_json(platform, record))
 
 
 def _find(experiment: Experiment, known: Any, wanted: str) -> Any:
@@ -122,7 +131,9 @@ def _serves_alone(experiment: Experiment, platform: Platform, version: str) -> b
 
 
 def _not_twice(platform: Platform, folder: str, triggered: datetime) -> None:
-    """Raises AirflowSkipException if another rollback began after this one was triggered."""
+    """Raises AirflowSkipException if another rollback began, or ended, after this one was
+    triggered.
+    """
     from research import storage
 
     later = [blob.name for blob in storage.each_blob(platform, folder) if blob.updated > triggered]

@@ -7,6 +7,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from research.platform import Platform
 from research.registry_names import CHAMPION
+from research.rollback import resolve
 from vertex.versions import parse_version
 
 
@@ -18,6 +19,7 @@ def task(platform: Platform) -> Any:
         resolved = ti.xcom_pull(task_ids="resolve")
         endpoint = ti.xcom_pull(task_ids="endpoint")["endpoint"]
         check(platform, endpoint, resolved["version"])
+        resolve.conclude(platform, resolved["record"])
         print(f"{resolved['version']} is the champion and has all requests of {endpoint}.")
         print(
             f"The next run of {resolved['experiment']} deploys again what passes its gate. If it "

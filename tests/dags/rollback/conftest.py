@@ -38,15 +38,15 @@ class Registry:
     def run(self, version="previous"):
         return run_dag(self.dag, experiment=self.name, version=version)
 
-    def upload(self, *aliases, **variables):
-        """The next version, made by a run of the same number."""
+    def upload(self, *aliases, labels=None, **variables):
+        """The next version, made by a run of the same number. labels: if not the experiment's."""
         number = str(len(self.versions()) + 1)
         model = self.folder / f"runs/run-{number}/model"
         model.mkdir(parents=True)
         (model / "weights").write_text(number)
         sent = {
             "display_name": self.name,
-            "labels": {EXPERIMENT_LABEL: self.name},
+            "labels": labels or {EXPERIMENT_LABEL: self.name},
             "version_aliases": aliases,
             "version_description": json.dumps(
                 {"run": f"gs://{BUCKET}/{self.name}/runs/run-{number}/"}

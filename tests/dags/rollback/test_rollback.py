@@ -6,6 +6,7 @@ import shutil
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from research import registry as registry_of
 from research.rollback import resolve
 from tests.airflow_side import clear_and_run
 
@@ -121,6 +122,11 @@ def test_nothing_was_ever_deployed(registry, states, capfd):
     assert "was never deployed: its model has no version yet" in capfd.readouterr().out
 
 
+def test_a_version_that_someone_uploaded_beside_does_not_stand_in_the_way(two):
+    two.upload(labels={"made-by": "hand"})
+    assert [str(v.number) for v in registry_of.versions(two.experiment, two.platform)] == ["2", "1"]
+
+
 def test_nothing_was_replaced_yet(registry, capfd):
     registry.upload("champion")
     assert registry.run().state == "failed"
@@ -129,10 +135,15 @@ def test_nothing_was_replaced_yet(registry, capfd):
 
 @pytest.mark.slow
 def test_two_that_were_triggered_in_a_hurry_are_one(two):
-    triggered = datetime.datetime.now(datetime.UTC)
+    before = datetime.datetime.now(datetime.UTC)
+    during = []
+    two.dag.get_task("champion").post_execute = lambda context, result=None: during.append(
+        datetime.datetime.now(datetime.UTC)
+    )
     assert two.run().state == "success"
-    with pytest.raises(AirflowSkipException, match="another run has rolled back since"):
-        resolve.make(two.experiment, two.platform, "previous", "second", triggered)
+    for triggered in (before, *during):
+        with pytest.raises(AirflowSkipException, match="another run has rolled back since"):
+            resolve.make(two.experiment, two.platform, "previous", "second", triggered)
     # A number says what it means, whenever it was triggered.
     decided = resolve.make(two.experiment, two.platform, "2", "third", triggered)
     assert decided["version"] == f"{two.model}@2"
