@@ -1,1 +1,1 @@
-"""The package in the job image: exports datasets, trains models, compares contenders."""
+"""The package in the job image: exports datasets, trains models, compares contenders, serves."""

@@ -114,9 +114,12 @@ class RowReader:
             wrong.append(InvalidFieldError("", reason))
             return None
         unknown = [name for name in instance if name not in self._fields]
-        if len(unknown) > MAX_VIOLATIONS:
-            reason = f"{len(unknown)} fields are no features of this model, as {short(unknown[0])}"
-            wrong.append(InvalidFieldError("", f"{reason}; expected {self._expected}"))
+        missing = [column for column in self._fields if column not in instance]
+        for names, what in ((unknown, "are no features of this model"), (missing, "are missing")):
+            if len(names) > MAX_VIOLATIONS:
+                reason = f"{len(names)} fields {what}, as {short(names[0])}"
+                wrong.append(InvalidFieldError("", f"{reason}; expected {self._expected}"))
+        if wrong:
             return None
         for name in unknown:
             hint = self._hint(name) if hints else ""

@@ -146,6 +146,18 @@ def test_of_very_many_unknown_fields_only_one_is_named():
     assert time.perf_counter() - started < 2
 
 
+def test_of_very_many_missing_fields_only_one_is_named():
+    wide = RowReader([Field(f"x{number}", "numeric", f"x{number}", 0) for number in range(2000)])
+    started = time.perf_counter()
+    with pytest.raises(InvalidRequestError) as error:
+        wide.read(json.dumps({"instances": [{}] * 256}).encode())
+    assert str(error.value).startswith(
+        'instances[0]: 2000 fields are missing, as x0; expected {"x0": ..., "x1": ..., "x2": ..., '
+    )
+    assert str(error.value).endswith("; and 246 more")
+    assert time.perf_counter() - started < 1
+
+
 def test_a_name_that_is_no_columns_gets_no_hint():
     (told,) = violations(GOOD | {"radius" * 100: 1})
     assert told == "instances[0].radiusradiusradiusradiusradius...: no feature of this model"
