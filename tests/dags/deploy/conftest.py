@@ -13,6 +13,7 @@ from research.platform import Platform
 from research.stages.deploy import group as deploy
 from tests.airflow_side import run_dag, store
 from vertex.deployments import version_at
+from vertex.identity import EXPERIMENT_LABEL
 
 BUCKET = "deploy-tests"
 OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
@@ -85,6 +86,20 @@ class Deployments:
         )
         name = f"{PARENT}/models/{self.name}@{version}"
         self.models.merge_version_aliases(name=name, version_aliases=["champion", "-previous"])
+
+    def crown_another(self):
+        """What a later run leaves in the registry: a further version, the champion."""
+        first = self.models.get_model(name=f"{PARENT}/models/{self.name}@1")
+        sent = {
+            "display_name": self.name,
+            "labels": {EXPERIMENT_LABEL: self.name},
+            "artifact_uri": first.artifact_uri,
+            "container_spec": first.container_spec,
+            "version_aliases": ["champion"],
+        }
+        name = f"{PARENT}/models/{self.name}"
+        request = {"parent": PARENT, "parent_model": name, "model": sent}
+        self.models.upload_model(request=request).result(timeout=20)
 
     def delete_endpoint(self):
         endpoint = self.endpoint

@@ -102,6 +102,20 @@ def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
 
 
 @pytest.mark.slow
+def test_after_a_retreat_it_does_not_replace_a_champion_it_was_not_compared_with(deployments):
+    these = deployments()
+    these.run()
+    run = these.run(skew=0.001)
+    these.crown_another()
+    for task in ("smoke_30", "canary_30"):
+        run = clear_and_go_on(these.dag, run, f"deploy.{task}")
+        assert run.state == "failed"
+        assert these.record["reason"].startswith(f"{task}: Stopped: projects/")
+        assert "@3 became the champion" in these.record["reason"]
+        assert these.traffic == {"1": 100}
+
+
+@pytest.mark.slow
 def test_what_was_replaced_stays_for_the_asked_time(deployments, states):
     these = deployments(keep_previous="1 hour")
     these.run()

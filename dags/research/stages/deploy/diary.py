@@ -35,7 +35,7 @@ class Diary:
         self.record(context).begin(contender, result["endpoint"], model, before)
 
     def unchanged(self, context: Any) -> None:
-        """Before a step that builds on another. Raises AirflowFailException if a person, or
+        """Before a step, and when its wait is over. Raises AirflowFailException if a person, or
         another DAG, has put another version in charge meanwhile: this run does not fight it.
         """
         content = self.record(context).read()
@@ -107,8 +107,6 @@ class Diary:
 
     def _stranger(self, content: dict[str, Any]) -> str | None:
         """What somebody else has changed, None if nothing."""
-        if content["state"] == RETREATED:
-            return None
         look = self._look()
         champion = look.bearer(content["model"], CHAMPION)
         ours = (
@@ -118,6 +116,8 @@ class Diary:
         )
         if champion not in ours:
             return f"{champion or 'no version'} became the champion"
+        if content["state"] == RETREATED:
+            return None
         _, share = look.deployed(content["endpoint"], content["model"])
         if share < content["share"]:
             return f"the share of {content['model']} went from {content['share']}% to {share}%"

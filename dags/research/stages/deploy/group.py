@@ -10,7 +10,8 @@ between any two calls, and a finished deployment that is cleared changes nothing
 The alias `champion` moves when the challenger has all requests and has passed its last test. Until
 then a failure leads to `retreat`: the champion gets the requests back, the challenger is
 undeployed, no alias of the champion changes, and the run fails. After a retreat, clearing the test
-that failed (or the canary) deploys the challenger again, at its first share.
+that failed (or the canary) deploys the challenger again, at its first share; not if there is
+another champion by then, with which nobody has compared it.
 
 The champion before stays deployed, without requests, for `keep_previous`: `retire` triggers a run
 of the DAG undeploy_previous for the end of that time. Whatever else has no requests is undeployed.
@@ -132,6 +133,7 @@ def _steps(deploy: Deploy, platform: Platform, diary: Diary, challenger: dict[st
                 task_id=f"canary_{share}",
                 deployed_model=deployed_model,
                 share=share,
+                pre_execute=diary.unchanged,
                 post_execute=diary.stepped,
                 **challenger,
             )
