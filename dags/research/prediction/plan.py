@@ -20,6 +20,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from research import jobs, source
+from research.cost import BudgetError, check_budget
 from research.experiment import Experiment
 from research.platform import Platform, PlatformError
 from research.prediction import cost, params
@@ -68,7 +69,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             PlatformError,
             VersionError,
             NoModelError,
-            cost.BudgetError,
+            BudgetError,
         ) as error:
             raise AirflowFailException(f"Refused, nothing was spent. {error}") from None
 
@@ -284,7 +285,7 @@ def prediction_job(run: Prediction, model: str) -> dict[str, Any]:
 
 def _within_budget(experiment: Experiment, limit: cost.Cost) -> None:
     remedies = "fewer or smaller machines, a shorter timeout"
-    cost.check_budget(f"A prediction of {experiment.name}", limit, experiment.budget, remedies)
+    check_budget(f"A prediction of {experiment.name}", limit, experiment.budget, remedies)
 
 
 def _tell(content: dict[str, Any], limit: cost.Cost) -> None:
