@@ -11,7 +11,7 @@ from google.api_core import exceptions
 from research.layout import Run
 from research.platform import Platform
 from research.registry_names import CHAMPION, RUN_LABEL
-from vertex.deployments import find_endpoint
+from vertex.deployments import find_endpoint, version_at
 from vertex.identity import label_value
 from vertex.jobs import CALL_TIMEOUT_SECONDS
 
@@ -90,7 +90,7 @@ def _shares(endpoint: Any) -> dict[str, int]:
     """Percent of the requests by version; a version may be deployed twice."""
     shares: dict[str, int] = {}
     for deployed in endpoint.deployed_models:
-        name = f"{deployed.model.partition('@')[0]}@{deployed.model_version_id}"
+        name = version_at(deployed).name
         shares[name] = shares.get(name, 0) + endpoint.traffic_split.get(deployed.id, 0)
     return shares
 

@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
-from google.api_core import exceptions
 
 from research.experiment import Experiment
 from research.platform import Platform
 from research.problems import did_you_mean
 from vertex.identity import EXPERIMENT_LABEL as LABEL
-from vertex.jobs import CALL_TIMEOUT_SECONDS
+from vertex.registry import find_versions, own_aliases
 
 _SHOWN = 20
 
@@ -55,18 +54,14 @@ def versions(experiment: Experiment, platform: Platform) -> list[Version]:
     hook = ModelServiceHook(gcp_conn_id=platform.connection)
     client = hook.get_model_service_client(platform.region)
     name = f"projects/{platform.project}/locations/{platform.region}/models/{experiment.name}"
-    try:
-        found = list(client.list_model_versions(name=name, timeout=CALL_TIMEOUT_SECONDS))
-    except exceptions.NotFound:
-        return []
+    found = find_versions(client, name)
     own = [model for model in found if model.labels.get(LABEL) == experiment.name]
     if found and not own:
         raise VersionError(
             f"The model {name} is not this experiment's: no version has the label "
             f"{LABEL}={experiment.name}. Rename the experiment, or delete that model."
         )
-    made = [_version(name, model) for model in own]
-    return sorted(made, key=lambda version: int(version.number), reverse=True)
+    return [_version(name, model) for model in reversed(own)]
 
 
 def find(known: Sequence[Version], wanted: str) -> Version | None:
@@ -89,6 +84,4 @@ def _version(name: str, model: Any) -> Version:
         run = str(content["run"])
     except (ValueError, KeyError, TypeError):
         run = ""
-    # "default" is every first version's: it says nothing here.
-    aliases = [alias for alias in model.version_aliases if alias != "default"]
-    return Version(name, model.version_id, aliases, model.version_create_time, run)
+    return Version(name, model.version_id, own_aliases(model), model.version_create_time, run)
