@@ -1,18 +1,12 @@
+{% from "macros.sql" import columns_of, rows_of %}
 {# The rows that a batch prediction is made of: the key, and exactly the model's features. #}
 WITH source AS (
-  SELECT *
-  FROM {{ source }}
-{% if partition %}
-  WHERE {{ partition.column | identifier }} >= {{ partition.start_literal }}
-    AND {{ partition.column | identifier }} < {{ partition.end_literal }}
-{% endif %}
+  {{ rows_of(source, partition) | trim }}
 ),
 instances AS (
   SELECT
     CAST(source.{{ key | identifier }} AS STRING) AS key,
-{% for feature in features %}
-    {{ feature.expression("source." ~ (feature.name | identifier)) }} AS {{ feature.column | identifier }}{{ "," if not loop.last }}
-{% endfor %}
+    {{ columns_of(features) | trim }}
   FROM source
 )
 SELECT
