@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -31,7 +32,7 @@ def processes_of(server) -> list[int]:
 def test_up_and_down_do_no_harm_twice(server):
     assert "local_gcp is up" in server.command("up").stdout
     pid = server.pid
-    assert "runs already" in server.command("up").stdout
+    assert "is already up" in server.command("up").stdout
     assert server.pid == pid
     status = server.status()
     assert (status["healthy"], status["project"], status["jobs"]) == (True, "local-gcp", [])
@@ -40,7 +41,7 @@ def test_up_and_down_do_no_harm_twice(server):
     assert "was not running" in server.command("down").stdout
     refused = server.command("status", check=False)
     assert refused.returncode == 1
-    assert "run `python -m local_gcp up`" in refused.stderr
+    assert "run `local-gcp up`" in refused.stderr
 
 
 def test_a_home_that_was_never_started_says_so(server):
@@ -98,10 +99,12 @@ def test_a_port_that_somebody_took_is_named(server):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_foreground_server_ends_in_order(server, number):
-    command = [".venv/local_gcp/bin/python", "-m", "local_gcp", "--home", server.home]
+    command = [sys.executable, "-m", "local_gcp", "--home", server.home]
     with (server.home.parent / "stderr").open("w+") as stderr:
         process = subprocess.Popen([*command, "up", "--foreground"], stderr=stderr)
-        server.up()  # waits until it is healthy
+        deadline = time.monotonic() + 60
+        while server.command("status", check=False).returncode:  # `up` could start one of its own
+            assert time.monotonic() < deadline
         assert server.pid == process.pid
         process.send_signal(number)
         assert process.wait(20) == 0
@@ -111,10 +114,36 @@ def test_the_foreground_server_ends_in_order(server, number):
 
 def test_help_teaches():
     shown = subprocess.run(
-        [".venv/local_gcp/bin/python", "-m", "local_gcp", "--help"],
+        [sys.executable, "-m", "local_gcp", "--help"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    for word in ("up", "down", "status", "env", "logs", "preempt", "LOCAL_GCP_HOME", "loopback"):
+    commands = ("up", "env", "run", "status", "logs", "preempt", "down")
+    for word in (*commands, "LOCAL_GCP_HOME", "loopback"):
         assert word in shown
+
+
+def test_a_project_and_regions_of_ones_own(server):
+    assert "research-7" in server.command("up", "--project", "research-7").stdout
+    assert server.client_env["GOOGLE_CLOUD_PROJECT"] == "research-7"
+    assert server.status()["project"] == "research-7"
+    server.down()
+    refused = server.command("up", "--project", "research-8", check=False)
+    assert "belongs to the project research-7" in refused.stderr
+    server.up()  # keeps it
+    assert server.status()["project"] == "research-7"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--project", "No"], "'No' is not a project ID"),
+        (["--regions", "europe-west4,,"], "'' is not a region such as europe-west4"),
+        (["--images", "/no/such/images.yaml"], "/no/such/images.yaml: [Errno 2]"),
+        (["--cores", "0"], "1 is the least"),
+    ],
+)
+def test_a_bad_option_is_refused(server, options, complaint):
+    refused = server.command("up", *options, check=False)
+    assert (refused.returncode, complaint in refused.stderr) == (1, True), refused.stderr

@@ -85,7 +85,7 @@ def test_filters(text, yes, no):
         ("state:JOB_STATE_FAILED", "state does not support ':'"),
         ("labels.a!=b", "labels does not support '!='"),
         ("labels=a", "write labels.KEY=VALUE or labels:KEY"),
-        ("state=FAILED", "'FAILED' is none of JOB_STATE_UNSPECIFIED"),
+        ("state=FAILED", "'FAILED' is not one of JOB_STATE_UNSPECIFIED"),
         ("create_time>yesterday", "'yesterday' is not an RFC 3339 time"),
         ('create_time>"2021-05-18T00:00:00"', "has no time zone"),
         ("display_name", "expected an operator after 'display_name'"),
@@ -99,7 +99,7 @@ def test_filters(text, yes, no):
         ("my_job", "the field 'my_job' is not supported"),
     ],
 )
-def test_what_is_not_played_is_refused_by_name(text, complaint):
+def test_what_is_not_emulated_is_refused_by_name(text, complaint):
     with pytest.raises(RpcError) as refusal:
         parse_filter(text, FIELDS)
     assert refusal.value.field == "filter"

@@ -1,4 +1,4 @@
-"""The way in: which hosts are played, which are refused, and that bytes pass whole."""
+"""The entry point: which hosts are emulated, which are refused, and that bytes pass whole."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ def session(local_gcp) -> requests.Session:
         "WWW.GoogleAPIs.com",
     ],
 )
-def test_googles_hosts_are_played(host):
+def test_googles_hosts_are_emulated(host):
     assert why_refused("CONNECT", f"{host}:443") is None
 
 
@@ -62,7 +62,7 @@ def test_a_client_sees_why_it_was_refused(session):
     assert "GET http://example.com/ is refused" in plain.text
 
 
-def test_a_host_of_googles_that_nobody_plays_gets_501_with_its_name(session):
+def test_a_host_of_googles_that_is_not_emulated_gets_501_with_its_name(session):
     answer = session.get("https://pubsub.googleapis.com/v1/projects/p/topics", timeout=10)
     assert answer.status_code == 501
     assert answer.json()["error"]["status"] == "UNIMPLEMENTED"

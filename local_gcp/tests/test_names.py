@@ -8,8 +8,10 @@ import google.cloud.aiplatform_v1
 import grpc
 import pytest
 
-from local_gcp import names, regions
-from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp import names
+from local_gcp import project as settings
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
+from local_gcp.project import PROJECT_NUMBER
 from local_gcp.wire import RpcError
 
 LOCATION = f"projects/{PROJECT_NUMBER}/locations/us-central1"
@@ -41,7 +43,14 @@ def test_the_regions_are_those_of_googles_client():
     # The text, since importing the package takes seconds.
     said = (folder / "constants/base.py").read_text()
     known = re.search(r"SUPPORTED_REGIONS = frozenset\((.*?)\)", said, re.DOTALL)[1]
-    assert ast.literal_eval(known.strip()) - {"global"} == regions.REGIONS
+    assert ast.literal_eval(known.strip()) - {"global"} == settings.REGIONS
+
+
+def test_regions_may_be_fewer_and_others(monkeypatch):
+    monkeypatch.setenv("LOCAL_GCP_REGIONS", "moon-north1,europe-west4")
+    names.location(f"projects/{PROJECT}/locations/moon-north1")
+    with pytest.raises(RpcError, match="One that exists is europe-west4"):
+        names.location(f"projects/{PROJECT}/locations/us-central1")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from google.cloud.aiplatform_v1 import DeleteOperationMetadata, Model
 from google.longrunning import operations_pb2
 from google.rpc.status_pb2 import Status
 
-from local_gcp.home import PROJECT, PROJECT_NUMBER
 from local_gcp.operations import Operations
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
+from local_gcp.project import PROJECT_NUMBER
 from local_gcp.state import State
-from local_gcp.wire import Played
+from local_gcp.wire import ServiceHandler
 
 MODEL = f"projects/{PROJECT_NUMBER}/locations/us-central1/models/1"
 
@@ -27,7 +28,7 @@ def operations(tmp_path):
 @pytest.fixture
 def channel(operations):
     server = grpc.server(ThreadPoolExecutor(4))
-    server.add_generic_rpc_handlers([Played("google.longrunning.operations", operations)])
+    server.add_generic_rpc_handlers([ServiceHandler("google.longrunning.operations", operations)])
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -116,5 +117,5 @@ def test_what_cannot_be_cancelled_says_so(operations, client):
 
 def test_finishing_twice_is_an_error_of_the_caller(operations):
     done = operations.done(MODEL)
-    with pytest.raises(ValueError, match="no unfinished operation"):
+    with pytest.raises(ValueError, match="is not an unfinished operation"):
         operations.finish(done.name)

@@ -8,7 +8,13 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 
-from local_gcp.wire import Played, failed_precondition, invalid_argument, method_table, not_found
+from local_gcp.wire import (
+    ServiceHandler,
+    failed_precondition,
+    invalid_argument,
+    method_table,
+    not_found,
+)
 
 JOBS = "google.cloud.aiplatform_v1.services.job_service"
 
@@ -38,7 +44,7 @@ class MoreJobs:
 @pytest.fixture(scope="module")
 def client():
     server = grpc.server(ThreadPoolExecutor(2))
-    server.add_generic_rpc_handlers([Played(JOBS, Jobs(), MoreJobs())])
+    server.add_generic_rpc_handlers([ServiceHandler(JOBS, Jobs(), MoreJobs())])
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -74,10 +80,10 @@ def test_a_long_error_arrives_shortened(client):
         client.get_custom_job(name="j/wordy")
 
 
-def test_an_unplayed_method_is_named(client):
+def test_an_unsupported_method_is_named(client):
     with pytest.raises(exceptions.MethodNotImplemented, match=r"JobService\.CreateNasJob") as error:
         client.create_nas_job(parent="p", nas_job={})
-    assert "local_gcp does not play" in error.value.message
+    assert "local_gcp does not emulate" in error.value.message
 
 
 def test_a_bug_is_no_silence(client, caplog):

@@ -1,4 +1,4 @@
-"""`python -m local_gcp`: start, stop and look into a Google Cloud on this machine."""
+"""`local-gcp`, or `python -m local_gcp`: Google Cloud on this machine, from the command line."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shlex
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from local_gcp import daemon
+from local_gcp import daemon, project, run_command
 from local_gcp.environment import client_environment
 from local_gcp.home import Home
+from local_gcp.jobs import images
 from local_gcp.report import follow_logs, job_logs, status_lines
 
 HELP = """\
-Google Cloud on one machine: Cloud Storage and Vertex AI jobs for unchanged clients.
+Emulates Google Cloud on this machine: Cloud Storage, BigQuery, Vertex AI and Dataflow, for
+unchanged clients. Jobs really run, as processes.
 
-  python -m local_gcp up                     start in the background (or say that it runs)
-  eval "$(python -m local_gcp env)"          lead the Google clients of this shell to it
-  python -m local_gcp status                 jobs, replicas and trials, with their last lines
-  python -m local_gcp logs JOB               what a job printed
-  python -m local_gcp down                   end jobs and server; data stays in the home
+  local-gcp up --images images.yaml    start in the background
+  eval "$(local-gcp env)"              lead the Google clients of this shell to it
+  local-gcp status                     jobs, replicas and trials, each with its last line
+  local-gcp logs JOB                   what a job printed
+  local-gcp down                       end jobs and server; data stays in the home
+
+  local-gcp run --temporary -- pytest  one command against a server of its own
 
 Everything listens on loopback only. In the environment that `env` prints, clients reach nothing
-outside this machine: other hosts are refused with a message.
+outside this machine: requests to other hosts are refused, and the error names the host.
 """
-
+EXAMPLES = """\
+examples:
+  local-gcp run -- python train.py         against the server of this home, started if need be
+  local-gcp run --temporary -- pytest -x   against an empty one, deleted at the end
+"""
 HOME_HELP = "folder of all state (default: $LOCAL_GCP_HOME, else ./.local/gcp)"
+
+_PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+_REGION = re.compile(r"[a-z]+-[a-z]+[0-9]+")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,29 +50,41 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return options.command(Home.find(options.home), options)
     except daemon.DaemonError as error:
-        print(f"local_gcp: {error}", file=sys.stderr)
+        print(f"local-gcp: {error}", file=sys.stderr)
         return error.exit_code
 
 
 def _up(home: Home, options: argparse.Namespace) -> int:
-    # Environment variables reach the server however it is started: here, in the background, or by
-    # a process supervisor that sets them itself.
-    for name in ("cores", "preemption_rate", "preemption_seed"):
-        value = getattr(options, name)
-        if value is not None:
-            os.environ[f"LOCAL_GCP_{name.upper()}"] = str(value)
+    _settle(home, options)
     if options.foreground:
         daemon.configure_logging()
         daemon.run(home)
         return 0
-    print("local_gcp is up" if daemon.start(home) else "local_gcp runs already")
-    endpoints = home.endpoints()
+    print("local_gcp is up" if daemon.start(home) else "local_gcp is already up")
+    endpoints = home.choose_endpoints()
     print(f"  home      {home.root}")
+    print(f"  project   {project.project_id()}")
     print(f"  buckets   {home.buckets}  (plain files, gs://BUCKET/OBJECT)")
     print(f"  status    {endpoints.http_url}/local_gcp/status")
     print(f"  log       {home.log}")
-    print('  clients   eval "$(python -m local_gcp env)"')
+    print('  clients   eval "$(local-gcp env)"')
     return 0
+
+
+def _run(home: Home, options: argparse.Namespace) -> int:
+    command = options.words[1:] if options.words[:1] == ["--"] else options.words
+    if not command:
+        raise daemon.DaemonError("Nothing to run. Usage: local-gcp run [OPTIONS] -- COMMAND ...")
+    if options.temporary:
+        with run_command.temporary_home() as temporary:
+            return _run_with(temporary, options, command)
+    return _run_with(home, options, command)
+
+
+def _run_with(home: Home, options: argparse.Namespace, command: list[str]) -> int:
+    _settle(home, options)
+    with run_command.server(home):
+        return run_command.run(command, _variables(home))
 
 
 def _down(home: Home, _options: argparse.Namespace) -> int:
@@ -73,9 +99,8 @@ def _status(home: Home, options: argparse.Namespace) -> int:
 
 
 def _env(home: Home, options: argparse.Namespace) -> int:
-    # The ports are chosen here if they never were: the environment may be asked for before `up`.
-    home.create()
-    variables = client_environment(home, home.choose_endpoints())
+    _settle_project(home, None)
+    variables = _variables(home)
     if options.json:
         print(json.dumps(variables, indent=2))
     else:
@@ -100,55 +125,130 @@ def _preempt(home: Home, options: argparse.Namespace) -> int:
     return 0
 
 
+def _variables(home: Home) -> dict[str, str]:
+    # The ports are chosen here if they never were: the environment may be asked for before `up`.
+    home.create()
+    variables = client_environment(home, home.choose_endpoints())
+    paths = [variables["PYTHONPATH"], *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return {**variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, paths)))}
+
+
+def _settle(home: Home, options: argparse.Namespace) -> None:
+    """Check the options of `up` and set them as environment variables.
+
+    As variables they reach the server however it is started: here, in the background, or by a
+    process supervisor that sets them itself.
+    """
+    given = {
+        "LOCAL_GCP_CORES": options.cores,
+        "LOCAL_GCP_PREEMPTION_RATE": options.preemption_rate,
+        "LOCAL_GCP_PREEMPTION_SEED": options.preemption_seed,
+        project.REGIONS_VARIABLE: options.regions,
+        images.FILES: os.pathsep.join(map(os.path.abspath, options.images or ())) or None,
+    }
+    os.environ |= {name: str(value) for name, value in given.items() if value is not None}
+    for region in project.known_regions():
+        if not _REGION.fullmatch(region):
+            raise daemon.DaemonError(f"{region!r} is not a region such as europe-west4.")
+    try:
+        for file in images.image_files():
+            images.read_images(file)
+    except images.ImageError as error:
+        raise daemon.DaemonError(str(error)) from None
+    _settle_project(home, options.project)
+
+
+def _settle_project(home: Home, asked: str | None) -> None:
+    asked = asked or os.environ.get(project.PROJECT_VARIABLE)
+    if asked and not _PROJECT.fullmatch(asked):
+        raise daemon.DaemonError(
+            f"{asked!r} is not a project ID: 6 to 30 of a-z, 0-9 and -, a letter first."
+        )
+    home.create()
+    try:
+        os.environ[project.PROJECT_VARIABLE] = home.choose_project(asked)
+    except ValueError as error:
+        raise daemon.DaemonError(str(error)) from None
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m local_gcp",
-        description=HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="local-gcp", description=HELP, formatter_class=formatter)
     parser.add_argument("--home", help=HOME_HELP)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, function, help: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=help, description=help)
+    def command(
+        name: str, function: Callable[..., int], help: str, examples: str = ""
+    ) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name, help=help, description=help, epilog=examples, formatter_class=formatter
+        )
         sub.add_argument("--home", default=argparse.SUPPRESS, help=HOME_HELP)
         sub.set_defaults(command=function)
         return sub
 
-    up = command("up", _up, "start in the background and return when healthy; does no harm twice")
+    up = command("up", _up, "start in the background, return when healthy; harmless if it is up")
     up.add_argument(
         "--foreground", action="store_true", help="stay until SIGTERM or SIGINT, log to stderr"
     )
-    up.add_argument(
+    _add_server_options(up)
+    env = command("env", _env, "print the environment that leads Google's clients here")
+    env.add_argument("--json", action="store_true", help="as a JSON object, not as export lines")
+    run = command("run", _run, "run a command against a server; returns its exit code", EXAMPLES)
+    run.add_argument(
+        "--temporary", action="store_true", help="a server with an empty home, deleted at the end"
+    )
+    _add_server_options(run)
+    run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND [ARGUMENT ...]")
+    status = command("status", _status, "show jobs, replicas and trials")
+    status.add_argument("--json", action="store_true", help="as JSON, with every field")
+    logs = command("logs", _logs, "print what the replicas of a job wrote")
+    logs.add_argument("job", help="resource name, its last part, or display name")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
+    preempt = command("preempt", _preempt, "take the machine away from a running spot job")
+    preempt.add_argument("job", help="resource name or its last part")
+    command("down", _down, "end the server and its jobs, which start again at the next up")
+    return parser
+
+
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--images",
+        action="append",
+        metavar="FILE",
+        type=Path,
+        help="the local environments that stand for container images; may be repeated, the first "
+        "match counts (default: $LOCAL_GCP_IMAGES)",
+    )
+    parser.add_argument(
+        "--project",
+        metavar="ID",
+        help=f"the one project that exists, fixed for a home (default: {project.DEFAULT_PROJECT})",
+    )
+    parser.add_argument(
+        "--regions",
+        metavar="R,R",
+        help="regions that exist for Vertex AI and Dataflow (default: all of Vertex AI's)",
+    )
+    parser.add_argument(
         "--cores",
         type=int,
         metavar="N",
         help="replicas that may run at once, others wait; each uses its share of the machine's "
         "cores (default: one for each core)",
     )
-    up.add_argument(
+    parser.add_argument(
         "--preemption-rate",
         type=float,
         metavar="R",
         help="preempt each replica of spot jobs R times a minute on average (default: never)",
     )
-    up.add_argument(
+    parser.add_argument(
         "--preemption-seed",
         type=int,
         metavar="S",
         help="with the same seed the same jobs are preempted at the same age (default: 0)",
     )
-    command("down", _down, "end the server and its jobs, which start again at the next up")
-    status = command("status", _status, "show jobs, replicas and trials")
-    status.add_argument("--json", action="store_true", help="as JSON, with every field")
-    env = command("env", _env, "print the environment that leads Google's clients here")
-    env.add_argument("--json", action="store_true", help="as a JSON object, not as export lines")
-    logs = command("logs", _logs, "print what the replicas of a job wrote")
-    logs.add_argument("job", help="resource name, its last part, or display name")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
-    preempt = command("preempt", _preempt, "take the machine away from a running spot job")
-    preempt.add_argument("job", help="resource name or its last part")
-    return parser
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def run(home: Home) -> None:
 
 
 def start(home: Home) -> bool:
-    """Start a background server and wait until it is healthy; False when one runs already."""
+    """Start a background server and wait until it is healthy; False if one is up already."""
     if running(home):
         wait_healthy(home, None)
         return False
@@ -117,7 +117,7 @@ def wait_healthy(home: Home, child: subprocess.Popen | None) -> None:
 
 
 def stop(home: Home) -> bool:
-    """End the server in order, with its jobs; False when none runs."""
+    """Stop the server and its jobs; False if none is running."""
     process = running(home)
     if not process:
         home.pid_file.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def ask(home: Home, what: str, *, post: bool = False, timeout: float = 30, **que
     """GET (or POST) /local_gcp/`what`, the JSON answer; DaemonError when there is none."""
     endpoints = home.endpoints()
     if not endpoints:
-        raise DaemonError(f"{home.root} was never started: run `python -m local_gcp up`.")
+        raise DaemonError(f"{home.root} was never started: run `local-gcp up`.")
     url = f"{endpoints.http_url}/local_gcp/{what}?{urllib.parse.urlencode(query)}"
     request = urllib.request.Request(url, method="POST" if post else "GET")
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -150,7 +150,7 @@ def ask(home: Home, what: str, *, post: bool = False, timeout: float = 30, **que
         raise DaemonError(json.load(error)["error"]["message"]) from None
     except (OSError, ValueError) as error:
         raise DaemonError(
-            f"local_gcp of {home.root} does not answer ({error}): run `python -m local_gcp up`."
+            f"local_gcp of {home.root} does not answer ({error}): run `local-gcp up`."
         ) from None
 
 
@@ -163,7 +163,7 @@ def _lock(home: Home) -> Iterator[None]:
         except BlockingIOError:
             process = running(home)
             pid = process.pid if process else "unknown"
-            message = f"local_gcp runs already in {home.root} (process {pid})."
+            message = f"local_gcp is already up in {home.root} (process {pid})."
             raise AlreadyRunningError(message) from None
         yield
 

@@ -51,6 +51,15 @@ class Field:
         raise NotImplementedError
 
 
+class Id(Field):
+    """The last part of a resource's name: =, !=."""
+
+    operators = ("=", "!=")
+
+    def test(self, op: str, value: str, _key: str | None) -> Predicate:
+        return lambda message: (message.name.rpartition("/")[2] == value) == (op == "=")
+
+
 class Text(Field):
     """A string: =, != compare it; `:` takes * as a wildcard."""
 
@@ -76,7 +85,7 @@ class Choice(Field):
 
     def test(self, op: str, value: str, _key: str | None) -> Predicate:
         if value not in self.enum.__members__:
-            raise ValueError(f"{value!r} is none of {', '.join(self.enum.__members__)}")
+            raise ValueError(f"{value!r} is not one of {', '.join(self.enum.__members__)}")
         compare, wanted = _ORDER[op], self.enum[value]
         return lambda message: compare(getattr(message, self.name), wanted)
 
@@ -199,7 +208,7 @@ class _Parser:
             return _unquote(self._take("string"))
         if self._next_kind() == "minus":
             raise ValueError(f"quote the value after {path}{op}")
-        parts = []
+        parts: list[str] = []
         # An unquoted RFC 3339 time has colons in it.
         while self._next_kind() == "text" or (parts and self._next(":")):
             parts.append(self.tokens.pop(0)[1])

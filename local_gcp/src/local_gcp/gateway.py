@@ -1,4 +1,4 @@
-"""The way in for unchanged clients: a CONNECT proxy that ends TLS and never leaves the machine.
+"""The entry point of unchanged clients: a CONNECT proxy that ends TLS and never leaves the machine.
 
 A client with `https_proxy` asks for a tunnel to, say, us-central1-aiplatform.googleapis.com.
 For a host of Google's the gateway is that host: it shows its own certificate, and sends the
@@ -22,7 +22,7 @@ from local_gcp.home import LOOPBACK
 log = logging.getLogger(__name__)
 
 GOOGLE = ("googleapis.com", "*.googleapis.com")
-"""Hosts at which a tunnel ends here. Those that no service plays get a 501 from the REST server."""
+"""Hosts at which a tunnel ends here. Those of no service get a 501 from the REST server."""
 
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux; the kernel forgets it by and by
@@ -88,12 +88,12 @@ class Gateway:
         await asyncio.wait([client.closed, backend.closed])
 
 
-def why_refused(method: str, target: str, played: Sequence[str] = GOOGLE) -> str | None:
+def why_refused(method: str, target: str, emulated: Sequence[str] = GOOGLE) -> str | None:
     """None when a proxy request may pass, else the reason, one line, for a person."""
     host, _, port = target.rpartition(":")
     if method != "CONNECT":
         return f"local_gcp is a proxy for https only: {method} {target} is refused"
-    if port != "443" or not any(fnmatch.fnmatch(host.lower(), pattern) for pattern in played):
+    if port != "443" or not any(fnmatch.fnmatch(host.lower(), pattern) for pattern in emulated):
         return f"local_gcp refuses {target}: a local run reaches no host outside this machine"
     return None
 

@@ -9,11 +9,7 @@ import random
 import socket
 from pathlib import Path
 
-PROJECT = "local-gcp"
-"""The one Google Cloud project that exists here."""
-
-PROJECT_NUMBER = 100000000001
-"""Its number; Google's are twelve digits long too."""
+from local_gcp.project import DEFAULT_PROJECT
 
 LOOPBACK = "127.0.0.1"
 
@@ -42,7 +38,7 @@ class Home:
     def __init__(self, root: Path | str):
         self.root = Path(root).absolute()
         self.buckets = self.root / "buckets"
-        """Cloud Storage: BUCKET/OBJECT as plain files; plays /gcs."""
+        """Cloud Storage: BUCKET/OBJECT as plain files; /gcs of every job."""
         self.storage = self.root / "storage"
         """What Cloud Storage knows beside the bytes: metadata and unfinished uploads."""
         self.jobs = self.root / "jobs"
@@ -51,6 +47,7 @@ class Home:
         """SQLite: every acknowledged Vertex AI and Dataflow resource."""
         self.pki = self.root / "pki"
         """Throw-away certificates and the service-account key."""
+        self.project_file = self.root / "project"
         self.endpoints_file = self.root / "endpoints.json"
         self.log = self.root / "server.log"
         self.pid_file = self.root / "server.pid"
@@ -66,6 +63,20 @@ class Home:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in (self.buckets, self.storage, self.jobs, self.pki):
             folder.mkdir(exist_ok=True)
+
+    def choose_project(self, asked: str | None) -> str:
+        """The project that this home was started with; at the first start `asked`, recorded.
+
+        ValueError if that is another one: the names of what is stored here contain it.
+        """
+        try:
+            known = self.project_file.read_text()
+        except FileNotFoundError:
+            known = asked or DEFAULT_PROJECT
+            write_atomically(self.project_file, known)
+        if asked and asked != known:
+            raise ValueError(f"{self.root} belongs to the project {known}: use another --home.")
+        return known
 
     def endpoints(self) -> Endpoints | None:
         """The recorded ports, or None when this home was never started."""

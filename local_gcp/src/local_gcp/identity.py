@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local_gcp.home import PROJECT_NUMBER
-from local_gcp.rest import ApiError, not_played, on_api_error
+from local_gcp.project import PROJECT_NUMBER
+from local_gcp.rest import ApiError, not_emulated, on_api_error
 from local_gcp.service import Context, Service
 
 TOKEN_SECONDS = 3600
@@ -79,7 +79,7 @@ class Identity(Service):
             raise ApiError(
                 403,
                 f"There is one project here, {self.project!r} (number {PROJECT_NUMBER}), "
-                f"not {project!r}: use GOOGLE_CLOUD_PROJECT of `python -m local_gcp env`.",
+                f"not {project!r}: use GOOGLE_CLOUD_PROJECT of `local-gcp env`.",
                 "forbidden",
             )
 
@@ -128,7 +128,7 @@ def _allowed_locations(_request: Request) -> JSONResponse:
 
 
 def _refuse(request: Request) -> JSONResponse:
-    raise not_played(f"{request.method} https://{request.url.hostname}{request.url.path}")
+    raise not_emulated(f"{request.method} https://{request.url.hostname}{request.url.path}")
 
 
 def _new_token() -> str:

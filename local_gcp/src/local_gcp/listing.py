@@ -58,5 +58,5 @@ def _decode(token: str) -> tuple[str, str]:
     try:
         time, name = base64.urlsafe_b64decode(token).decode().split("\n")
     except (binascii.Error, ValueError):
-        raise invalid_argument("page_token", f"{token!r} is no token of this method.") from None
+        raise invalid_argument("page_token", f"{token!r} is not a token of this method.") from None
     return time, name

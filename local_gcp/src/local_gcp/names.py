@@ -8,7 +8,7 @@ import re
 import grpc
 
 from local_gcp import regions
-from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.wire import RpcError, invalid_argument
 
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)(?P<rest>/.+)?")
@@ -17,7 +17,7 @@ _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)
 def location(parent: str, field: str = "parent") -> str:
     """projects/P/locations/L with the project's number in it, as Vertex AI's names have it.
 
-    INVALID_ARGUMENT for another form, PERMISSION_DENIED for a project that is not here,
+    INVALID_ARGUMENT for another form, PERMISSION_DENIED for another project,
     NoSuchRegionError.
     """
     match = _PARENT.fullmatch(parent)
@@ -36,18 +36,18 @@ def resource(name: str, collection: str, field: str = "name") -> str:
 
 
 def check_project(project: str) -> None:
-    """PERMISSION_DENIED for a project, by id or number, that is not here."""
-    if project not in (PROJECT, str(PROJECT_NUMBER)):
+    """PERMISSION_DENIED for another project, by id or number."""
+    if project not in (project_id(), str(PROJECT_NUMBER)):
         raise RpcError(
             grpc.StatusCode.PERMISSION_DENIED,
             f"Permission denied on resource project {project}: the only project in this "
-            f"local_gcp is {PROJECT!r} (number {PROJECT_NUMBER}).",
+            f"local_gcp is {project_id()!r} (number {PROJECT_NUMBER}).",
         )
 
 
 def with_number(name: str) -> str:
     """`name` with the project's number where its id was; other names as they are."""
-    return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)
+    return name.replace(f"projects/{project_id()}/", f"projects/{PROJECT_NUMBER}/", 1)
 
 
 def new_id() -> str:
@@ -61,7 +61,7 @@ def last(name: str) -> str:
 
 
 def _canonical(match: re.Match) -> str:
-    # The region first: at Google a request to one that is none reaches nobody.
+    # The region first: a request to one that does not exist reaches no service at Google.
     regions.check(match["location"])
     check_project(match["project"])
     return f"projects/{PROJECT_NUMBER}/locations/{match['location']}{match['rest'] or ''}"

@@ -32,16 +32,7 @@ class _Done(filters.Field):
         return lambda operation: operation.done == wanted
 
 
-class _Id(filters.Field):
-    """The last part of its name: =, !=."""
-
-    operators = ("=", "!=")
-
-    def test(self, op: str, value: str, _key: str | None) -> filters.Predicate:
-        return lambda operation: (names.last(operation.name) == value) == (op == "=")
-
-
-_FIELDS = {"done": _Done("done"), "operation_id": _Id("operation_id")}
+_FIELDS = {"done": _Done("done"), "operation_id": filters.Id("operation_id")}
 """Vertex AI says "the standard list filter" and no more; these two are those of AutoML, which it
 grew out of: https://cloud.google.com/automl/docs/reference/rest/v1/projects.locations.operations/list
 """
@@ -53,7 +44,7 @@ ANSWER_TAKES = 0.5
 
 
 class Operations:
-    """Plays google.longrunning.Operations (`wire.Played("google.longrunning.operations", ...)`)."""
+    """Emulates google.longrunning.Operations; a `wire.ServiceHandler` serves it."""
 
     def __init__(self, state: State):
         self._table = state.table("operations", operations_pb2.Operation)
@@ -82,7 +73,7 @@ class Operations:
         with self._finished:
             operation = self._table.get(name)
             if operation is None or operation.done:
-                raise ValueError(f"{name} is no unfinished operation.")
+                raise ValueError(f"{name} is not an unfinished operation.")
             operation.done = True
             if metadata is not None:
                 operation.metadata.CopyFrom(pack(metadata))
@@ -124,7 +115,7 @@ class Operations:
         if not operation.done:
             raise RpcError(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"{request.name} cannot be cancelled: local_gcp does not play that for it.",
+                f"{request.name} cannot be cancelled: local_gcp does not emulate that for it.",
             )
         raise failed_precondition(f"{request.name} is done and cannot be cancelled.")
 

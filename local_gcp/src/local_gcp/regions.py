@@ -14,56 +14,8 @@ import difflib
 
 import grpc
 
+from local_gcp.project import known_regions
 from local_gcp.wire import RpcError
-
-# https://cloud.google.com/vertex-ai/docs/general/locations, without `global`, where nothing that
-# is played here exists.
-REGIONS = frozenset(
-    [
-        "africa-south1",
-        "asia-east1",
-        "asia-east2",
-        "asia-northeast1",
-        "asia-northeast2",
-        "asia-northeast3",
-        "asia-south1",
-        "asia-south2",
-        "asia-southeast1",
-        "asia-southeast2",
-        "australia-southeast1",
-        "australia-southeast2",
-        "europe-central2",
-        "europe-north1",
-        "europe-north2",
-        "europe-southwest1",
-        "europe-west1",
-        "europe-west2",
-        "europe-west3",
-        "europe-west4",
-        "europe-west6",
-        "europe-west8",
-        "europe-west9",
-        "europe-west12",
-        "me-central1",
-        "me-central2",
-        "me-west1",
-        "northamerica-northeast1",
-        "northamerica-northeast2",
-        "southamerica-east1",
-        "southamerica-west1",
-        "us-central1",
-        "us-east1",
-        "us-east4",
-        "us-east5",
-        "us-east7",
-        "us-south1",
-        "us-west1",
-        "us-west2",
-        "us-west3",
-        "us-west4",
-        "us-west8",
-    ]
-)
 
 
 class NoSuchRegionError(RpcError):
@@ -79,12 +31,13 @@ class NoSuchRegionError(RpcError):
 
 
 def check(region: str) -> None:
-    """NoSuchRegionError unless it is one of Vertex AI's."""
-    if region not in REGIONS:
+    """NoSuchRegionError unless it is one of `project.known_regions`."""
+    if region not in known_regions():
         raise NoSuchRegionError(region)
 
 
 def suggestion(region: str) -> str:
     """What was probably meant."""
-    near = difflib.get_close_matches(region, REGIONS, 1)
-    return f"Did you mean {near[0]}?" if near else "One that exists is us-central1."
+    near = difflib.get_close_matches(region, known_regions(), 1)
+    example = "us-central1" if "us-central1" in known_regions() else min(known_regions())
+    return f"Did you mean {near[0]}?" if near else f"One that exists is {example}."

@@ -79,7 +79,8 @@ def follow_logs(status: Callable[[], dict[str, Any]], wanted: str) -> Iterator[s
 
     `status()` is asked once a second: trials and replicas appear while a job runs.
     """
-    name, read = find_job(status(), wanted)["name"], {}
+    name = find_job(status(), wanted)["name"]
+    read: dict[Path, int] = {}
     while True:
         job = find_job(status(), name)  # the end is seen before the last lines are read
         for who, path in log_files(job):

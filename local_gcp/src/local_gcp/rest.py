@@ -52,9 +52,9 @@ class ApiError(Exception):
         )
 
 
-def not_played(what: str) -> ApiError:
+def not_emulated(what: str) -> ApiError:
     """The answer for what exists at Google and not here: 501, never a silent wrong answer."""
-    message = f"local_gcp does not play {what}."
+    message = f"local_gcp does not emulate {what}."
     log.warning("501: %s", message)
     return ApiError(501, message, "notImplemented")
 
@@ -81,7 +81,7 @@ class HostDispatch:
         for pattern, app in self.routes:
             if fnmatch.fnmatchcase(address, pattern):
                 return await app(scope, receive, send)
-        error = not_played(f"{scope['method']} https://{address}")
+        error = not_emulated(f"{scope['method']} https://{address}")
         return await error.response()(scope, receive, send)
 
 

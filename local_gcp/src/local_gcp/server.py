@@ -9,14 +9,14 @@ How to plug in a service: write a class that derives from `service.Service` and 
 
 - `hosts` and `rest`: an ASGI application (Starlette) for HTTP/1.1 requests to these host patterns.
   Register `exception_handlers={ApiError: on_api_error}` (module `rest`) and raise
-  `rest.ApiError` or `rest.not_played(...)` for answers in Google's error format.
+  `rest.ApiError` or `rest.not_emulated(...)` for answers in Google's error format.
 - `grpc_handlers`: `grpc.GenericRpcHandler`s, asked in turn; methods run in a pool of threads.
 - `start()`: recover what a killed server left behind, start threads. Health turns true after it.
 - `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT, while the servers answer still;
   never after kill -9.
-- `jobs()`: this service's entries of `jobs` in the status, as `python -m local_gcp status --json`
+- `jobs()`: this service's entries of `jobs` in the status, as `local-gcp status --json`
   shows them; called from a thread at every status request.
-- `preempt(job)`: for `python -m local_gcp preempt JOB`.
+- `preempt(job)`: for `local-gcp preempt JOB`.
 
 Give `context.environment` to every process of a job. Log with `logging.getLogger(__name__)`.
 """
@@ -40,9 +40,10 @@ from local_gcp.certificates import Pki
 from local_gcp.dataflow.service import Dataflow
 from local_gcp.environment import client_environment
 from local_gcp.gateway import Gateway
-from local_gcp.home import LOOPBACK, PROJECT, Home
+from local_gcp.home import LOOPBACK, Home
 from local_gcp.http_protocol import HttpProtocol
 from local_gcp.identity import Identity
+from local_gcp.project import project_id
 from local_gcp.rest import HostDispatch
 from local_gcp.service import Context, Service
 from local_gcp.storage.service import Storage
@@ -58,7 +59,7 @@ KEEP_ALIVE_SECONDS = 600
 
 
 def services(context: Context) -> list[Service]:
-    """Everything that is played, in the order in which it starts; stopped in reverse."""
+    """Everything that is emulated, in the order in which it starts; stopped in reverse."""
     bigquery = BigQuery(context)
     vertex = Vertex(context, bigquery.warehouse)
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
@@ -71,20 +72,20 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     """Run until SIGTERM or SIGINT. `sockets`: bound ones for "proxy" and "http"."""
     endpoints = home.choose_endpoints()
     pki = Pki(home.pki)
-    pki.ensure(PROJECT)
-    context = Context(home, PROJECT, endpoints, client_environment(home, endpoints))
-    played = services(context)
+    pki.ensure(project_id())
+    context = Context(home, project_id(), endpoints, client_environment(home, endpoints))
+    emulated = services(context)
 
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
 
-    grpc_server, grpc_port = _grpc_server(played)
-    web = _rest_server(context, played)
+    grpc_server, grpc_port = _grpc_server(emulated)
+    web = _rest_server(context, emulated)
     gateway = Gateway(pki.server, http=endpoints.http, grpc=grpc_port)
     started: list[Service] = []
     try:
-        for service in played:
+        for service in emulated:
             started.append(service)
             await asyncio.to_thread(service.start)
         grpc_server.start()
@@ -106,21 +107,23 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     await web_task
 
 
-def _grpc_server(played: list[Service]) -> tuple[grpc.Server, int]:
+def _grpc_server(emulated: list[Service]) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),
         options=[("grpc.max_receive_message_length", GRPC_MESSAGE_BYTES)],
     )
-    handlers = [handler for service in played for handler in service.grpc_handlers]
-    server.add_generic_rpc_handlers((*handlers, _NotPlayed()))
+    handlers = [handler for service in emulated for handler in service.grpc_handlers]
+    server.add_generic_rpc_handlers((*handlers, _NotEmulated()))
     port = server.add_insecure_port(f"{LOOPBACK}:0")
     return server, port
 
 
-def _rest_server(context: Context, played: list[Service]) -> uvicorn.Server:
-    storage = next(service for service in played if isinstance(service, Storage))
-    routes = [(host, s.rest) for s in played if s.rest for host in s.hosts]
-    routes += [(host, admin_app(context, played, storage.rest)) for host in (LOOPBACK, "localhost")]
+def _rest_server(context: Context, emulated: list[Service]) -> uvicorn.Server:
+    storage = next(service for service in emulated if isinstance(service, Storage))
+    routes = [(host, s.rest) for s in emulated if s.rest for host in s.hosts]
+    routes += [
+        (host, admin_app(context, emulated, storage.rest)) for host in (LOOPBACK, "localhost")
+    ]
     config = uvicorn.Config(
         HostDispatch(routes),
         http=HttpProtocol,
@@ -145,14 +148,14 @@ class _RestServer(uvicorn.Server):
         yield  # signals are serve()'s: the services must stop too
 
 
-class _NotPlayed(grpc.GenericRpcHandler):
-    """Asked last: names the method that nobody plays."""
+class _NotEmulated(grpc.GenericRpcHandler):
+    """Asked last: names the method that no service emulates."""
 
     def service(self, handler_call_details):
         method = handler_call_details.method
 
         def refuse(_requests, context):
             log.warning("UNIMPLEMENTED: %s", method)
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not play {method}.")
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not emulate {method}.")
 
         return grpc.stream_stream_rpc_method_handler(refuse)

@@ -1,4 +1,4 @@
-"""What a service of local_gcp is: the seam at which Storage, Vertex AI, Dataflow... plug in."""
+"""What a service of local_gcp is: the interface that Storage, Vertex AI, Dataflow... implement."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from local_gcp.home import Endpoints, Home
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What every service is told when it is made."""
+    """What every service gets when it is created."""
 
     home: Home
     project: str
     endpoints: Endpoints
     environment: Mapping[str, str]
-    """The client environment (`python -m local_gcp env`): give it to every process of a job."""
+    """The client environment (`local-gcp env`): give it to every process of a job."""
 
 
 class Service:
-    """Base of all services. Override what applies; every default means "none of that here"."""
+    """Base of all services. Override what applies; every default means "none"."""
 
     hosts: Sequence[str] = ()
     """Patterns (fnmatch) of hosts that `rest` answers, e.g. "*-aiplatform.googleapis.com"; with a
@@ -41,10 +41,10 @@ class Service:
         """Recover state and start threads. Runs before `up` reports healthy; may raise."""
 
     def stop(self) -> None:
-        """Orderly stop: end running jobs, close files. Not called when the process is killed."""
+        """Stop: end running jobs, close files. Not called when the process is killed."""
 
     def jobs(self) -> list[dict[str, Any]]:
-        """This service's part of `jobs` in `python -m local_gcp status --json`."""
+        """This service's part of `jobs` in `local-gcp status --json`."""
         return []
 
     def preempt(self, job: str) -> bool:

@@ -1,16 +1,16 @@
-"""gRPC without servicer stubs: any Google service, played by an object with snake_case methods.
+"""gRPC without servicer stubs: any Google service, emulated by an object with snake_case methods.
 
 Google publishes client libraries, not server stubs. But each generated client transport, when it
 is made, asks its channel for one stub per method and passes the path and the message classes.
-`method_table` hands it a channel that only records, and `Played` serves what was recorded:
+`method_table` hands it a channel that only records, and `ServiceHandler` serves what was recorded:
 
-    handler = Played("google.cloud.aiplatform_v1.services.job_service", JobService(...))
+    handler = ServiceHandler("google.cloud.aiplatform_v1.services.job_service", JobService(...))
     grpc.server(...).add_generic_rpc_handlers([handler])
 
 A method is the client's own name for it: `create_custom_job(request, context)`; it returns the
 response message, or a dict of its fields, or raises `RpcError`. A method that the object does not
 have ends with UNIMPLEMENTED and its full name, so a client never waits for something that nobody
-plays.
+emulates.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def failed_precondition(message: str) -> RpcError:
     return RpcError(grpc.StatusCode.FAILED_PRECONDITION, message)
 
 
-def not_played(what: str, instead: str = "") -> RpcError:
+def not_emulated(what: str, instead: str = "") -> RpcError:
     """UNIMPLEMENTED for what exists at Google and not here; `instead` says what to do."""
     return RpcError(
-        grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not play {what}. {instead}".strip()
+        grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not emulate {what}. {instead}".strip()
     )
 
 
@@ -143,7 +143,7 @@ class _Recorder(grpc.Channel):
     ) -> Callable[..., None]:
         request = getattr(request_serializer, "__self__", None)
         # The mixins (operations, locations, IAM) pass plain protobuf serializers, which do not
-        # know their class; of these only operations are played, from their own table.
+        # know their class; of these only operations are emulated, from their own table.
         if isinstance(request, proto.message.MessageMeta):
             response = getattr(response_deserializer, "__self__", empty_pb2.Empty)
             self.table[method] = (request, response)
@@ -163,8 +163,8 @@ class _Recorder(grpc.Channel):
     def __exit__(self, *_: Any) -> None: ...
 
 
-class Played(grpc.GenericRpcHandler):
-    """One service, played by the first of `implementations` that has a method of the name.
+class ServiceHandler(grpc.GenericRpcHandler):
+    """One service, emulated by the first of `implementations` that has a method of the name.
 
     `services` is a generated package (see `method_table`), or "google.longrunning.operations".
     """
@@ -186,7 +186,7 @@ class Played(grpc.GenericRpcHandler):
         def call(request: Any, context: grpc.ServicerContext) -> Any:
             try:
                 if function is None:
-                    raise not_played(path.removeprefix("/").replace("/", "."))
+                    raise not_emulated(path.removeprefix("/").replace("/", "."))
                 return function(request, context)
             except RpcError as error:
                 log.info("%s: %s: %s", path, error.code.name, error.message)

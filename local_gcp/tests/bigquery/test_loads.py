@@ -262,6 +262,6 @@ def test_files_and_objects_of_the_client(client, dataset, rows):
     assert client.get_table(name).num_rows == 300_000
 
 
-def test_what_is_not_played_is_named(load):
+def test_what_is_not_emulated_is_named(load):
     with pytest.raises(exceptions.MethodNotImplemented, match="ORC"):
         load({"x.orc": b""}, source_format="ORC")

@@ -248,3 +248,15 @@ def test_arrow_and_pandas(client, table):
     frame = job.to_dataframe()
     assert frame["value"].tolist() == [float(i) for i in range(10)]
     assert str(frame["day"].dtype) == "dbdate"
+
+
+def test_each_statement_of_a_script_has_a_time_of_its_own(run, dataset):
+    run(
+        f"""DECLARE began TIMESTAMP DEFAULT CURRENT_TIMESTAMP();
+        CREATE TABLE {dataset}.first AS SELECT CURRENT_TIMESTAMP() AS a, CURRENT_TIMESTAMP() AS b;
+        CREATE TABLE {dataset}.second AS SELECT began, CURRENT_TIMESTAMP() AS c"""
+    )
+    ((same, later, latest),) = run(
+        f"SELECT a = b, began < a, a < c FROM {dataset}.first, {dataset}.second"
+    )
+    assert (same, later, latest) == (True, True, True)

@@ -193,3 +193,20 @@ def test_an_upload(call, done, dataset):
     assert job["statistics"]["load"]["outputRows"] == "2"
     rows = call("GET", f"datasets/{dataset}/tables/t/data")
     assert cells(rows) == [["1"], ["2"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "datasets/d/routines"),
+        ("POST", "datasets/d/routines"),
+        ("GET", "datasets/d/tables/t/rowAccessPolicies"),
+        ("POST", "datasets/d/tables/t:getIamPolicy"),
+        ("POST", "datasets/d:undelete"),
+        ("PUT", "datasets/d/models/m"),
+    ],
+)
+def test_what_is_not_emulated_is_refused_by_name(call, method, path):
+    error = call(method, path, {} if method != "GET" else None, status=501)["error"]
+    assert f"{method} /bigquery/v2/projects/local-gcp/{path} of BigQuery" in error["message"]
+    assert error["errors"][0]["reason"] == "notImplemented"

@@ -140,7 +140,7 @@ def test_partitioning_must_name_a_column_of_time(client, dataset):
 
 
 @pytest.mark.parametrize("kind", ["GEOGRAPHY", "INTERVAL", "BIGNUMERIC"])
-def test_types_that_are_not_played_are_named(client, dataset, kind):
+def test_types_that_are_not_emulated_are_named(client, dataset, kind):
     table = Table(f"{client.project}.{dataset}.p", [SchemaField("x", kind)])
     with pytest.raises(exceptions.MethodNotImplemented, match=kind):
         client.create_table(table)

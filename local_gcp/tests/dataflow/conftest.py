@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from local_gcp.dataflow.jobs import Jobs
-from local_gcp.home import PROJECT, Home
+from local_gcp.home import Home
+from local_gcp.jobs.runner import Runner
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.state import State
-from local_gcp.vertex.runner import Runner
 
 PARAMETERS = [
     {"name": "source", "label": "Source", "helpText": "Manifest", "regexes": ["gs://.+"]},

@@ -7,7 +7,7 @@ import grpc
 import pytest
 from google.cloud import dataflow_v1beta3 as api
 
-from local_gcp.home import PROJECT
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.wire import RpcError
 
 WHERE = {"project_id": PROJECT, "location": "us-central1"}
@@ -218,14 +218,14 @@ def test_unknown_jobs_and_projects(house):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"job_name": "Export_1"}, "'Export_1' is no job name"),
-        ({"update": True}, "local_gcp does not play updates of running jobs"),
-        ({"launch_options": {"a": "b"}}, "does not play launch_parameter.launch_options"),
+        ({"job_name": "Export_1"}, "'Export_1' is not a job name"),
+        ({"update": True}, "local_gcp does not emulate updates of running jobs"),
+        ({"launch_options": {"a": "b"}}, "does not emulate launch_parameter.launch_options"),
         ({"container_spec_gcs_path": "export.json"}, "'export.json' is not gs://BUCKET/OBJECT"),
         ({"container_spec_gcs_path": "gs://a/b"}, "Unable to open template file: gs://a/b."),
         (
             {"container_spec": {"image": "nobody/1", "sdk_info": {"language": "PYTHON"}}},
-            "no local environment plays the image nobody/1",
+            "no local environment stands for the image nobody/1",
         ),
         (
             {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from local_gcp.dataflow.rest import rest_app
-from local_gcp.home import PROJECT
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
 
 HERE = f"/v1b3/projects/{PROJECT}/locations/us-central1"
 
@@ -114,7 +114,7 @@ def test_an_unknown_field_is_named(client):
     assert answer.status_code == 400
 
 
-def test_a_method_that_is_not_played_is_named(client):
+def test_a_method_that_is_not_emulated_is_named(client):
     answer = client.post(f"{HERE}/templates:launch", json={})
     assert answer.status_code == 501
     assert f"POST https://dataflow.googleapis.com{HERE}/templates:launch" in answer.text

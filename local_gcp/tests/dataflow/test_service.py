@@ -8,7 +8,8 @@ from google.api_core import exceptions
 from google.cloud import dataflow_v1beta3 as api
 
 from local_gcp.dataflow.service import Dataflow
-from local_gcp.home import PROJECT, Endpoints
+from local_gcp.home import Endpoints
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.service import Context
 
 WHERE = {"project_id": PROJECT, "location": "us-central1"}
@@ -57,7 +58,7 @@ def test_the_services_tell_of_one_job(house, service, client):
     assert [entry["kind"] for entry in service.jobs()] == ["dataflow"]
 
 
-def test_errors_and_methods_that_are_not_played(client):
+def test_errors_and_methods_that_are_not_emulated(client):
     jobs = client(api.JobsV1Beta3Client)
     with pytest.raises(exceptions.NotFound, match="Job 1 in us-central1"):
         jobs.get_job({**WHERE, "job_id": "1"})

@@ -41,7 +41,7 @@ def test_without_a_list_everything_is_allowed():
 def test_every_violation_is_named():
     assert violations(channels="4", streaming="true") == [
         "source: Missing required parameter",
-        "channels: Value '4' is none of 1",
+        "channels: Value '4' is not one of 1",
         "streaming: Unrecognized parameter",
     ]
     assert violations(source="see gs://b/m.csv") == [
@@ -59,14 +59,17 @@ def test_every_violation_is_named():
         ("{", "Invalid template file gs://b/t.json"),
         ("[]", "Invalid template file gs://b/t.json"),
         ('{"sdkInfo": {"language": "PYTHON"}}', "The template names no image"),
-        ('{"image": "i", "sdkInfo": {"language": "JAVA"}}', "does not play flex templates in JAVA"),
+        (
+            '{"image": "i", "sdkInfo": {"language": "JAVA"}}',
+            "does not emulate flex templates in JAVA",
+        ),
         (
             '{"image": "i", "sdkInfo": {"language": "PYTHON"}, "metadata": {"streaming": true}}',
-            "does not play streaming templates",
+            "does not emulate streaming templates",
         ),
     ],
 )
-def test_templates_that_cannot_be_played(tmp_path, text, words):
+def test_unsupported_templates(tmp_path, text, words):
     (tmp_path / "b").mkdir()
     (tmp_path / "b/t.json").write_text(text)
     launch = api.LaunchFlexTemplateParameter(container_spec_gcs_path="gs://b/t.json")

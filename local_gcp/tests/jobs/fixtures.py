@@ -1,21 +1,16 @@
-"""A runner with real processes and a JobService client, in this process; short times."""
+"""A runner in this process, with real processes as jobs; short times."""
 
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import grpc
 import psutil
 import pytest
-from google.cloud import aiplatform_v1 as api
 
-from local_gcp.home import PROJECT, Endpoints, Home
-from local_gcp.service import Context
+from local_gcp.home import Home
+from local_gcp.jobs.run import Pool, Program, Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.state import State
-from local_gcp.vertex.run import Pool, Program, Spec
-from local_gcp.vertex.runner import Runner
-from local_gcp.vertex.service import Vertex
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -23,14 +18,14 @@ PROGRAMS = Path(__file__).with_name("programs")
 @pytest.fixture
 def impatient(monkeypatch):
     """The waits of recovery and of stopping, shortened; their order is kept."""
-    monkeypatch.setattr("local_gcp.vertex.runner.TICK", 0.02)
-    monkeypatch.setattr("local_gcp.vertex.supervisor.GRACE", 2.0)
-    monkeypatch.setattr("local_gcp.vertex.recovery.SETTLE", 0.5)
-    monkeypatch.setattr("local_gcp.vertex.recovery.PRIMARY_HAS_THE_WORD", 2.0)
+    monkeypatch.setattr("local_gcp.jobs.runner.TICK", 0.02)
+    monkeypatch.setattr("local_gcp.jobs.supervisor.GRACE", 2.0)
+    monkeypatch.setattr("local_gcp.jobs.recovery.SETTLE", 0.5)
+    monkeypatch.setattr("local_gcp.jobs.recovery.PRIMARY_HAS_THE_WORD", 2.0)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path):
+@pytest.fixture
+def nothing_is_left(tmp_path):
     """No process of a job outlives its test."""
     yield
     left = processes_of(tmp_path)
@@ -131,62 +126,6 @@ def program_pid(until):
         return until(pid)
 
     return wait
-
-
-@pytest.fixture
-def vertex(home, impatient, tmp_path, monkeypatch):
-    """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`,
-    `.datasets`, `.endpoints`, `.predictions`.
-
-    The image example.com/python runs programs with the Python of the tests.
-    """
-    images = tmp_path / "images.yaml"
-    images.write_text(f"- image: example.com/python*\n  bin: {Path(sys.executable).parent}\n")
-    monkeypatch.setenv("LOCAL_GCP_IMAGES", str(images))
-    context = Context(home, PROJECT, Endpoints(1, 2), {"GCS_ROOT": str(home.buckets)})
-    service = Vertex(context)
-    service.start()
-    server = grpc.server(ThreadPoolExecutor(8))
-    server.add_generic_rpc_handlers(service.grpc_handlers)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield VertexClients(service, channel)
-    server.stop(None)
-    service.stop()
-
-
-class VertexClients:
-    """Google's clients of a Vertex AI in this process."""
-
-    parent = f"projects/{PROJECT}/locations/us-central1"
-
-    def __init__(self, service, channel):
-        self.service = service
-
-        def client(kind):
-            transport = kind.get_transport_class("grpc")(channel=channel)
-            return kind(transport=transport)
-
-        self.jobs = client(api.JobServiceClient)
-        self.pipelines = client(api.PipelineServiceClient)
-        self.models = client(api.ModelServiceClient)
-        self.datasets = client(api.DatasetServiceClient)
-        self.endpoints = client(api.EndpointServiceClient)
-        self.predictions = client(api.PredictionServiceClient)
-
-    @staticmethod
-    def pool(code, *args, replicas=1):
-        """A worker pool that runs Python code."""
-        return {
-            "machine_spec": {"machine_type": "n1-standard-4"},
-            "replica_count": replicas,
-            "container_spec": {
-                "image_uri": "example.com/python:3",
-                "command": ["python", "-c", code],
-                "args": args,
-            },
-        }
 
 
 def processes_of(folder):

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from local_gcp.vertex.attempts import Attempt
+from local_gcp.jobs.attempts import Attempt
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
@@ -117,7 +117,7 @@ def test_an_attempt_that_nobody_started_is_lost(tmp_path):
 def test_it_outlives_the_process_that_started_it(tmp_path, until, ended):
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from local_gcp.vertex.attempts import Attempt\n"
+        "from local_gcp.jobs.attempts import Attempt\n"
         "a = Attempt(Path(sys.argv[1], 'a'))\n"
         "a.start(['/bin/sh', '-c', 'sleep 0.5; exit 5'], {}, '/', Path(sys.argv[1], 'log'), 5)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -132,7 +132,7 @@ def test_it_outlives_the_process_that_started_it(tmp_path, until, ended):
 
 def test_an_adopted_attempt_can_be_stopped(tmp_path, until, ended):
     code = (
-        "import sys; from pathlib import Path; from local_gcp.vertex.attempts import Attempt\n"
+        "import sys; from pathlib import Path; from local_gcp.jobs.attempts import Attempt\n"
         "Attempt(Path(sys.argv[1], 'a')).start(\n"
         "    ['/bin/sleep', '67'], {}, '/', Path(sys.argv[1], 'log'), 5)\n"
     )

@@ -2,7 +2,7 @@
 
 import json
 
-from local_gcp.vertex.cluster import cluster_environment
+from local_gcp.jobs.cluster import cluster_environment
 
 ALL = {
     (0, 0): "h:1",

@@ -1,14 +1,10 @@
-"""images.yaml: which local environment plays an image."""
+"""images.yaml: which local environment stands for an image."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from local_gcp import images
-from local_gcp.images import Image, ImageError, find_image, read_images
-
-ROOT = Path(__file__).parents[2]
+from local_gcp.jobs.images import Image, ImageError, find_image
 
 
 @pytest.fixture
@@ -24,33 +20,18 @@ def own(tmp_path, monkeypatch):
     return write
 
 
-def test_the_job_image_is_played_by_the_trainers_environment():
-    entries = {image.image: image for image in read_images(images.BUILT_IN)}
-    image = entries["*/trellis/*"]
-    assert Path(image.bin).resolve() == ROOT / ".venv/trainer/bin"
-    assert Path(image.workdir).resolve() == ROOT
-    assert Path(image.env["PYTHONPATH"]).resolve() == ROOT
+def test_of_several_files_the_first_match_counts(own, tmp_path, monkeypatch):
+    first = own("- {image: 'us/app/*', bin: /bin, workdir: '${HERE}/app'}")
+    second = tmp_path / "second.yaml"
+    second.write_text("[{image: 'us/*', bin: /usr}, {image: 'us/app/*', bin: /no}]")
+    monkeypatch.setenv("LOCAL_GCP_IMAGES", f"{first}:{second}")
+    assert find_image("us/app/job:1").workdir == f"{tmp_path}/app"
+    assert find_image("us/other:1").bin == "/usr"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest",
-        "europe-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6:latest",
-        "us-docker.pkg.dev/vertex-ai/training/scikit-learn-cpu.0-23:latest",  # its older name
-        "gcr.io/cloud-aiplatform/training/tf-cpu.2-2:latest",
-    ],
-)
-def test_googles_training_images_are_played(uri, monkeypatch):
-    monkeypatch.delenv("LOCAL_GCP_IMAGES", raising=False)
-    assert Path(find_image(uri).bin).resolve() == ROOT / ".venv/trainer/bin"
-
-
-def test_an_own_file_comes_before_the_built_in_one(own):
-    file = own(f"- {{image: 'us/trellis/*', bin: {sys.prefix}/bin, workdir: '${{HERE}}/app'}}")
-    image = find_image("us/trellis/job:1")
-    assert image.bin == f"{sys.prefix}/bin"
-    assert image.workdir == f"{file.parent}/app"
+def test_the_program_that_serves_saved_models_has_a_name(own):
+    own("- {image: 'tf', bin: /bin, entrypoint: [python, '${SAVEDMODEL_SERVER}']}")
+    assert Path(find_image("tf").entrypoint[1]).is_file()
 
 
 def test_command_replaces_entrypoint_and_args_replace_cmd():
@@ -71,7 +52,7 @@ def test_the_images_programs_come_first_in_path():
     ("text", "complaint"),
     [
         ("image: x", "expected a list of images"),
-        ("- {image: x}", "image 1: expected a mapping with `image` and `bin`"),
+        ("- {image: x}", "image 1: expected a mapping with `image` and either `bin` or `oci`"),
         ("- {image: x, bin: /b, entrypint: [a]}", "image 1: unknown key 'entrypint'; there are"),
         ("- [", "while parsing"),
     ],
@@ -79,7 +60,7 @@ def test_the_images_programs_come_first_in_path():
 def test_a_bad_file_is_refused_with_its_place(own, text, complaint):
     file = own(text)
     with pytest.raises(ImageError) as refusal:
-        find_image("us/trellis/job:1")
+        find_image("us/app/job:1")
     assert str(file) in str(refusal.value)
     assert complaint in str(refusal.value)
 
@@ -92,7 +73,13 @@ def test_an_unknown_image_is_refused_with_the_known_patterns(own):
     assert "$LOCAL_GCP_IMAGES" in str(refusal.value)
 
 
-def test_an_environment_that_is_not_installed_is_named(own):
+def test_without_a_file_the_refusal_says_how_to_give_one(monkeypatch):
+    monkeypatch.delenv("LOCAL_GCP_IMAGES", raising=False)
+    with pytest.raises(ImageError, match=r"Known patterns: none\..*up --images FILE"):
+        find_image("gcr.io/other:1")
+
+
+def test_a_folder_that_does_not_exist_is_named(own):
     own("- {image: 'mine/*', bin: /no/such/bin}")
-    with pytest.raises(ImageError, match=r"/no/such/bin.*make setup"):
+    with pytest.raises(ImageError, match="/no/such/bin, which stands for mine/x, does not exist"):
         find_image("mine/x")

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from local_gcp.jobs.attempts import Attempt
+from local_gcp.jobs.run import Ending, Run
 from local_gcp.state import State
-from local_gcp.vertex.attempts import Attempt
-from local_gcp.vertex.run import Ending, Run
 
 PROGRAM = Path(__file__).with_name("programs") / "runner_process.py"
-ROOT = Path(__file__).parents[3]
 UNTIL_GO = "while ! test -e go; do sleep 0.05; done"
 
 
@@ -33,7 +32,6 @@ def server(home, tmp_path):
             [sys.executable, str(PROGRAM), str(home.root), str(cores)],
             stdin=requests.open(),
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         processes.append(process)
         assert process.stdout.readline() == b"up\n"

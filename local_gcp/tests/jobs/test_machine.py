@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_gcp.vertex.machine import Machine, admit, available_cores, free_addresses
+from local_gcp.jobs.machine import Machine, admit, available_cores, free_addresses
 
 runs = st.lists(st.integers(1, 9)).map(lambda cores: [(f"r{i}", n) for i, n in enumerate(cores)])
 

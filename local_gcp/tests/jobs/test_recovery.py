@@ -2,10 +2,10 @@
 
 import pytest
 
-from local_gcp.vertex import recovery
-from local_gcp.vertex.attempts import Exit
-from local_gcp.vertex.recovery import Fail, RestartJob, RestartReplicas, Succeed, judge
-from local_gcp.vertex.run import Pool, Program, Replica, Run, Spec
+from local_gcp.jobs import recovery
+from local_gcp.jobs.attempts import Exit
+from local_gcp.jobs.recovery import Fail, RestartJob, RestartReplicas, Succeed, judge
+from local_gcp.jobs.run import Pool, Program, Replica, Run, Spec
 
 PROGRAM = Program(["true"], {}, "/")
 KILLED, LOST, PREEMPTED_BY_SHELL = -9, None, 143

@@ -8,8 +8,8 @@ import time
 import psutil
 import pytest
 
-from local_gcp.vertex.run import Replica
-from local_gcp.vertex.supervisor import lifetime
+from local_gcp.jobs.run import Replica
+from local_gcp.jobs.supervisor import lifetime
 
 UNTIL_GO = "while ! test -e go; do sleep 0.05; done"
 """A script that runs until the test makes the file `go` in its folder."""
@@ -233,7 +233,7 @@ def test_stop_ends_the_processes_and_the_next_start_runs_them_again(
     assert final(second, "1").state == "succeeded"
     assert final(second, "2").state == "succeeded"
     assert log(second, "1").count("start\n") == 2
-    assert "local_gcp was stopped meanwhile" in log(second, "1")
+    assert "local_gcp was stopped" in log(second, "1")
     assert second.get("1").job_restarts == 0
 
 

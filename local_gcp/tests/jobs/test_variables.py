@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_gcp.vertex.variables import environment, expand
+from local_gcp.jobs.variables import environment, expand
 
 
 def test_defined_names_are_replaced_and_others_left_alone():
@@ -32,3 +32,10 @@ def test_what_is_inserted_is_not_expanded_again():
 @given(st.text(alphabet=st.characters(exclude_characters="$")))
 def test_text_without_a_dollar_is_untouched(text):
     assert expand(text, {"A": "b"}) == text
+
+
+def test_the_python_path_of_a_job_comes_before_the_services():
+    hook = {"PYTHONPATH": "/hook"}
+    assert environment(hook, {})["PYTHONPATH"] == "/hook"
+    assert environment(hook, {"PYTHONPATH": "/app"})["PYTHONPATH"] == "/app:/hook"
+    assert "PYTHONPATH" not in environment({}, {})

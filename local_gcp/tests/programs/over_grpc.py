@@ -1,4 +1,4 @@
-"""Google's gRPC clients through the proxy: a method that is played, and one that is not."""
+"""Google's gRPC clients through the proxy: a method that is emulated, and one that is not."""
 
 import google.auth
 import pytest
@@ -21,5 +21,5 @@ with pytest.raises(PermissionDenied, match="one project here, 'local-gcp'"):
 
 for host in ("us-central1-aiplatform.googleapis.com", "aiplatform.us.rep.googleapis.com"):
     vizier = VizierServiceClient(client_options={"api_endpoint": host})
-    with pytest.raises(MethodNotImplemented, match=r"does not play .*VizierService/GetStudy"):
+    with pytest.raises(MethodNotImplemented, match=r"does not emulate .*VizierService/GetStudy"):
         vizier.get_study(name="projects/p/locations/us-central1/studies/1")

@@ -1,4 +1,4 @@
-"""Objects and buckets through Google's own client, as an example of what is played."""
+"""Objects and buckets through Google's own client, as an example of what is emulated."""
 
 import concurrent.futures
 import datetime as dt
@@ -233,10 +233,10 @@ def test_buckets(client, local_gcp):
         bucket.blob("x").upload_from_string("x")
 
 
-def test_what_is_not_played_is_named(client, bucket):
+def test_what_is_not_emulated_is_named(client, bucket):
     blob = bucket.blob("x")
     blob.upload_from_string("x")
-    not_played = {
+    not_emulated = {
         "/acl": blob.make_public,
         "/iam": bucket.get_iam_policy,
         "notificationConfigs": lambda: list(bucket.list_notifications()),
@@ -262,8 +262,8 @@ def test_what_is_not_played_is_named(client, bucket):
         ).upload_from_string("x"),
         "encryption keys": lambda: bucket.blob("x", encryption_key=b"k" * 32).download_as_bytes(),
     }
-    for name, call in not_played.items():
-        with pytest.raises(exceptions.MethodNotImplemented, match=f"does not play.*{name}"):
+    for name, call in not_emulated.items():
+        with pytest.raises(exceptions.MethodNotImplemented, match=f"does not emulate.*{name}"):
             call()
 
 

@@ -6,7 +6,7 @@ import random
 from PIL import Image
 
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK
-from local_gcp.vertex.datasets.service import IMAGE, SINGLE_LABEL, TABULAR
+from local_gcp.vertex.datasets.dataset_service import IMAGE, SINGLE_LABEL, TABULAR
 
 SETS = ("training", "training", "validation", "test")
 

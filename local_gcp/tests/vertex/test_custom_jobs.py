@@ -10,10 +10,11 @@ from google.cloud import aiplatform_v1 as api
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 from google.protobuf import field_mask_pb2
 
-from local_gcp.home import PROJECT, PROJECT_NUMBER
 from local_gcp.operations import Operations
-from local_gcp.vertex.jobs import CustomJobs
-from local_gcp.wire import Played
+from local_gcp.project import DEFAULT_PROJECT as PROJECT
+from local_gcp.project import PROJECT_NUMBER
+from local_gcp.vertex.custom_jobs import CustomJobs
+from local_gcp.wire import ServiceHandler
 
 PARENT = f"projects/{PROJECT}/locations/us-central1"
 JOBS = f"projects/{PROJECT_NUMBER}/locations/us-central1/customJobs/"
@@ -25,6 +26,7 @@ def service(runner, tmp_path, monkeypatch):
     images.write_text(
         f"- {{image: test/shell, bin: /bin, entrypoint: [sh, -c], cmd: [env], workdir: {tmp_path}}}"
         f"\n- {{image: test/python, bin: {sys.prefix}/bin, entrypoint: [python3]}}"
+        "\n- {image: test/none, bin: /bin}"
     )
     monkeypatch.setenv("LOCAL_GCP_IMAGES", str(images))
     return CustomJobs(runner.state, runner, Operations(runner.state))
@@ -34,7 +36,7 @@ def service(runner, tmp_path, monkeypatch):
 def client(service):
     server = grpc.server(ThreadPoolExecutor(4))
     server.add_generic_rpc_handlers(
-        [Played("google.cloud.aiplatform_v1.services.job_service", service)]
+        [ServiceHandler("google.cloud.aiplatform_v1.services.job_service", service)]
     )
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -132,7 +134,7 @@ def test_nothing_of_a_refused_job_stays(client, create, runner):
     with pytest.raises(exceptions.InvalidArgument) as error:
         create(name="")
     assert error.value.details[0].field_violations[0].field == "custom_job.display_name"
-    with pytest.raises(exceptions.InvalidArgument, match="no local environment plays the image"):
+    with pytest.raises(exceptions.InvalidArgument, match="no local environment stands for"):
         create(image="gcr.io/unknown:1")
     with pytest.raises(exceptions.InvalidArgument, match=r"custom_job\.labels"):
         create(labels={"Bad": "x"})
@@ -199,7 +201,7 @@ def test_the_environment_of_a_container(create, over, log):
     assert variables["CLOUD_ML_JOB_ID"] == name.rpartition("/")[2]
     assert variables["CLOUD_ML_PROJECT_ID"] == str(PROJECT_NUMBER)
     assert "CLUSTER_SPEC" in variables
-    assert "TF_CONFIG" not in variables, "one replica is no cluster"
+    assert "TF_CONFIG" not in variables, "one replica is not a cluster"
 
 
 def test_without_an_output_directory_there_are_no_aip_variables(create, over, log):
@@ -229,7 +231,7 @@ def test_accelerators_run_on_the_cpu_and_the_log_says_so(create, over, log):
 
 def test_an_image_without_command_is_refused(create):
     pool = job().job_spec.worker_pool_specs[0]
-    pool.container_spec = {"image_uri": "us/trellis/job:1"}
+    pool.container_spec = {"image_uri": "test/none"}
     with pytest.raises(exceptions.InvalidArgument, match=r"container_spec\.command"):
         create(spec={"worker_pool_specs": [pool]})
 

@@ -39,6 +39,11 @@ def upload(vertex, artifact):
     return make
 
 
+def model_of(version):
+    """Its model's name: that of a version is MODEL@VERSION."""
+    return version.name.partition("@")[0]
+
+
 def aliases(vertex, name):
     versions = vertex.models.list_model_versions(name=name)
     return {version.version_id: sorted(version.version_aliases) for version in versions}
@@ -47,13 +52,15 @@ def aliases(vertex, name):
 def test_the_first_version_is_the_default(vertex, upload):
     model = upload(labels={"team": "vision"})
     assert model.version_id == "1"
-    assert vertex.models.get_model(name=model.name) == model
+    assert model.name.endswith("@1")
+    by_model = vertex.models.get_model(name=model.name.removesuffix("@1"))
+    assert by_model == vertex.models.get_model(name=model.name) == model
     assert dict(model.labels) == {"team": "vision"}
     assert model.container_spec.image_uri == IMAGE["image_uri"]
 
 
 def test_versions_and_aliases(vertex, upload):
-    name = upload().name
+    name = model_of(upload())
     upload(parent_model=name, aliases=["candidate"])
     assert aliases(vertex, name) == {"1": ["default"], "2": ["candidate"]}
 
@@ -68,12 +75,12 @@ def test_versions_and_aliases(vertex, upload):
     assert aliases(vertex, name) == {"1": [], "2": ["champion", "default"], "3": []}
     with pytest.raises(exceptions.FailedPrecondition, match="default version"):
         merge(name=f"{name}@2", version_aliases=["-default"])
-    with pytest.raises(exceptions.InvalidArgument, match="'9' is no alias"):
+    with pytest.raises(exceptions.InvalidArgument, match="'9' is not an alias"):
         merge(name=f"{name}@2", version_aliases=["9"])
 
 
 def test_a_version_says_where_it_comes_from(vertex, upload, artifact):
-    name = upload(model_id="digits", labels={"run": "1"}, version_description="one").name
+    name = model_of(upload(model_id="digits", labels={"run": "1"}, version_description="one"))
     spec = {
         "parameters": {"sampled_shapley_attribution": {"path_count": 10}},
         "metadata": {"inputs": {"x": {}}, "outputs": {"value": {}}},
@@ -105,7 +112,7 @@ def test_lists_show_the_default_version_of_each_model(vertex, upload):
 
 
 def test_deleting(vertex, upload):
-    name = upload().name
+    name = model_of(upload())
     upload(parent_model=name)
     vertex.models.delete_model_version(name=f"{name}@2").result(timeout=10)
     assert list(aliases(vertex, name)) == ["1"]
@@ -118,7 +125,7 @@ def test_deleting(vertex, upload):
 
 
 def test_an_id_of_ones_own_is_taken_once(upload):
-    assert upload(model_id="digits").name.endswith("/models/digits")
+    assert model_of(upload(model_id="digits")).endswith("/models/digits")
     with pytest.raises(exceptions.AlreadyExists):
         upload(model_id="digits")
 
@@ -131,7 +138,7 @@ def test_a_folder_without_files_is_refused_by_the_operation(upload):
 def test_what_is_refused(vertex, upload):
     with pytest.raises(exceptions.InvalidArgument, match="image_uri"):
         upload(container_spec={})
-    with pytest.raises(exceptions.InvalidArgument, match="'Best' is no alias"):
+    with pytest.raises(exceptions.InvalidArgument, match="'Best' is not an alias"):
         upload(aliases=["Best"])
     with pytest.raises(exceptions.NotFound):
         upload(parent_model=f"{vertex.parent}/models/none")
@@ -142,7 +149,7 @@ def test_what_is_refused(vertex, upload):
 
 
 def test_updating_a_model_and_a_version(vertex, upload):
-    name = upload("digits").name
+    name = model_of(upload("digits"))
     upload("digits", parent_model=name)
 
     def update(name, *paths, **fields):
@@ -180,3 +187,18 @@ def test_what_is_served_is_a_copy_of_the_files(vertex, upload, home):
     assert copies() == ["weights"], "the twin's"
     vertex.models.delete_model(name=copied.model).result(timeout=10)
     assert copies() == []
+
+
+def test_every_answer_names_the_version_and_the_newest_is_listed_first(vertex, upload):
+    model = model_of(upload())
+    for _ in range(10):
+        upload(parent_model=model)
+    versions = list(vertex.models.list_model_versions(name=model))
+    assert [v.name for v in versions] == [f"{model}@{number}" for number in range(11, 0, -1)]
+    merged = vertex.models.merge_version_aliases(name=f"{model}@3", version_aliases=["champion"])
+    assert merged.name == f"{model}@3"
+    assert vertex.models.get_model(name=f"{model}@champion").name == f"{model}@3"
+    assert vertex.models.get_model(name=model).name == f"{model}@1"
+    mask = {"paths": ["display_name"]}
+    renamed = {"name": model, "display_name": "numbers"}
+    assert vertex.models.update_model(model=renamed, update_mask=mask).name == f"{model}@1"

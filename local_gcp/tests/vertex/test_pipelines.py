@@ -141,7 +141,7 @@ def test_cancel_list_delete(vertex, until):
         (
             {"training_task_definition": "gs://x/automl_tabular_1.0.0.yaml"},
             exceptions.MethodNotImplemented,
-            "does not play the training task 'gs://x/automl_tabular",
+            "does not emulate the training task 'gs://x/automl_tabular",
         ),
         (
             {"input_data_config": {"dataset_id": "1"}},

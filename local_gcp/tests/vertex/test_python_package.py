@@ -11,7 +11,7 @@ import pytest
 import local_gcp.vertex.python_package as installer
 
 PYTHON = Path(__file__).parents[3] / ".venv/trainer/bin/python"
-"""The environment that plays Google's training images."""
+"""The environment that stands for Google's training images."""
 SETUP = "from setuptools import setup; setup(name='trainer', version='0.1', packages=['trainer'])"
 TASK = "import sys; print('trained', sys.argv[1:])"
 FILES = {"trainer/__init__.py": "", "trainer/task.py": TASK}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.local_gcp.vertex import cases
+from tests.vertex import cases
 
 PROGRAMS = Path(__file__).with_name("programs")
 SUBMIT = PROGRAMS / "submit.py"
@@ -51,7 +51,7 @@ def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp,
     cases.write_images(server.buckets / "pictures")
     url = server.client_env["LOCAL_GCP_URL"]
     program = PROGRAMS / "submit_automl.py"
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(Path(__file__).resolve().parents[2])
 
     def replica():
         with urllib.request.urlopen(f"{url}/local_gcp/status") as answer:

@@ -66,7 +66,7 @@ def test_what_is_left_of_the_fractions_goes_to_the_sets_without_one(given_, part
         ({"predefined_split": {}}, True, "predefined_split.key: is required"),
         ({"timestamp_split": {"training_fraction": 1}}, True, "timestamp_split.key"),
         ({"filter_split": {"training_filter": "-"}}, False, "validation_filter: is required"),
-        ({"stratified_split": {"key": "a"}}, True, "does not play config.stratified_split"),
+        ({"stratified_split": {"key": "a"}}, True, "does not emulate config.stratified_split"),
     ],
 )
 def test_what_is_refused(config, tabular, words):

@@ -11,7 +11,7 @@ from local_gcp.wire import RpcError
 POOL = {
     "machineSpec": {"machineType": "n1-standard-4"},
     "replicaCount": 1,
-    "containerSpec": {"imageUri": "gcr.io/p/trellis/job:1"},
+    "containerSpec": {"imageUri": "gcr.io/p/app/job:1"},
 }
 PACKAGE = {
     "executorImageUri": "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest",
@@ -120,10 +120,42 @@ def test_usual_jobs_are_accepted(job_spec):
             ]
         ],
         (
-            spec({**POOL, "machineSpec": {"machineType": "m", "acceleratorCount": 1}}),
+            spec({**POOL, "machineSpec": {"machineType": "n1-standard-4", "acceleratorCount": 1}}),
             "worker_pool_specs[0].machine_spec.accelerator_type",
-            "both a type and a count",
+            "Both `accelerator_type` and `accelerator_count` should be specified or none.",
         ),
+        *[
+            (
+                spec(
+                    {
+                        **POOL,
+                        "machineSpec": {
+                            "machineType": machine,
+                            "acceleratorType": gpu,
+                            "acceleratorCount": count,
+                        },
+                    }
+                ),
+                f"worker_pool_specs[0].machine_spec.{field}",
+                rule,
+            )
+            for machine, gpu, count, field, rule in [
+                ("foo-bar-9", None, None, "machine_type", '"foo-bar-9" is not supported'),
+                ("c3-standard-4", None, None, "machine_type", "is not supported"),
+                ("n1-standard-4", "NVIDIA_TESLA_V100", 3, "accelerator_count", "1, 2, 4, 8."),
+                ("n1-highmem-2", "NVIDIA_TESLA_T4", 16, "accelerator_count", "1, 2, 4."),
+                ("n1-standard-32", "NVIDIA_TESLA_T4", 1, "accelerator_count", "supported: 2, 4."),
+                (
+                    "e2-standard-4",
+                    "NVIDIA_TESLA_T4",
+                    1,
+                    "accelerator_type",
+                    'Accelerator "NVIDIA_TESLA_T4" is not supported for machine type "e2-standard',
+                ),
+                ("n1-standard-4", "NVIDIA_TESLA_K80", 1, "accelerator_type", "is not supported"),
+                ("g2-standard-24", "NVIDIA_L4", 1, "accelerator_count", "supported: 2."),
+            ]
+        ],
         (
             spec(POOL, baseOutputDirectory={"outputUriPrefix": "/gcs/b/out"}),
             "base_output_directory.output_uri_prefix",

@@ -84,11 +84,11 @@ def test_scheduling(scheduling, expected):
 
 def test_what_differs_here_is_noted():
     result = spec(tensorboard="projects/1/locations/l/tensorboards/2")
-    assert result.notes[0] == "test/image is played by /bin"
+    assert result.notes[0] == "test/image runs with /bin"
     assert "nothing is uploaded to projects/1/locations/l/tensorboards/2" in result.notes[1]
 
 
-def test_an_image_that_nothing_plays_is_refused_with_its_field():
+def test_an_image_without_a_program_is_refused_with_its_field():
     with pytest.raises(RpcError) as refusal:
         spec({"container_spec": {"image_uri": "gcr.io/other"}})
     assert refusal.value.field == "job_spec.worker_pool_specs[0].container_spec.image_uri"

@@ -1,4 +1,4 @@
-"""Which URL is answered by what: the routes of BigQuery's REST API.
+"""The routes of BigQuery's REST API.
 
 https://cloud.google.com/bigquery/docs/reference/rest. What is not in this table is answered 501
 with its name: routines, row access policies, IAM policies, reservations, transfers.
@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from local_gcp.rest import ApiError, EncodedPath, not_played, on_api_error
+from local_gcp.json_types import checked
+from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
 from local_gcp.storage.call import Call, decoded, json_object
 
 from .errors import BigQueryError
@@ -34,6 +35,7 @@ _MODEL = f"{_MODELS}/{{model}}"
 _JOBS = f"{_PROJECT}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
 _QUERIES = f"{_PROJECT}/queries"
+_ROWS = "TableDataInsertAllRequest"
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 _STATUS = {
@@ -59,30 +61,36 @@ def bigquery_app(
         Route(_PROJECTS, endpoint(datasets.projects), methods=get),
         Route(f"{_PROJECT}/serviceAccount", endpoint(datasets.service_account), methods=get),
         Route(_DATASETS, endpoint(datasets.list), methods=get),
-        Route(_DATASETS, endpoint(datasets.insert), methods=post),
+        Route(_DATASETS, endpoint(datasets.insert, "Dataset"), methods=post),
         Route(_DATASET, endpoint(datasets.get), methods=get),
-        Route(_DATASET, endpoint(datasets.patch), methods=["PATCH"]),
-        Route(_DATASET, endpoint(datasets.update), methods=["PUT"]),
+        Route(_DATASET, endpoint(datasets.patch, "Dataset"), methods=["PATCH"]),
+        Route(_DATASET, endpoint(datasets.update, "Dataset"), methods=["PUT"]),
         Route(_DATASET, endpoint(datasets.delete), methods=delete),
         Route(_TABLES, endpoint(tables.list), methods=get),
-        Route(_TABLES, endpoint(tables.insert), methods=post),
+        Route(_TABLES, endpoint(tables.insert, "Table"), methods=post),
         Route(_TABLE, endpoint(tables.get), methods=get),
-        Route(_TABLE, endpoint(tables.patch), methods=["PATCH"]),
-        Route(_TABLE, endpoint(tables.update), methods=["PUT"]),
+        Route(_TABLE, endpoint(tables.patch, "Table"), methods=["PATCH"]),
+        Route(_TABLE, endpoint(tables.update, "Table"), methods=["PUT"]),
         Route(_TABLE, endpoint(tables.delete), methods=delete),
         Route(f"{_TABLE}/data", endpoint(tabledata.list), methods=get),
-        Route(f"{_TABLE}/insertAll", endpoint(tabledata.insert_all), methods=post),
+        Route(
+            f"{_TABLE}/insertAll",
+            endpoint(tabledata.insert_all, "TableDataInsertAllRequest"),
+            methods=post,
+        ),
         Route(_MODELS, endpoint(models.list), methods=get),
         Route(_MODEL, endpoint(models.get), methods=get),
-        Route(_MODEL, endpoint(models.patch), methods=["PATCH"]),
+        Route(_MODEL, endpoint(models.patch, "Model"), methods=["PATCH"]),
         Route(_MODEL, endpoint(models.delete), methods=delete),
         Route(_JOBS, endpoint(jobs.list), methods=get),
-        Route(_JOBS, endpoint(jobs.insert), methods=post),
+        Route(_JOBS, endpoint(jobs.insert, "Job"), methods=post),
         Route(_JOB, endpoint(jobs.get), methods=get),
         Route(f"{_JOB}/cancel", endpoint(jobs.cancel), methods=post),
         Route(f"{_JOB}/delete", endpoint(jobs.delete), methods=delete),
         Route(_QUERIES, queries.query, methods=post),
         Route(f"{_QUERIES}/{{job}}", queries.results, methods=get),
+        # Here too: a mounted path that no route takes would be a plain 404 or 405.
+        Route("/{path:path}", _refuse, methods=_ALL),
     ]
     routes = [
         Mount("/bigquery/v2", routes=v2),
@@ -93,24 +101,27 @@ def bigquery_app(
         Route("/{path:path}", _refuse, methods=_ALL),
     ]
     handlers = {ApiError: on_api_error, BigQueryError: on_bigquery_error}
-    return EncodedPath(Starlette(routes=routes, exception_handlers=handlers))  # type: ignore[arg-type]
+    return EncodedPath(Starlette(routes=routes, exception_handlers=handlers))
 
 
-def endpoint(function: Handler) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(function: Handler, message: str = "") -> Callable[[Request], Awaitable[Response]]:
     """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
 
-    None is answered 204.
+    None is answered 204. `message`: the body's type.
     """
 
     async def handle(request: Request) -> Response:
-        return await answer(function, await call_of(request))
+        return await answer(function, await call_of(request, message))
 
     return handle
 
 
-async def call_of(request: Request) -> Call:
-    """The request as APIs see it."""
-    return Call(**decoded(request), body=json_object(await request.body()))
+async def call_of(request: Request, message: str = "") -> Call:
+    """The request as APIs see it, its body as `message`."""
+    body = json_object(await request.body())
+    if message:
+        body = checked(body, message, "bigquery")
+    return Call(**decoded(request), body=body)
 
 
 async def answer(function: Handler, call: Call) -> Response:
@@ -158,4 +169,4 @@ def error_json(error: BigQueryError) -> dict[str, Any]:
 
 
 async def _refuse(request: Request) -> Response:
-    raise not_played(f"{request.method} {request.url.path} of BigQuery")
+    raise not_emulated(f"{request.method} {request.url.path} of BigQuery")

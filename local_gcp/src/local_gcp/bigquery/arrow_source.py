@@ -158,7 +158,9 @@ def _avro_field(name: str, kind: Any, logical: bool) -> Field:
     if isinstance(kind, list):
         rest = [k for k in kind if k != "null"]
         if len(rest) != 1:
-            raise BigQueryError("notImplemented", f"local_gcp does not play Avro unions ({name}).")
+            raise BigQueryError(
+                "notImplemented", f"local_gcp does not emulate Avro unions ({name})."
+            )
         field = _avro_field(name, rest[0], logical)
         nullable = field.mode == "REQUIRED" and len(rest) < len(kind)
         return _nullable(field) if nullable else field
@@ -172,7 +174,7 @@ def _avro_field(name: str, kind: Any, logical: bool) -> Field:
         fields = tuple(_avro_field(f["name"], f["type"], logical) for f in kind["fields"])
         return Field(name, "STRUCT", "REQUIRED", fields)
     if inner == "map":
-        raise BigQueryError("notImplemented", f"local_gcp does not play Avro maps ({name}).")
+        raise BigQueryError("notImplemented", f"local_gcp does not emulate Avro maps ({name}).")
     if kind.get("sqlType") == "JSON":
         return Field(name, "JSON", "REQUIRED")
     meaning = kind.get("logicalType")

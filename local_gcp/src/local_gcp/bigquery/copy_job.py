@@ -8,7 +8,7 @@ from typing import Any
 from .catalog import PARTITION_TIME, TableRecord
 from .database import quoted
 from .destination import Disposition, insert, prepare
-from .errors import invalid, not_played
+from .errors import invalid, not_emulated
 from .jobs import Job
 from .locks import TableLocks
 from .partition_times import appending
@@ -26,7 +26,7 @@ class CopyWork:
         configuration = job.configuration["copy"]
         operation = configuration.get("operationType") or "COPY"
         if operation not in ("COPY", "OPERATION_TYPE_UNSPECIFIED"):
-            raise not_played(f"copy jobs of the operation type {operation}")
+            raise not_emulated(f"copy jobs of the operation type {operation}")
         given = configuration.get("sourceTables") or [configuration.get("sourceTable")]
         if not given[0]:
             raise invalid("Required parameter is missing: sourceTable")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .database import literal, quoted
-from .errors import invalid, not_played
+from .errors import invalid, not_emulated
 from .files import is_gzip
 from .schema import Field
 
@@ -52,10 +52,10 @@ class CsvSource:
         self.ignore_unknown = bool(configuration.get("ignoreUnknownValues"))
         encoding = (configuration.get("encoding") or "UTF-8").upper()
         if encoding not in ("UTF-8", "ISO-8859-1"):
-            raise not_played(f"CSV files in the encoding {encoding}")
+            raise not_emulated(f"CSV files in the encoding {encoding}")
         self.encoding = {"UTF-8": "utf-8", "ISO-8859-1": "latin-1"}[encoding]
         if configuration.get("preserveAsciiControlCharacters"):
-            raise not_played("preserveAsciiControlCharacters")
+            raise not_emulated("preserveAsciiControlCharacters")
 
     def detect(self) -> list[Field]:
         """Names and types of the columns from the first rows, as `autodetect` does.

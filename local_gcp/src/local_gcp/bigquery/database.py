@@ -84,7 +84,7 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
         str(path),
         config={
             # DuckDB 2.0.0's threads for I/O: once in some hundred times, a COPY TO that fails
-            # waits for them for ever, also when it is interrupted.
+            # waits for them forever, even when it is interrupted.
             "async_threads": "0",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",

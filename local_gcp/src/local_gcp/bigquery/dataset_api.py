@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.storage.call import Call
 
 from .catalog import ANONYMOUS, Catalog, etag, now_ms
@@ -14,7 +14,7 @@ from .errors import BigQueryError, invalid
 from .locks import TableLocks
 from .pages import page_by_name
 from .refs import DatasetRef
-from .resources import USER, dataset_resource, new_dataset, project_id
+from .resources import checked_project, dataset_resource, new_dataset, user
 
 _FILTER = re.compile(r"labels\.([\w-]+)(?::(.*))?")
 _FIXED = ("kind", "id", "selfLink", "etag", "datasetReference", "creationTime", "location", "type")
@@ -30,21 +30,21 @@ class DatasetApi:
         """projects.list: the one project."""
         project = {
             "kind": "bigquery#project",
-            "id": PROJECT,
+            "id": project_id(),
             "numericId": str(PROJECT_NUMBER),
-            "projectReference": {"projectId": PROJECT},
-            "friendlyName": PROJECT,
+            "projectReference": {"projectId": project_id()},
+            "friendlyName": project_id(),
         }
         return {"kind": "bigquery#projectList", "projects": [project], "totalItems": 1}
 
     def service_account(self, call: Call) -> dict[str, Any]:
         """projects.getServiceAccount."""
-        project_id(call.params["project"])
-        return {"kind": "bigquery#getServiceAccountResponse", "email": USER}
+        checked_project(call.params["project"])
+        return {"kind": "bigquery#getServiceAccountResponse", "email": user()}
 
     def list(self, call: Call) -> dict[str, Any]:
         """datasets.list, also by label (filter=labels.KEY:VALUE)."""
-        project = project_id(call.params["project"])
+        project = checked_project(call.params["project"])
         with self._database.cursor() as cursor:
             stored = Catalog(cursor).datasets(project)
         items = []
@@ -62,7 +62,7 @@ class DatasetApi:
     def insert(self, call: Call) -> dict[str, Any]:
         """datasets.insert."""
         reference = call.body.get("datasetReference") or {}
-        project = project_id(reference.get("projectId") or call.params["project"])
+        project = checked_project(reference.get("projectId") or call.params["project"])
         ref = DatasetRef.parse(reference.get("datasetId") or "", project)
         if ref.dataset == ANONYMOUS:
             raise invalid(f'Invalid dataset ID "{ref.dataset}".')
@@ -126,7 +126,7 @@ def merged_labels(old: dict | None, new: dict | None) -> dict:
 
 
 def _ref(call: Call) -> DatasetRef:
-    return DatasetRef(project_id(call.params["project"]), call.params["dataset"])
+    return DatasetRef(checked_project(call.params["project"]), call.params["dataset"])
 
 
 def _shown(stored: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from .catalog import Catalog, TableRecord, now_ms
 from .database import quoted
 from .destination import Disposition, insert, prepare, with_schema
-from .errors import already_exists, invalid, invalid_query, not_found, not_played
+from .errors import already_exists, invalid, invalid_query, not_emulated, not_found
 from .jobs import Job
 from .partitions import checked_partitioning
 from .refs import DatasetRef, TableRef
@@ -243,7 +243,7 @@ def _named(options: dict[str, Any], names: dict[str, str], what: str) -> dict[st
     result: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:
-            raise not_played(f"{what} with the option {name}")
+            raise not_emulated(f"{what} with the option {name}")
         if name == "labels" and value is not None:
             value = {pair["key"]: pair["value"] for pair in map(_pair, value)}
         elif name.endswith("_days") and value is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong in BigQuery, in BigQuery's words: one exception for requests and for jobs."""
+"""BigQuery's errors, with its messages: one exception for requests and for jobs."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ def already_exists(kind: str, name: object) -> BigQueryError:
     return BigQueryError("duplicate", f"Already Exists: {kind} {name}")
 
 
-def not_played(what: str) -> BigQueryError:
+def not_emulated(what: str) -> BigQueryError:
     """For what BigQuery can do and local_gcp cannot: named, never answered wrongly."""
-    return BigQueryError("notImplemented", f"local_gcp does not play {what}.", "query")
+    return BigQueryError("notImplemented", f"local_gcp does not emulate {what}.", "query")

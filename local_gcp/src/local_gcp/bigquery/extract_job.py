@@ -14,7 +14,7 @@ from typing import Any
 import fastavro
 
 from .database import Database, literal, quoted, stream
-from .errors import BigQueryError, invalid, not_played
+from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
 from .jobs import Job
 from .locks import TableLocks
@@ -52,7 +52,7 @@ class ExtractWork:
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["extract"]
         if configuration.get("sourceModel"):
-            raise not_played("extract jobs of models")
+            raise not_emulated("extract jobs of models")
         uris = configuration.get("destinationUris") or [configuration.get("destinationUri")]
         if not all(isinstance(uri, str) for uri in uris):
             raise invalid("Required parameter is missing: destinationUris")
@@ -76,7 +76,7 @@ class ExtractWork:
             bool(configuration.get("useAvroLogicalTypes")),
         )
         if len(uris) != 1:
-            raise not_played("extracts to several addresses")
+            raise not_emulated("extracts to several addresses")
         options.row_group = row_group_rows(record.fields, size / rows if rows else None)
         count, _ = self._writer.write(job, record.fields, query, uris[0], options, size)
         return {
@@ -95,7 +95,7 @@ class Options:
         self.format = {"JSON": "NEWLINE_DELIMITED_JSON"}.get(format.upper(), format.upper())
         self.compression = compression.upper()
         if self.format not in _FORMATS:
-            raise not_played(f"extracts in the format {format}")
+            raise not_emulated(f"extracts in the format {format}")
         if self.compression not in _COMPRESSIONS[self.format]:
             raise invalid(
                 f"Compression {self.compression} is not supported for {self.format}; "
@@ -141,6 +141,7 @@ class Exporter:
         folder.mkdir()
         try:
             written, rows = self._written(job, fields, query, options, folder, sharded)
+            job.check()  # an interrupt may come too late for the last statement
             for number, path in enumerate(written):
                 self._files.publish(path, uri.replace("*", f"{number:012d}"))
             return len(written), rows
@@ -315,7 +316,7 @@ def _write_avro(
 ) -> tuple[list[Path], int]:
     codec = {"NONE": "null", "DEFLATE": "deflate", "SNAPPY": "snappy"}[options.compression]
     if codec == "snappy":
-        raise not_played("AVRO extracts compressed with SNAPPY")
+        raise not_emulated("AVRO extracts compressed with SNAPPY")
     schema = fastavro.parse_schema(avro_schema(fields, options.logical))
     paths: list[Path] = []
     rows = 0
@@ -353,12 +354,12 @@ def _with_texts(row: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
 
 
 def export_options(options: dict[str, Any]) -> tuple[str, Options, bool]:
-    """(uri, options, overwrite) of EXPORT DATA; BigQueryError for one that is not played."""
+    """(uri, options, overwrite) of EXPORT DATA; BigQueryError for one that is not emulated."""
     known = {"uri", "format", "compression", "header", "field_delimiter", "overwrite"}
     known.add("use_avro_logical_types")
     unknown = set(options) - known
     if unknown:
-        raise not_played(f"EXPORT DATA with the option {', '.join(sorted(unknown))}")
+        raise not_emulated(f"EXPORT DATA with the option {', '.join(sorted(unknown))}")
     for name in ("uri", "format"):
         if name not in options:
             raise BigQueryError("invalidQuery", f"Option '{name}' is required", "query")

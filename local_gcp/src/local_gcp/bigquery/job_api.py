@@ -15,7 +15,7 @@ from .jobs import Job, JobRunner
 from .pages import position_of, token_of
 from .query_job import check as check_query
 from .refs import DatasetRef
-from .resources import DEFAULT_LOCATION, new_job, project_id
+from .resources import DEFAULT_LOCATION, checked_project, new_job
 
 _KINDS = ("query", "load", "extract", "copy")
 _MOST_JOBS = 1000
@@ -49,7 +49,7 @@ class JobApi:
             raise invalid("Required parameter is missing: a job has one of " + ", ".join(_KINDS))
         (kind,) = kinds
         configuration["jobType"] = kind.upper()
-        project = project_id(project)
+        project = checked_project(project)
         _fill_projects(configuration[kind], project)
         if kind == "query":
             check_query(configuration[kind])
@@ -58,19 +58,19 @@ class JobApi:
     def refuse_used(self, project: str, job: str) -> None:
         """BigQueryError(duplicate) when there is a job of this id."""
         try:
-            found = self._runner.find(project_id(project), job)
+            found = self._runner.find(checked_project(project), job)
         except BigQueryError:
             return
         raise already_exists("Job", found["id"])
 
     def get(self, call: Call) -> dict[str, Any]:
         """jobs.get."""
-        project = project_id(call.params["project"])
+        project = checked_project(call.params["project"])
         return self._runner.find(project, call.params["job"], call.query.get("location"))
 
     def list(self, call: Call) -> dict[str, Any]:
         """jobs.list, newest first."""
-        project = project_id(call.params["project"])
+        project = checked_project(call.params["project"])
         size = min(call.number("maxResults", _MOST_JOBS) or _MOST_JOBS, _MOST_JOBS)
         states = {state.upper() for state in call.query.getlist("stateFilter")}
         times = call.number("minCreationTime"), call.number("maxCreationTime")
@@ -145,11 +145,11 @@ def _fill_projects(configuration: dict[str, Any], project: str) -> None:
         reference = configuration.get(name)
         if reference:
             given = reference.get("projectId") or project
-            configuration[name] = {**reference, "projectId": project_id(given)}
+            configuration[name] = {**reference, "projectId": checked_project(given)}
     configuration.update(
         {
             name: [
-                {**r, "projectId": project_id(r.get("projectId") or project)}
+                {**r, "projectId": checked_project(r.get("projectId") or project)}
                 for r in configuration[name]
             ]
             for name in ("sourceTables",)

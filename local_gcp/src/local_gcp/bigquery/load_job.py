@@ -12,7 +12,7 @@ from .arrow_source import AvroSource, ParquetSource
 from .catalog import TableRecord
 from .csv_source import CsvSource
 from .destination import Disposition, insert, prepare
-from .errors import BigQueryError, invalid, not_played
+from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
 from .jobs import Job
 from .json_source import JsonSource
@@ -29,11 +29,24 @@ _FORMATS = {
     "PARQUET": ParquetSource,
     "AVRO": AvroSource,
 }
-_NOT_PLAYED = ("decimalTargetTypes", "hivePartitioningOptions", "rangePartitioning")
-_NOT_PLAYED += ("referenceFileSchemaUri", "projectionFields", "columnNameCharacterMap")
-_NOT_PLAYED += ("jsonExtension", "connectionProperties", "fileSetSpecType", "sourceColumnMatch")
-_NOT_PLAYED += ("nullMarkers", "dateFormat", "timestampFormat", "datetimeFormat", "timeFormat")
-_NOT_PLAYED += ("timeZone",)
+_NOT_EMULATED = (
+    "decimalTargetTypes",
+    "hivePartitioningOptions",
+    "rangePartitioning",
+    "referenceFileSchemaUri",
+    "projectionFields",
+    "columnNameCharacterMap",
+    "jsonExtension",
+    "connectionProperties",
+    "fileSetSpecType",
+    "sourceColumnMatch",
+    "nullMarkers",
+    "dateFormat",
+    "timestampFormat",
+    "datetimeFormat",
+    "timeFormat",
+    "timeZone",
+)
 _MOST_ERRORS = 5
 
 Source = CsvSource | JsonSource | ParquetSource | AvroSource
@@ -47,14 +60,14 @@ class LoadWork:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["load"]
-        for name in _NOT_PLAYED:
+        for name in _NOT_EMULATED:
             if configuration.get(name):
-                raise not_played(f"load jobs with {name}")
+                raise not_emulated(f"load jobs with {name}")
         target = TableRef.from_api(configuration["destinationTable"])
         paths = self._paths(job, configuration)
         kind = (configuration.get("sourceFormat") or "CSV").upper()
         if kind not in _FORMATS:
-            raise not_played(f"load jobs of {kind}")
+            raise not_emulated(f"load jobs of {kind}")
         source = _FORMATS[kind](paths, configuration)
         job.begin(self._locks, [target])
         try:
@@ -178,7 +191,7 @@ class LoadWork:
         why: duckdb.Error | None,
     ) -> int:
         if most:
-            raise not_played("maxBadRecords of JSON files of which a record is bad")
+            raise not_emulated("maxBadRecords of JSON files of which a record is bad")
         raise _too_many("JSON", 1, [str(why).splitlines()[0]])
 
 

@@ -9,12 +9,12 @@ from local_gcp.storage.call import Call
 from .catalog import Catalog, etag, now_ms
 from .database import Database
 from .dataset_api import check_etag, merged_labels
-from .errors import not_found, not_played
+from .errors import not_emulated, not_found
 from .locks import TableLocks
 from .ml import ModelRecord, Models
 from .pages import page_by_name
 from .refs import DatasetRef, ModelRef
-from .resources import project_id
+from .resources import checked_project
 
 _PATCHED = ("description", "friendlyName", "labels", "expirationTime")
 
@@ -27,7 +27,7 @@ class ModelApi:
 
     def list(self, call: Call) -> dict[str, Any]:
         """models.list."""
-        dataset = DatasetRef(project_id(call.params["project"]), call.params["dataset"])
+        dataset = DatasetRef(checked_project(call.params["project"]), call.params["dataset"])
         with self._database.cursor() as cursor:
             catalog = Catalog(cursor)
             catalog.dataset(dataset)
@@ -54,7 +54,7 @@ class ModelApi:
             record = _need(catalog, ref)
             check_etag(call, record.rest(ref)["etag"])
             if call.body.get("encryptionConfiguration"):
-                raise not_played("models with encryptionConfiguration")
+                raise not_emulated("models with encryptionConfiguration")
             changes = {name: call.body[name] for name in _PATCHED if name in call.body}
             if "labels" in changes:
                 changes["labels"] = merged_labels(record.resource.get("labels"), changes["labels"])
@@ -82,5 +82,5 @@ def _need(catalog: Catalog, ref: ModelRef) -> ModelRecord:
 
 
 def _ref(call: Call) -> ModelRef:
-    project = project_id(call.params["project"])
+    project = checked_project(call.params["project"])
     return ModelRef(project, call.params["dataset"], call.params["model"])

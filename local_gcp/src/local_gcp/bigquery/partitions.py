@@ -7,7 +7,7 @@ from typing import Any
 
 from .catalog import PARTITION_TIME, TableRecord
 from .database import literal, quoted
-from .errors import BigQueryError, invalid, not_played
+from .errors import BigQueryError, invalid, not_emulated
 from .schema import Field
 
 _FORMATS = {"DAY": "%Y%m%d", "HOUR": "%Y%m%d%H", "MONTH": "%Y%m", "YEAR": "%Y"}
@@ -85,7 +85,7 @@ def check_decorator(record: TableRecord, partition: str) -> None:
         raise invalid(f"Cannot use a partition decorator on {record.ref}: it is not partitioned.")
     unit = record.partitioning["type"]
     if partition == "__UNPARTITIONED__":
-        raise not_played("the partition __UNPARTITIONED__: streamed rows have one at once")
+        raise not_emulated("the partition __UNPARTITIONED__: streamed rows have one at once")
     if partition == NULL_PARTITION:
         return
     try:

@@ -194,7 +194,8 @@ def _kept(
     scans: list[list[exp.Expression]],
 ) -> list[PartitionSize]:
     """The partitions that some scan reads. One is read if its first or last moment, or a row in
-    it, meets the scan's conditions."""
+    it, meets the scan's conditions.
+    """
     if not scans or not all(scans):
         return parts
     kept: set[str] = set()

@@ -15,7 +15,7 @@ from .errors import BigQueryError, invalid
 from .job_api import JobApi
 from .jobs import Job, JobRunner
 from .refs import TableRef
-from .resources import project_id
+from .resources import checked_project
 from .tabledata_api import TableDataApi
 
 _DEFAULT_WAIT_SECONDS = 10.0
@@ -33,7 +33,7 @@ class QueryApi:
 
     async def query(self, request: Request) -> Response:
         """jobs.query: begin a query, and answer its first rows if it is done in time."""
-        call = await call_of(request)
+        call = await call_of(request, "QueryRequest")
         began: dict[str, Any] = {}
 
         def begin(call: Call) -> None:
@@ -75,7 +75,7 @@ class QueryApi:
 
     def _begin(self, call: Call) -> tuple[dict[str, Any], Job | None]:
         body = dict(call.body)
-        project = project_id(call.params["project"])
+        project = checked_project(call.params["project"])
         job = _as_job(body)
         if not body.get("requestId") or body.get("dryRun"):
             return self._jobs.begin(project, job)
@@ -124,7 +124,7 @@ class QueryApi:
             raise BigQueryError(problem["reason"], problem["message"], problem.get("location"))
         configuration, statistics = resource["configuration"], resource["statistics"]
         if "query" not in configuration:
-            raise invalid("Cannot get query results of a job that is no query.")
+            raise invalid("Cannot get query results of a job that is not a query.")
         query = statistics.get("query", {})
         result["totalBytesProcessed"] = statistics.get("totalBytesProcessed", "0")
         result["cacheHit"] = bool(query.get("cacheHit"))

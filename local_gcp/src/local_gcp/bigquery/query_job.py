@@ -11,7 +11,7 @@ import pyarrow as pa
 from . import sql
 from .database import stream
 from .destination import Disposition
-from .errors import BigQueryError, not_played
+from .errors import BigQueryError, not_emulated
 from .jobs import Job, JobRunner
 from .locks import TableLocks
 from .pruning import Estimate, Estimator, check_limit
@@ -23,8 +23,15 @@ from .sql.statements import SCRIPT_KINDS
 from .statements import Statements
 from .translation import Translation
 
-_NOT_PLAYED = ("tableDefinitions", "connectionProperties", "rangePartitioning", "continuous")
-_NOT_PLAYED += ("userDefinedFunctionResources", "createSession", "writeIncrementalResults")
+_NOT_EMULATED = (
+    "tableDefinitions",
+    "connectionProperties",
+    "rangePartitioning",
+    "continuous",
+    "userDefinedFunctionResources",
+    "createSession",
+    "writeIncrementalResults",
+)
 _BATCH_ROWS = 10_000
 
 Query = dict[str, Any]
@@ -178,10 +185,10 @@ def check(configuration: Query) -> None:
     if not (configuration.get("query") or "").strip():
         raise BigQueryError("invalid", "Required parameter is missing: query")
     if configuration.get("useLegacySql", True):
-        raise not_played("legacy SQL (useLegacySql is true unless it is set to false)")
-    for name in _NOT_PLAYED:
+        raise not_emulated("legacy SQL (useLegacySql is true unless it is set to false)")
+    for name in _NOT_EMULATED:
         if configuration.get(name):
-            raise not_played(f"query jobs with {name}")
+            raise not_emulated(f"query jobs with {name}")
     Disposition.of(configuration, write="WRITE_EMPTY")
 
 

@@ -18,14 +18,14 @@ import pyarrow as pa
 from google.cloud import bigquery_storage_v1
 from google.protobuf import timestamp_pb2
 
-from local_gcp.wire import Played, RpcError, invalid_argument, method_table, not_played
+from local_gcp.wire import RpcError, ServiceHandler, invalid_argument, method_table, not_emulated
 
 from .errors import BigQueryError
 from .extract_job import avro_schema
 from .failures import as_bigquery_error
 from .read_sessions import ReadSessions
 from .refs import TableRef
-from .resources import project_id
+from .resources import checked_project
 from .schema import Field, arrow_schema
 
 log = logging.getLogger(__name__)
@@ -47,8 +47,8 @@ _DEFAULT_STREAMS = 4
 
 
 def read_handlers(sessions: ReadSessions) -> list[grpc.GenericRpcHandler]:
-    """What the gRPC server needs to play google.cloud.bigquery.storage.v1.BigQueryRead."""
-    return [_ReadRows(sessions), Played(_SERVICE, _Read(sessions))]
+    """What the gRPC server needs to emulate google.cloud.bigquery.storage.v1.BigQueryRead."""
+    return [_ReadRows(sessions), ServiceHandler(_SERVICE, _Read(sessions))]
 
 
 class _Read:
@@ -63,18 +63,18 @@ class _Read:
         match = _TABLE.fullmatch(wanted.table)
         parent = _PARENT.fullmatch(request.parent)
         if not match or not parent:
-            raise invalid_argument("read_session.table", f"{wanted.table!r} is no table's name.")
+            raise invalid_argument("read_session.table", f"{wanted.table!r} is not a table's name.")
         if wanted.table_modifiers.snapshot_time:
-            raise not_played("reads of a table as it was at a snapshot_time")
+            raise not_emulated("reads of a table as it was at a snapshot_time")
         if options.sample_percentage:
-            raise not_played("reads with sample_percentage")
+            raise not_emulated("reads with sample_percentage")
         formats = types.DataFormat
         if wanted.data_format not in (formats.ARROW, formats.AVRO):
             raise invalid_argument("read_session.data_format", "expected ARROW or AVRO.")
         most = min(request.max_stream_count or _MOST_STREAMS, _MOST_STREAMS)
         streams = min(request.preferred_min_stream_count or _DEFAULT_STREAMS, most)
         try:
-            project = project_id(match[1])
+            project = checked_project(match[1])
             session = self._sessions.create(
                 TableRef(project, match[2], match[3]),
                 list(options.selected_fields),

@@ -54,7 +54,7 @@ class _ChildRef:
     def parse(cls, text: str, project: str, dataset: str | None = None) -> Self:
         """`p.d.x`, `p:d.x`, `d.x`, or `x` when there is a default dataset.
 
-        BigQueryError(invalid) with BigQuery's words for anything else.
+        BigQueryError(invalid) with BigQuery's message for anything else.
         """
         head, _, name = text.rpartition(".")
         split = max(head.rfind("."), head.rfind(":"))  # a project may be "example.com:project"

@@ -6,25 +6,29 @@ import re
 import uuid
 from typing import Any
 
-from local_gcp.home import PROJECT, PROJECT_NUMBER
+from local_gcp.project import PROJECT_NUMBER, project_id
 
 from .catalog import TableRecord, etag, now_ms
 from .errors import BigQueryError, invalid
 from .refs import DatasetRef
 
 API = "https://bigquery.googleapis.com/bigquery/v2"
-USER = f"local@{PROJECT}.iam.gserviceaccount.com"
 DEFAULT_LOCATION = "US"
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,1024}")
 
 
-def project_id(name: str) -> str:
+def user() -> str:
+    """The account that every request is made with."""
+    return f"local@{project_id()}.iam.gserviceaccount.com"
+
+
+def checked_project(name: str) -> str:
     """The project's id, from its id or number; BigQueryError(accessDenied) for another one."""
-    if name in (PROJECT, str(PROJECT_NUMBER)):
-        return PROJECT
+    if name in (project_id(), str(PROJECT_NUMBER)):
+        return project_id()
     raise BigQueryError(
         "accessDenied",
-        f"Access Denied: Project {name}: the only project in this local_gcp is {PROJECT!r}.",
+        f"Access Denied: Project {name}: the only project in this local_gcp is {project_id()!r}.",
     )
 
 
@@ -52,7 +56,7 @@ def job_resource(
         "kind": "bigquery#job",
         "id": f"{project}:{location}.{job}",
         "selfLink": f"{API}/projects/{project}/jobs/{job}?location={location}",
-        "user_email": USER,
+        "user_email": user(),
         "jobReference": reference,
         "configuration": configuration,
         "status": {"state": "PENDING"},
@@ -90,7 +94,14 @@ def table_resource(
 
 def table_item(record: TableRecord) -> dict[str, Any]:
     """The table in a list."""
-    kept = ("type", "friendlyName", "labels", "timePartitioning", "clustering", "creationTime")
+    kept: tuple[str, ...] = (
+        "type",
+        "friendlyName",
+        "labels",
+        "timePartitioning",
+        "clustering",
+        "creationTime",
+    )
     kept += ("expirationTime", "requirePartitionFilter")
     item = {
         "kind": "bigquery#table",
@@ -131,4 +142,4 @@ def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
 def _default_access() -> list[dict[str, Any]]:
     groups = {"WRITER": "projectWriters", "OWNER": "projectOwners", "READER": "projectReaders"}
     access: list[dict[str, Any]] = [{"role": r, "specialGroup": g} for r, g in groups.items()]
-    return [*access, {"role": "OWNER", "userByEmail": USER}]
+    return [*access, {"role": "OWNER", "userByEmail": user()}]

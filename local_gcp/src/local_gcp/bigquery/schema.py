@@ -32,7 +32,7 @@ from decimal import Decimal
 import duckdb
 import pyarrow as pa
 
-from .errors import invalid, not_played
+from .errors import invalid, not_emulated
 
 # REST answers the legacy names; GoogleSQL and requests may use either.
 _LEGACY = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
@@ -42,7 +42,7 @@ _ALIASES = {
     "DECIMAL": "NUMERIC",
     "BIGDECIMAL": "BIGNUMERIC",
 }
-_NOT_PLAYED = {"GEOGRAPHY", "RANGE", "INTERVAL", "BIGNUMERIC", "PROTO", "ENUM", "FOREIGN"}
+_NOT_EMULATED = {"GEOGRAPHY", "RANGE", "INTERVAL", "BIGNUMERIC", "PROTO", "ENUM", "FOREIGN"}
 
 _DUCKDB = {
     "INT64": "BIGINT",
@@ -178,8 +178,8 @@ def type_name(text: str, field: str = "") -> str:
     """GoogleSQL's name for a type given by any of its names; errors name `field`."""
     name = text.upper()
     name = _ALIASES.get(name, name)
-    if name in _NOT_PLAYED:
-        raise not_played(f"columns of type {name}" + (f" ({field})" if field else ""))
+    if name in _NOT_EMULATED:
+        raise not_emulated(f"columns of type {name}" + (f" ({field})" if field else ""))
     if name != "STRUCT" and name not in _DUCKDB:
         raise invalid(
             f"Invalid value for type: {text} is not a valid value"
@@ -250,7 +250,7 @@ def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> F
     if type_.id in ("list", "array"):
         element = field_from_duckdb(name, type_.children[0][1])
         if element.repeated:
-            raise not_played(f"arrays of arrays ({name}); BigQuery has none either")
+            raise not_emulated(f"arrays of arrays ({name}); BigQuery has none either")
         return replace(element, mode="REPEATED")
     if type_.id == "struct":
         fields = tuple(field_from_duckdb(n, t) for n, t in type_.children)
@@ -258,7 +258,7 @@ def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> F
     if str(type_) == "JSON":
         return Field(name, "JSON")
     if type_.id not in _FROM_DUCKDB:
-        raise not_played(f"DuckDB's type {type_} ({name})")
+        raise not_emulated(f"DuckDB's type {type_} ({name})")
     return Field(name, _FROM_DUCKDB[type_.id])
 
 

@@ -10,10 +10,11 @@ from .errors import not_found
 from .ml import ModelRecord, Models
 from .partition_times import times, unknown
 from .refs import DatasetRef, ModelRef, TableRef
-from .resources import project_id
+from .resources import checked_project
 from .schema import Field
 from .sizes import Sizes
-from .sql.catalog import Partition, Partitioning, Table
+from .sql.catalog import Partition, Table
+from .sql.partitioning import Partitioning
 from .sql.translated import MlCall
 
 
@@ -60,7 +61,7 @@ class SqlCatalog:
         )
 
     def _own(self, ref: TableRef) -> TableRef:
-        return TableRef(project_id(ref.project), ref.dataset, ref.table)
+        return TableRef(checked_project(ref.project), ref.dataset, ref.table)
 
     def _table(self, record: TableRecord, sized: bool = False) -> Table:
         parts = self._sizes.partitions(self._catalog.cursor, record) if sized else []

@@ -14,7 +14,7 @@ from . import ddl
 from .catalog import ANONYMOUS, now_ms
 from .database import lend, stream
 from .destination import Disposition, anonymous, write_query
-from .errors import already_exists, invalid_query, not_found, not_played
+from .errors import already_exists, invalid_query, not_emulated, not_found
 from .extract_job import Exporter, export_options, row_group_rows
 from .jobs import Job
 from .ml import ModelRecord, Models
@@ -67,7 +67,7 @@ class Statements:
     def run(self, job: Job, translated: Translated, configuration: Query) -> Query:
         """Run it. `configuration`: the JobConfigurationQuery that says where rows go."""
         if translated.kind not in self._kinds:
-            raise not_played(f"the statement {translated.kind.replace('_', ' ')}")
+            raise not_emulated(f"the statement {translated.kind.replace('_', ' ')}")
         self.answer_ml(job, translated)
         found = self._kinds[translated.kind](job, translated, configuration)
         return {"statementType": translated.kind, **found}

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from .database import Database, lend, quoted
 from .destination import insert
-from .errors import invalid, not_played
+from .errors import invalid, not_emulated
 from .jobs import Job
 from .locks import TableLocks
 from .refs import TableRef
@@ -41,7 +41,7 @@ class Streaming:
     def insert_all(self, ref: TableRef, body: dict[str, Any]) -> dict[str, Any]:
         """TableDataInsertAllRequest to -Response; `insertErrors` name the rows and fields."""
         if body.get("templateSuffix"):
-            raise not_played("insertAll with templateSuffix")
+            raise not_emulated("insertAll with templateSuffix")
         rows = body.get("rows") or []
         if not rows:
             raise invalid("No rows present in the request.")

@@ -11,21 +11,24 @@ from .catalog import ANONYMOUS, Catalog, TableRecord, etag
 from .database import Database
 from .dataset_api import check_etag, merged_labels
 from .destination import checked_clustering, with_schema
-from .errors import invalid, not_played
+from .errors import invalid, not_emulated
 from .locks import TableLocks
 from .pages import page_by_name
 from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql, times, touch, unknown
 from .partitions import check_decorator, checked_partitioning, condition
 from .refs import DatasetRef, TableRef
-from .resources import DEFAULT_LOCATION, project_id, table_item, table_resource
+from .resources import DEFAULT_LOCATION, checked_project, table_item, table_resource
 from .schema import Field, fields_from_api, fields_to_api
 from .sizes import Sizes
 from .translation import Translation
 
 _KEPT = ("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter")
 _KEPT += ("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags")
-_NOT_PLAYED = ("externalDataConfiguration", "materializedView", "rangePartitioning", "biglake")
-_NOT_PLAYED += (
+_NOT_EMULATED = (
+    "externalDataConfiguration",
+    "materializedView",
+    "rangePartitioning",
+    "biglake",
     "snapshotDefinition",
     "cloneDefinition",
     "tableConstraints",
@@ -48,7 +51,7 @@ class TableApi:
 
     def list(self, call: Call) -> dict[str, Any]:
         """tables.list."""
-        dataset = DatasetRef(project_id(call.params["project"]), call.params["dataset"])
+        dataset = DatasetRef(checked_project(call.params["project"]), call.params["dataset"])
         with self._database.cursor() as cursor:
             catalog = Catalog(cursor)
             catalog.dataset(dataset)
@@ -64,7 +67,7 @@ class TableApi:
         body = dict(call.body)
         reference = body.get("tableReference") or {}
         ref = TableRef(
-            project_id(reference.get("projectId") or call.params["project"]),
+            checked_project(reference.get("projectId") or call.params["project"]),
             call.params["dataset"],
             reference.get("tableId") or "",
         )
@@ -180,7 +183,9 @@ class TableApi:
         self, catalog: Catalog, view: dict[str, Any], ref: TableRef, schema: dict | None = None
     ) -> dict[str, Any]:
         if view.get("useLegacySql", True):
-            raise not_played("views in legacy SQL (useLegacySql is true unless it is set to false)")
+            raise not_emulated(
+                "views in legacy SQL (useLegacySql is true unless it is set to false)"
+            )
         query = view.get("query") or ""
         fields = self._translation.view_fields(catalog.cursor, query)
         words = {f.name: f.description for f in fields_from_api(schema or {})}
@@ -241,16 +246,16 @@ def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
         if own.mode == "NULLABLE" and field.mode == "REQUIRED":
             raise invalid(f"{table} Field {field.name} has changed mode from NULLABLE to REQUIRED")
         if own.fields and [f.name for f in own.fields] != [f.name for f in field.fields]:
-            raise not_played("changes of the fields inside a STRUCT column")
+            raise not_emulated("changes of the fields inside a STRUCT column")
     return fields
 
 
 def _ref(call: Call) -> TableRef:
-    project = project_id(call.params["project"])
+    project = checked_project(call.params["project"])
     return TableRef(project, call.params["dataset"], call.params["table"])
 
 
 def _refuse(body: dict[str, Any]) -> None:
-    for name in _NOT_PLAYED:
+    for name in _NOT_EMULATED:
         if body.get(name):
-            raise not_played(f"tables with {name}")
+            raise not_emulated(f"tables with {name}")

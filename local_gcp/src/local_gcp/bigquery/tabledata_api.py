@@ -13,7 +13,7 @@ from .pages import position_of, token_of
 from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql
 from .partitions import condition
 from .refs import TableRef
-from .resources import project_id
+from .resources import checked_project
 from .schema import Field, arrow_schema, fields_from_api, rest_rows
 from .streaming import Streaming
 
@@ -136,5 +136,5 @@ def _selected(fields: list[Field], names: list[str] | None, record: TableRecord)
 
 
 def _ref(call: Call) -> TableRef:
-    project = project_id(call.params["project"])
+    project = checked_project(call.params["project"])
     return TableRef(project, call.params["dataset"], call.params["table"])

@@ -34,7 +34,7 @@ class Translation:
         settings: Settings,
         variables: Mapping[str, Variable] | None = None,
     ) -> Translated:
-        """One of `sql.split`; BigQueryError for what is wrong in it or not played."""
+        """One of `sql.split`; BigQueryError for what is wrong in it or not emulated."""
         return sql.translate(statement, self.catalog(cursor), settings, variables)
 
     def query(

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from local_gcp.json_types import checked
 from local_gcp.storage.call import base_url, json_object
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resumable import ContentRange
@@ -48,12 +49,14 @@ class UploadApi:
             content_type = request.headers.get("content-type", "")
             related = await write_related(request.stream(), content_type, path)
             project = request.path_params["project"]
-            return await run_in_threadpool(self._submit, project, related.resource, path)
+            return await run_in_threadpool(
+                self._submit, project, checked(related.resource, "Job", "bigquery"), path
+            )
         finally:
             path.unlink(missing_ok=True)
 
     async def _begin(self, request: Request) -> Response:
-        body = json_object(await request.body())
+        body = checked(json_object(await request.body()), "Job", "bigquery")
         project = request.path_params["project"]
         self._jobs.resource(project, body)  # refused before the bytes are sent
         upload = uuid.uuid4().hex

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from google.cloud import dataflow_v1beta3 as api
 
-from local_gcp.images import Image, ImageError, find_image
-from local_gcp.vertex.run import Pool, Program, Spec
+from local_gcp.jobs.images import Image, ImageError, find_image
+from local_gcp.jobs.run import Pool, Program, Spec
 from local_gcp.wire import invalid_argument
 
 PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
@@ -20,7 +20,7 @@ PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
 # By name: the default runner would try to download Prism.
 _LOCAL_RUNNER = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
 
-_PLAYED = {
+_EMULATED = {
     "temp_location",
     "staging_location",
     "additional_user_labels",
@@ -32,7 +32,7 @@ _PLAYED = {
 def run_spec(
     template: api.ContainerSpec, launch: api.LaunchFlexTemplateParameter, project: str, region: str
 ) -> Spec:
-    """What the runner shall run for a launch. INVALID_ARGUMENT when nothing plays the image."""
+    """What the runner runs for a launch; INVALID_ARGUMENT if the image is unknown."""
     image = _image(template.image)
     environment = launch.environment
     options = [
@@ -45,13 +45,8 @@ def run_spec(
         if value := getattr(environment, name):
             options.append(f"--{name}={value}")
     flags = [f"--{name}={value}" for name, value in launch.parameters.items()]
-    argv = [
-        "python",
-        image.env[PROGRAM],
-        *flags,
-        *options,
-        *environment.additional_pipeline_options,
-    ]
+    arguments = [*flags, *options, *environment.additional_pipeline_options]
+    argv = image.command(["python", image.env[PROGRAM]], arguments)
     program = Program(argv, image.environment(), image.workdir)
     return Spec([Pool(program)], disable_retries=True, cluster=False, notes=_notes(image, launch))
 
@@ -64,15 +59,16 @@ def _image(uri: str) -> Image:
         raise invalid_argument(field, str(error)) from None
     if PROGRAM not in image.env:
         raise invalid_argument(
-            field, f"images.yaml gives no {PROGRAM} in the env of {image.image}, which plays {uri}."
+            field,
+            f"images.yaml gives no {PROGRAM} in the env of {image.image}, which stands for {uri}.",
         )
     return image
 
 
 def _notes(image: Image, launch: api.LaunchFlexTemplateParameter) -> list[str]:
     fields = [field.name for field, _ in type(launch).pb(launch).environment.ListFields()]
-    ignored = [name for name in fields if name not in _PLAYED]
-    notes = [f"the template's image is played by {image.bin}, its workers by Beam's local runner"]
+    ignored = [name for name in fields if name not in _EMULATED]
+    notes = [f"the template's image runs with {image.bin}, its workers by Beam's local runner"]
     if ignored:
         notes.append(f"without a meaning here: {', '.join(ignored)}")
     return notes

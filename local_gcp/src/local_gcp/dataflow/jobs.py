@@ -21,16 +21,17 @@ from google.protobuf import timestamp_pb2
 from local_gcp import names, regions
 from local_gcp.dataflow.command import run_spec
 from local_gcp.dataflow.template import check_parameters, merged_environment, read_spec
+from local_gcp.jobs.run import Run
+from local_gcp.jobs.runner import Runner
 from local_gcp.listing import page
+from local_gcp.project import known_regions
 from local_gcp.state import State
-from local_gcp.vertex.run import Run
-from local_gcp.vertex.runner import Runner
 from local_gcp.wire import (
     RpcError,
     failed_precondition,
     invalid_argument,
+    not_emulated,
     not_found,
-    not_played,
 )
 
 _STATES = {
@@ -57,7 +58,7 @@ _KEPT_LABELS = 64
 
 
 class Jobs:
-    """See the module. `buckets`: the folder that plays Cloud Storage."""
+    """See the module. `buckets`: the folder of Cloud Storage."""
 
     def __init__(self, state: State, runner: Runner, buckets: Path, project: str):
         self._state, self._runner = state, runner
@@ -148,12 +149,12 @@ class Jobs:
     def get_job_metrics(
         self, request: api.GetJobMetricsRequest, _context: Any = None
     ) -> api.JobMetrics:
-        """MetricsV1Beta3.GetJobMetrics: none, since the local runner tells none."""
+        """MetricsV1Beta3.GetJobMetrics: none, since the local runner reports none."""
         self._job(request)
         return api.JobMetrics(metric_time=_timestamp(time.time()))
 
     def describe(self) -> list[dict[str, Any]]:
-        """The jobs' part of `python -m local_gcp status --json`."""
+        """The jobs' part of `local-gcp status --json`."""
         entries = []
         for _, job in self._jobs.list():
             run = self._run(job)
@@ -176,12 +177,14 @@ class Jobs:
         if not _JOB_NAME.fullmatch(launch.job_name):
             raise invalid_argument(
                 "launch_parameter.job_name",
-                f"{launch.job_name!r} is no job name: it has to match {_JOB_NAME.pattern}.",
+                f"{launch.job_name!r} is not a job name: it has to match {_JOB_NAME.pattern}.",
             )
         if launch.update or launch.transform_name_mappings:
-            raise not_played("updates of running jobs", "launch_parameter.update has to be unset.")
+            raise not_emulated(
+                "updates of running jobs", "launch_parameter.update has to be unset."
+            )
         if launch.launch_options:
-            raise not_played("launch_parameter.launch_options")
+            raise not_emulated("launch_parameter.launch_options")
         if len(launch.environment.additional_user_labels) > _KEPT_LABELS:
             raise invalid_argument(
                 "launch_parameter.environment.additional_user_labels",
@@ -200,8 +203,8 @@ class Jobs:
     def _region(self, request: Any) -> str:
         region = request.location or _DEFAULT_REGION
         names.check_project(request.project_id)
-        if region not in regions.REGIONS:
-            # Dataflow's own words: it has one host for all regions.
+        if region not in known_regions():
+            # Dataflow's own message: it has one host for all regions.
             raise failed_precondition(
                 "The workflow could not be created, since it was sent to an invalid regional "
                 f"endpoint ({region}). Please resubmit to a valid Cloud Dataflow regional "

@@ -1,4 +1,4 @@
-"""Dataflow's JSON API v1b3: each path is a method of the gRPC services, played by the same object.
+"""Dataflow's JSON API v1b3: each path is a method of the gRPC services, of the same object.
 
 https://cloud.google.com/dataflow/docs/reference/rest
 """
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local_gcp.dataflow.jobs import Jobs
-from local_gcp.rest import ApiError, not_played, on_api_error
+from local_gcp.rest import ApiError, not_emulated, on_api_error
 from local_gcp.wire import RpcError
 
 _REGIONAL = "/v1b3/projects/{project_id}/locations/{location}"
@@ -55,7 +55,7 @@ def rest_app(jobs: Jobs) -> Starlette:
     ]
     aggregated = f"{_GLOBAL}/jobs:aggregated"
     routes.insert(0, _route("GET", aggregated, jobs.aggregated_list_jobs, api.ListJobsRequest))
-    routes.append(Route("/{path:path}", _not_played, methods=["GET", "POST", "PUT", "DELETE"]))
+    routes.append(Route("/{path:path}", _not_emulated, methods=["GET", "POST", "PUT", "DELETE"]))
     return Starlette(routes=routes, exception_handlers={ApiError: on_api_error})
 
 
@@ -87,7 +87,7 @@ def _parse(http: Request, body: bytes, request_class: Any) -> Any:
         known = {_camel_case(name) for name in request_class.meta.fields}
         query = {key: value for key, value in http.query_params.items() if key in known}
         json_format.ParseDict({**query, **content, **http.path_params}, request_class.pb(message))
-    except (ValueError, TypeError, json_format.ParseError) as error:
+    except (ValueError, TypeError, RecursionError, json_format.ParseError) as error:
         raise ApiError(400, f"Invalid JSON payload received: {error}", "badRequest") from None
     return message
 
@@ -97,5 +97,5 @@ def _camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-async def _not_played(http: Request) -> Response:
-    raise not_played(f"{http.method} https://dataflow.googleapis.com{http.url.path}")
+async def _not_emulated(http: Request) -> Response:
+    raise not_emulated(f"{http.method} https://dataflow.googleapis.com{http.url.path}")

@@ -6,16 +6,16 @@ from typing import Any
 
 from local_gcp.dataflow.jobs import Jobs
 from local_gcp.dataflow.rest import rest_app
+from local_gcp.jobs.runner import Runner
 from local_gcp.service import Context, Service
 from local_gcp.state import State
-from local_gcp.vertex.runner import Runner
-from local_gcp.wire import Played
+from local_gcp.wire import ServiceHandler
 
 _PACKAGE = "google.cloud.dataflow_v1beta3.services"
 
 
 class Dataflow(Service):
-    """Plays dataflow.googleapis.com; its jobs are runs of `runner`, beside Vertex AI's."""
+    """Emulates dataflow.googleapis.com; its jobs are runs of `runner`, beside Vertex AI's."""
 
     hosts = ("dataflow.googleapis.com",)
 
@@ -23,7 +23,7 @@ class Dataflow(Service):
         self._jobs = Jobs(state, runner, context.home.buckets, context.project)
         self.rest = rest_app(self._jobs)
         self.grpc_handlers = [
-            Played(f"{_PACKAGE}.{service}", self._jobs)
+            ServiceHandler(f"{_PACKAGE}.{service}", self._jobs)
             for service in (
                 "flex_templates_service",
                 "jobs_v1_beta3",

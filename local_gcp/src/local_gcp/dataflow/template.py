@@ -15,7 +15,7 @@ from pathlib import Path
 from google.cloud import dataflow_v1beta3 as api
 from google.protobuf import json_format
 
-from local_gcp.wire import RpcError, invalid_argument, not_played
+from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 _RUNTIME = {
     *api.FlexTemplateRuntimeEnvironment.meta.fields,
@@ -26,9 +26,9 @@ _RUNTIME = {
 
 
 def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.ContainerSpec:
-    """The template of `launch`: inline, or at its gs:// path (`buckets` plays Cloud Storage).
+    """The template of `launch`: inline, or at its gs:// path. `buckets`: all buckets' folder.
 
-    Raises RpcError when there is none, when it cannot be read, or when it cannot be played.
+    Raises RpcError when there is none, when it cannot be read, or when it cannot be run.
     """
     field = "launch_parameter.container_spec_gcs_path"
     if "container_spec" in launch:
@@ -44,9 +44,9 @@ def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.Con
         raise invalid_argument(field, "The template names no image.")
     if spec.sdk_info.language != api.SDKInfo.Language.PYTHON:
         language = api.SDKInfo.Language(spec.sdk_info.language).name
-        raise not_played(f"flex templates in {language}", "sdkInfo.language must be PYTHON.")
+        raise not_emulated(f"flex templates in {language}", "sdkInfo.language must be PYTHON.")
     if spec.metadata.streaming:
-        raise not_played("streaming templates", "metadata.streaming must be false.")
+        raise not_emulated("streaming templates", "metadata.streaming must be false.")
     return spec
 
 
@@ -120,7 +120,7 @@ def _violations(parameter: api.ParameterMetadata, value: str) -> list[str]:
             found.append(f"The template's regex {regex!r} is not valid: {error}")
     options = [option.value for option in parameter.enum_options]
     if options and value not in options:
-        found.append(f"Value {value!r} is none of {', '.join(options)}")
+        found.append(f"Value {value!r} is not one of {', '.join(options)}")
     return found
 
 

@@ -55,7 +55,7 @@ class Exit:
         if self.code is None:
             return None
         number = -self.code if self.code < 0 else self.code - 128
-        # Only 1 to 31: a plain exit code 255 is no real-time signal 127.
+        # Only 1 to 31: a plain exit code 255 is not a real-time signal 127.
         return signal.Signals(number) if 1 <= number <= 31 else None
 
     def __str__(self) -> str:

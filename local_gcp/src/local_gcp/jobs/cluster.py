@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from local_gcp.vertex.run import TYPES
+from local_gcp.jobs.run import TYPES
 
 Addresses = Mapping[tuple[int, int], str]
 """host:port by (pool, index)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from local_gcp.vertex.recovery import Fail
-from local_gcp.vertex.run import Replica, Run
+from local_gcp.jobs.recovery import Fail
+from local_gcp.jobs.run import Replica, Run
 
 QUOTED_LINES = 15
 _QUOTED_BYTES = 16384
@@ -34,7 +34,7 @@ def last_lines(log: Path, count: int, start: int = 0) -> list[str]:
 
 
 def failure_message(run: Run, failure: Fail, folder: Path) -> str:
-    """Why the run failed, in Vertex AI's words, with the end of the log that tells more."""
+    """Why the run failed: Vertex AI's message, and the end of the log."""
     paragraphs = [_exited(failure.replica, failure.why, folder)]
     paragraphs += [
         _exited(replica, "", folder)

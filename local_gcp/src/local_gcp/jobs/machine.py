@@ -23,7 +23,7 @@ def available_cores() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """The options of `python -m local_gcp up` about the machine."""
+    """The options of `local-gcp up` about the machine."""
 
     cores: int
     """Slots for replicas; each replica's share of the machine is one slot's."""
@@ -46,7 +46,7 @@ class Machine:
         return cls(cores, rate, seed)
 
     def thread_environment(self) -> dict[str, str]:
-        """A replica's share of the cores, as numerical libraries are told of it.
+        """A replica's share of the cores, as numerical libraries read it.
 
         TensorFlow's collectives can wait for one another inside its inter-op pool, so that has
         never less than two threads.

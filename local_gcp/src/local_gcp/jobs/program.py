@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from local_gcp.vertex.run import Pool, Program, Spec
+from local_gcp.jobs.run import Pool, Program, Spec
 
 _ROOT = Path(__file__).resolve().parents[2]
 

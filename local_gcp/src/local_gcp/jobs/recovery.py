@@ -27,7 +27,7 @@ import dataclasses
 import signal
 from collections.abc import Sequence
 
-from local_gcp.vertex.run import Replica, Run
+from local_gcp.jobs.run import Replica, Run
 
 REPLICA_RESTARTS = 5
 JOB_RETRIES = 3

@@ -1,4 +1,4 @@
-"""The records of the runner: what a run shall do (`Spec`), and how far it is (`Run`).
+"""The records of the runner: what a run does (`Spec`), and how far it is (`Run`).
 
 A run is one CustomJob, one trial of a tuning job, or one Dataflow job: pools of replicas, each
 replica a process. `Run` is what is stored, as JSON, and what observers are given.
@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from local_gcp.vertex.attempts import Exit
+from local_gcp.jobs.attempts import Exit
 
 TYPES = ("chief", "worker", "ps", "evaluator")
 """What TF_CONFIG calls the replicas of worker pools 0 to 3."""
@@ -40,7 +40,7 @@ class Pool:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What shall run. The position of a pool is its role (`TYPES`); None is an empty pool."""
+    """What runs. The position of a pool is its role (`TYPES`); None is an empty pool."""
 
     pools: Sequence[Pool | None]
     timeout: float | None = None
@@ -54,7 +54,7 @@ class Spec:
     trial: str | None = None
     """Trial id, for TF_CONFIG and CLUSTER_SPEC."""
     cluster: bool = True
-    """Whether replicas are told of one another: CLUSTER_SPEC, and TF_CONFIG if distributed."""
+    """Whether replicas learn of each other: CLUSTER_SPEC, and TF_CONFIG if distributed."""
     notes: Sequence[str] = ()
     """Lines for the top of each replica's log: what is different here than on Google Cloud."""
 

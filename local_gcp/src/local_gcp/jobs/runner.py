@@ -16,7 +16,7 @@ CustomJobs, trials of tuning jobs and Dataflow jobs are all runs:
   when its processes are, and is final when none of them is left.
 - What follows when a process ends is decided in recovery.py; how processes are held on to across
   a kill of the server, in attempts.py. Each decision is stored before it is carried out, and
-  carrying it out twice does no harm: that is all that recovery after a kill needs.
+  carrying it out is idempotent: that is all that recovery after a kill needs.
 - `stop` (local_gcp down) ends all processes and puts their runs back into the queue: they start
   again, as after maintenance of their machine, at the next `start`; none of their retries is used.
 - The folder of a replica is HOME/jobs/RUN/workerpoolP-I: `log` (all attempts), `attempt-N/`, and
@@ -35,12 +35,12 @@ from typing import Any
 from google.rpc import code_pb2
 
 from local_gcp.home import Home
+from local_gcp.jobs.attempts import Attempt
+from local_gcp.jobs.logs import last_lines
+from local_gcp.jobs.machine import Machine, admit, available_cores
+from local_gcp.jobs.run import FINAL, TYPES, Replica, Run, Spec
+from local_gcp.jobs.supervisor import METRICS_FILE, Supervisor
 from local_gcp.state import State
-from local_gcp.vertex.attempts import Attempt
-from local_gcp.vertex.logs import last_lines
-from local_gcp.vertex.machine import Machine, admit, available_cores
-from local_gcp.vertex.run import FINAL, TYPES, Replica, Run, Spec
-from local_gcp.vertex.supervisor import METRICS_FILE, Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class Runner:
                 raise KeyError(run_id)
 
     def preempt(self, run_id: str) -> bool:
-        """Take a machine of a running spot run away. False: it is none, or is not running."""
+        """Take a machine of a spot run away; False if it is not a spot run, or not running."""
         with self._wake:
             run = self._active.get(run_id)
             if not run or not run.spec.spot or run.state != "running" or run.ending:
@@ -154,7 +154,7 @@ class Runner:
         return self.home.jobs / run_id / Replica(0, 0).name / METRICS_FILE
 
     def replicas(self, run: Run) -> list[dict[str, Any]]:
-        """The run's `replicas` in the JSON of `python -m local_gcp status`."""
+        """The run's `replicas` in the JSON of `local-gcp status`."""
         return [self._describe(run, replica) for replica in run.replicas]
 
     def _describe(self, run: Run, replica: Replica) -> dict[str, Any]:

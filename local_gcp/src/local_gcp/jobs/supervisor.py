@@ -16,13 +16,13 @@ from pathlib import Path
 from google.rpc import code_pb2
 
 from local_gcp.home import Home
-from local_gcp.vertex import recovery
-from local_gcp.vertex.attempts import Attempt
-from local_gcp.vertex.cluster import cluster_environment
-from local_gcp.vertex.logs import append_line, failure_message
-from local_gcp.vertex.machine import Machine, free_addresses
-from local_gcp.vertex.run import Ending, Replica, Run
-from local_gcp.vertex.variables import environment, expand
+from local_gcp.jobs import recovery
+from local_gcp.jobs.attempts import Attempt
+from local_gcp.jobs.cluster import cluster_environment
+from local_gcp.jobs.logs import append_line, failure_message
+from local_gcp.jobs.machine import Machine, free_addresses
+from local_gcp.jobs.run import Ending, Replica, Run
+from local_gcp.jobs.variables import environment, expand
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class Supervisor:
         while (folder / f"attempt-{replica.attempt}").exists():
             replica.attempt += 1
         if replica.attempt > 1:
-            why = why or "local_gcp was stopped meanwhile"
+            why = why or "local_gcp was stopped"
             append_line(folder / "log", f"attempt {replica.attempt}: {why}")
         else:
             for note in run.spec.notes:

@@ -7,6 +7,7 @@ another is left as it is, and `$$(NAME)` stands for `$(NAME)`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
@@ -25,8 +26,14 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def environment(service: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Variables of the service, then the job's own, which may refer to those before them."""
+    """Variables of the service, then the job's own, which may refer to those before them.
+
+    The job's PYTHONPATH comes before the service's, which leads Python's clients to local_gcp.
+    """
     result = dict(service)
     for name, value in own.items():
         result[name] = expand(value, result)
+    paths = [each["PYTHONPATH"] for each in (result, service) if each.get("PYTHONPATH")]
+    if paths:
+        result["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
     return result

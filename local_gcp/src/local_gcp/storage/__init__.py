@@ -4,7 +4,7 @@ From the wire inwards: `app` (which URL is what), `call` (HTTP to plain function
 `object_api`, `upload_api`, `media` (downloads) and `batch`; below them `store` (objects as files)
 with its `catalog` (SQLite), `listing`, `resumable`, `preconditions` and `naming`.
 
-Not as at Google, on purpose: nobody is refused anything; only live generations are kept; an object
-cannot have the name of another one's folder, nor empty path segments. Programs that write into
-the folders themselves take no part in preconditions.
+Different from Google on purpose: no permissions are checked; only live generations are kept; an
+object cannot have the name of another one's folder, nor empty path segments. Programs that write
+into the folders themselves take no part in preconditions.
 """

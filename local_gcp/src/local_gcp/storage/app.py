@@ -1,4 +1,4 @@
-"""Which URL is answered by what: the JSON API's routes, and reads through the XML API's URLs.
+"""The routes of the JSON API, and of reads through the XML API's URLs.
 
 What is not in this table is answered 501 with its name: access control lists, IAM policies (nobody
 is refused anything here), notifications, HMAC keys, soft delete, holds, folders, XML writes.
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from local_gcp.rest import ApiError, EncodedPath, not_played, on_api_error
+from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
 from local_gcp.storage.batch import Batch
 from local_gcp.storage.bucket_api import BucketApi
 from local_gcp.storage.call import endpoint
@@ -41,26 +41,36 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
     def one_object(path: str) -> list[Route]:
         return [
             Route(path, get_object, methods=["GET"]),
-            Route(path, endpoint(objects.patch), methods=["PATCH"]),
-            Route(path, endpoint(objects.update), methods=["PUT"]),
+            Route(path, endpoint(objects.patch, "Object"), methods=["PATCH"]),
+            Route(path, endpoint(objects.update, "Object"), methods=["PUT"]),
             Route(path, endpoint(objects.delete), methods=["DELETE"]),
         ]
 
     calls = Starlette(
         routes=[
             Route(_BUCKETS, endpoint(buckets.list), methods=["GET"]),
-            Route(_BUCKETS, endpoint(buckets.insert), methods=["POST"]),
+            Route(_BUCKETS, endpoint(buckets.insert, "Bucket"), methods=["POST"]),
             Route(_BUCKET, endpoint(buckets.get), methods=["GET"]),
-            Route(_BUCKET, endpoint(buckets.patch), methods=["PATCH"]),
-            Route(_BUCKET, endpoint(buckets.update), methods=["PUT"]),
+            Route(_BUCKET, endpoint(buckets.patch, "Bucket"), methods=["PATCH"]),
+            Route(_BUCKET, endpoint(buckets.update, "Bucket"), methods=["PUT"]),
             Route(_BUCKET, endpoint(buckets.delete), methods=["DELETE"]),
             Route(f"{_BUCKET}/storageLayout", endpoint(buckets.storage_layout)),
             Route(f"{_BUCKET}/iam/testPermissions", endpoint(buckets.test_permissions)),
             Route(_OBJECTS, endpoint(objects.list), methods=["GET"]),
-            Route(f"{_OBJECT}/compose", endpoint(objects.compose), methods=["POST"]),
-            Route(f"{_OBJECT}/copyTo/{_TARGET}", endpoint(objects.copy), methods=["POST"]),
-            Route(f"{_OBJECT}/rewriteTo/{_TARGET}", endpoint(objects.rewrite), methods=["POST"]),
-            Route(f"{_OBJECT}/moveTo/o/{{target}}", endpoint(objects.move), methods=["POST"]),
+            Route(
+                f"{_OBJECT}/compose", endpoint(objects.compose, "ComposeRequest"), methods=["POST"]
+            ),
+            Route(
+                f"{_OBJECT}/copyTo/{_TARGET}", endpoint(objects.copy, "Object"), methods=["POST"]
+            ),
+            Route(
+                f"{_OBJECT}/rewriteTo/{_TARGET}",
+                endpoint(objects.rewrite, "Object"),
+                methods=["POST"],
+            ),
+            Route(
+                f"{_OBJECT}/moveTo/o/{{target}}", endpoint(objects.move, "Object"), methods=["POST"]
+            ),
             *one_object(_OBJECT),
             *(
                 Route(f"{prefix}{_OBJECTS}", uploads.insert, methods=["POST", "PUT", "DELETE"])
@@ -89,4 +99,4 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
 
 
 async def _refuse(request: Request) -> Response:
-    raise not_played(f"{request.method} {request.url.path} of Cloud Storage")
+    raise not_emulated(f"{request.method} {request.url.path} of Cloud Storage")

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from local_gcp.home import LOOPBACK
-from local_gcp.rest import ApiError, not_played
+from local_gcp.json_types import checked
+from local_gcp.rest import ApiError, not_emulated
 from local_gcp.storage.preconditions import NotModified, Preconditions
 
 _ENCRYPTION_HEADERS = ("x-goog-encryption-", "x-goog-copy-source-encryption-")
@@ -61,22 +62,25 @@ class Call:
         return self.query.get(name, "false").lower() == "true"
 
     def refuse_flags(self, method: str, *names: str) -> None:
-        """ApiError 501 when one of these flags, which `method` does not play, is set."""
+        """ApiError 501 when one of these flags, which `method` does not emulate, is set."""
         for name in names:
             if self.flag(name):
-                raise not_played(f"{method} with {name}")
+                raise not_emulated(f"{method} with {name}")
 
 
 def endpoint(
-    function: Callable[[Call], Mapping[str, Any] | None],
+    function: Callable[[Call], Mapping[str, Any] | None], message: str = ""
 ) -> Callable[[Request], Awaitable[Response]]:
     """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
 
-    None is answered 204, NotModified 304.
+    None is answered 204, NotModified 304. `message`: the body's type.
     """
 
     async def handle(request: Request) -> Response:
-        call = Call(**decoded(request), body=json_object(await request.body()))
+        body = json_object(await request.body())
+        if message:
+            body = checked(body, message, "storage")
+        call = Call(**decoded(request), body=body)
         try:
             result = await run_in_threadpool(function, call)
         except NotModified:
@@ -89,7 +93,7 @@ def endpoint(
 def decoded(request: Request) -> dict[str, Any]:
     """Everything of a Call but its body; ApiError 501 for bytes encrypted with a key sent along."""
     if any(name.startswith(_ENCRYPTION_HEADERS) for name in request.headers):
-        raise not_played("customer-supplied encryption keys")
+        raise not_emulated("customer-supplied encryption keys")
     return {
         "params": {name: unquote(value) for name, value in request.path_params.items()},
         "query": request.query_params,
@@ -110,10 +114,16 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body)
-    except ValueError as error:
+        value = json.loads(body, parse_constant=_refuse_constant)
+        # An unpaired surrogate, which JSON can write, can be neither stored nor sent.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
         message = f"Parse error: the request body is not JSON: {error}."
         raise ApiError(400, message, "parseError") from None
     if not isinstance(value, dict):
         raise ApiError(400, "Parse error: the request body is not a JSON object.", "parseError")
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")

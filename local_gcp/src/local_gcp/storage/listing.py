@@ -109,7 +109,7 @@ def _walk(
                 for entry in entries
                 if _is_text(entry.name)
             )
-    except (FileNotFoundError, NotADirectoryError):  # no such prefix, or deleted meanwhile
+    except (FileNotFoundError, NotADirectoryError):  # no such prefix, or deleted in the meantime
         return
     for child in children:
         name = path + child

@@ -17,7 +17,8 @@ from starlette.responses import Response, StreamingResponse
 from local_gcp.rest import ApiError
 from local_gcp.storage.call import Call, decoded
 from local_gcp.storage.preconditions import NotModified
-from local_gcp.storage.store import ObjectStore, StoredObject
+from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.stored_object import StoredObject
 
 _BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -79,7 +80,7 @@ def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
     """(first, last) of a Range header, inclusive; None when all of the object is asked for.
 
     ApiError 416 when no byte of an object of `size` bytes is in the range. Several ranges, and
-    what is no range, are ignored, as RFC 9110 allows.
+    what is not a range, are ignored, as RFC 9110 allows.
     """
     match = _RANGE.fullmatch((header or "").replace(" ", ""))
     if not match or match.groups() == ("", ""):

@@ -18,7 +18,7 @@ _MAX_SEGMENT_BYTES = 255  # of common file systems
 
 
 def bucket_path(root: Path, bucket: str) -> Path:
-    """The folder of `bucket`, which need not exist; ApiError 400 when it is no bucket name."""
+    """The folder of `bucket`, which need not exist; ApiError 400 when it is not a bucket name."""
     if not _BUCKET.fullmatch(bucket) or ".." in bucket:
         raise ApiError(
             400,

@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from local_gcp.rest import ApiError, not_played
+from local_gcp.rest import ApiError, not_emulated
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.checksums import Checksums, checksums
 from local_gcp.storage.preconditions import Preconditions
 from local_gcp.storage.resources import object_resource, patched, writable_object_fields
-from local_gcp.storage.store import ObjectStore, StoredObject
+from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.stored_object import StoredObject
 
 _MAX_COMPOSED = 32
 
@@ -35,7 +36,7 @@ class ObjectApi:
         call.refuse_flags("objects.list", "softDeleted", "includeFoldersAsPrefixes")
         query = call.query
         if query.get("filter"):
-            raise not_played(f"objects.list with the filter {query['filter']!r}")
+            raise not_emulated(f"objects.list with the filter {query['filter']!r}")
         page = listing.list_page(
             self.store.need_bucket(call.bucket),
             listing.Query(
@@ -78,6 +79,8 @@ class ObjectApi:
             raise ApiError(
                 400, f"compose takes 1 to {_MAX_COMPOSED} sourceObjects, not {len(wanted)}."
             )
+        if not all(source.get("name") for source in wanted):
+            raise ApiError(400, "Each of sourceObjects needs a name.", "required")
         fields = writable_object_fields(call.body.get("destination") or {})
         target = self.store.temporary()
         try:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from local_gcp.rest import ApiError
-
-if TYPE_CHECKING:
-    from local_gcp.storage.store import StoredObject
+from local_gcp.storage.stored_object import StoredObject
 
 _NAMES = {
     "GenerationMatch": "generation_match",

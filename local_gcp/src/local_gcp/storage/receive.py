@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from local_gcp.rest import ApiError, not_played
+from local_gcp.rest import ApiError, not_emulated
 from local_gcp.storage.call import json_object
 
 _BLOCK = 1 << 20
@@ -80,7 +80,7 @@ async def write_related(stream: AsyncIterator[bytes], content_type: str, path: P
     await run_in_threadpool(_cut_closing, path, opening["eol"] + delimiter + b"--")
     part = _headers(opening["media"])
     if part.get("content-transfer-encoding", "binary").lower() not in ("binary", "8bit", "7bit"):
-        raise not_played(f"the Content-Transfer-Encoding {part['content-transfer-encoding']!r}")
+        raise not_emulated(f"the Content-Transfer-Encoding {part['content-transfer-encoding']!r}")
     return Related(json_object(opening["resource"]), part.get("content-type"))
 
 

@@ -9,10 +9,10 @@ import datetime as dt
 from typing import Any
 from urllib.parse import quote
 
-from local_gcp.home import PROJECT_NUMBER
-from local_gcp.rest import ApiError, not_played
+from local_gcp.project import PROJECT_NUMBER
+from local_gcp.rest import ApiError, not_emulated
 from local_gcp.storage.catalog import BucketRow
-from local_gcp.storage.store import StoredObject
+from local_gcp.storage.stored_object import StoredObject
 
 _OBJECT_FIELDS = (
     "cacheControl",
@@ -27,7 +27,7 @@ _OBJECT_FIELDS = (
 )
 """Fields of an object that are kept as they were sent."""
 
-_OBJECT_FIELDS_NOT_PLAYED = ("acl", "contexts", "eventBasedHold", "retention", "temporaryHold")
+_OBJECT_FIELDS_NOT_EMULATED = ("acl", "contexts", "eventBasedHold", "retention", "temporaryHold")
 
 _BUCKET_FIELDS = (
     "autoclass",
@@ -44,7 +44,7 @@ _BUCKET_FIELDS = (
 )
 """The same of a bucket. Lifecycle rules act after days and are not carried out here."""
 
-_BUCKET_FIELDS_NOT_PLAYED = (
+_BUCKET_FIELDS_NOT_EMULATED = (
     "acl",
     "billing",
     "defaultObjectAcl",
@@ -67,9 +67,9 @@ _MAX_METADATA_BYTES = 8192
 def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
     """The fields of an object resource sent by a client that are kept.
 
-    ApiError 501 for one that would change how the object behaves and is not played.
+    ApiError 501 for one that would change how the object behaves and is not emulated.
     """
-    _refuse(resource, _OBJECT_FIELDS_NOT_PLAYED, "object")
+    _refuse(resource, _OBJECT_FIELDS_NOT_EMULATED, "object")
     metadata = resource.get("metadata")
     if metadata is not None:
         if not isinstance(metadata, dict):
@@ -81,7 +81,7 @@ def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
 
 def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
     """The same for a bucket resource."""
-    _refuse(resource, _BUCKET_FIELDS_NOT_PLAYED, "bucket")
+    _refuse(resource, _BUCKET_FIELDS_NOT_EMULATED, "bucket")
     encryption = resource.get("encryption") or {}
     _refuse(encryption, tuple(encryption.keys() - {"defaultKmsKeyName"}), "bucket's encryption")
     return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
@@ -165,7 +165,7 @@ def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None
         value = resource.get(name)
         # {"enabled": false} and the like ask for what is the case anyway.
         if any(value.values()) if isinstance(value, dict) else value:
-            raise not_played(f"the {kind} field {name!r} ({value!r})")
+            raise not_emulated(f"the {kind} field {name!r} ({value!r})")
 
 
 def _time(microseconds: int) -> str:

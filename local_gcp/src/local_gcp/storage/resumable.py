@@ -16,7 +16,8 @@ from typing import Any
 from local_gcp.rest import ApiError
 from local_gcp.storage.checksums import checksums, verify
 from local_gcp.storage.preconditions import Preconditions
-from local_gcp.storage.store import ObjectStore, StoredObject
+from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.stored_object import StoredObject
 
 _LIFETIME_SECONDS = 7 * 24 * 3600
 """Cloud Storage forgets a session after a week."""

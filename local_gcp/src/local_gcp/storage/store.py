@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import mimetypes
 import os
@@ -30,28 +29,10 @@ from local_gcp.storage.catalog import Catalog, ObjectRow
 from local_gcp.storage.checksums import Checksums, checksums
 from local_gcp.storage.naming import bucket_path, is_placeholder, object_path
 from local_gcp.storage.preconditions import Preconditions
+from local_gcp.storage.stored_object import StoredObject
 
 _SETTLED_SECONDS = 0.1
 """File systems stamp times in steps of some milliseconds: two writes within one step look alike."""
-
-
-@dataclasses.dataclass(frozen=True)
-class StoredObject:
-    """The live version of an object. Times are microseconds since 1970, sizes bytes."""
-
-    bucket: str
-    name: str
-    generation: int
-    metageneration: int
-    size: int
-    fields: dict[str, Any]
-    updated: int
-    checksums: Checksums | None
-    """None while nobody has read the bytes: a file written by another program."""
-
-    @property
-    def etag(self) -> str:
-        return base64.b64encode(f"{self.generation}/{self.metageneration}".encode()).decode()
 
 
 class ObjectStore:
@@ -223,7 +204,7 @@ class ObjectStore:
             ) from None
         if path.is_dir() and not is_placeholder(name):
             try:
-                path.rmdir()  # an empty folder is no object, and in nobody's way
+                path.rmdir()  # an empty folder is not an object, and in nobody's way
             except OSError:
                 raise ApiError(
                     409,

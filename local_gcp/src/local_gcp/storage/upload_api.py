@@ -14,13 +14,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
+from local_gcp.json_types import checked
 from local_gcp.rest import ApiError
 from local_gcp.storage.call import Call, decoded, json_object
 from local_gcp.storage.checksums import checksums, expected, verify
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resources import object_resource, writable_object_fields
 from local_gcp.storage.resumable import ContentRange, ResumableUploads
-from local_gcp.storage.store import ObjectStore, StoredObject
+from local_gcp.storage.store import ObjectStore
+from local_gcp.storage.stored_object import StoredObject
 
 _RESUME_INCOMPLETE = 308
 _CANCELLED = 499
@@ -74,7 +76,11 @@ class UploadApi:
             content_type = request.headers.get("content-type", "")
             related = await write_related(request.stream(), content_type, temporary)
             return await run_in_threadpool(
-                self._store, call, temporary, related.resource, related.content_type
+                self._store,
+                call,
+                temporary,
+                checked(related.resource, "Object", "storage"),
+                related.content_type,
             )
         finally:
             temporary.unlink(missing_ok=True)
@@ -96,7 +102,7 @@ class UploadApi:
         return _created(stored, call)
 
     async def _begin(self, request: Request, call: Call) -> Response:
-        resource = json_object(await request.body())
+        resource = checked(json_object(await request.body()), "Object", "storage")
         name = _name(call, resource)
         fields = _fields(call, resource, request.headers.get("x-upload-content-type"))
         claims = expected(resource, call.headers)

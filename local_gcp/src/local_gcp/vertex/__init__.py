@@ -1,17 +1,8 @@
-"""Vertex AI on one machine: jobs that really run, as processes.
+"""Vertex AI on one machine. Its jobs are runs of `local_gcp.jobs`.
 
-runner.py       submit, observe, cancel and preempt runs; what every kind of job is built on:
-  run.py          what a run shall do and how far it is
-  supervisor.py   starts, looks at and ends the processes of one run
-  recovery.py     what to do when a replica ends: restarts, retries, failure
-  attempts.py     one attempt of one replica, held on to across kills of the server
-  shim.py         parent of each attempt: outlives the server, writes down how it ended
-  machine.py      cores, threads, ports
-  cluster.py      TF_CONFIG and CLUSTER_SPEC
-  variables.py    $(NAME) in arguments and variables
-  logs.py         logs of replicas
-jobs.py         JobService: CustomJobs
+custom_jobs.py  JobService: CustomJobs
   validation.py   what is refused when a job is created
+  machines.py     machine types and their accelerators
   workload.py     from the API's worker pools to programs, by images.yaml
   python_package.py   installs a Python package in the replica and becomes its module
 tuning/         JobService: HyperparameterTuningJobs
@@ -28,6 +19,5 @@ endpoints/      EndpointService and PredictionService: models served by real pro
 tables.py       rows from CSV and BigQuery to Parquet, and back (csv_rows.py: CSV alone)
 gcs.py          gs:// addresses as files
 background.py   what takes longer than a call may
-program.py      local_gcp's own programs as runs
 service.py      puts these together, as a service of local_gcp
 """

@@ -17,7 +17,7 @@ BUCKET = "caip-tenant-local-gcp"
 
 
 class Artifacts:
-    """See the module. `buckets`: the folder that plays Cloud Storage."""
+    """See the module. `buckets`: the folder of Cloud Storage."""
 
     def __init__(self, buckets: Path):
         self._buckets = buckets

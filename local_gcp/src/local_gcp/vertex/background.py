@@ -1,7 +1,7 @@
 """Work of the server that takes longer than a call may: one pool of threads, stopped with it.
 
 What runs here keeps no state of its own: after a kill it is begun again from the stored records,
-so each piece of work must do no harm when it is done twice.
+so each piece of work must be idempotent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Background:
         self, work: Callable[..., None], failed: Callable[..., None], *arguments: Any
     ) -> None:
         """Call `work(*arguments)` soon; `failed(*arguments, error)` with a google.rpc.Status if it
-        raises."""
+        raises.
+        """
         if not self._stopping:
             self._threads.submit(self._run, work, failed, arguments)
 

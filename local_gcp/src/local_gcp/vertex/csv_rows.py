@@ -21,11 +21,12 @@ BATCH = 10_000
 
 def csv_rows(files: Sequence[Path], field: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """(columns, rows) of CSV files. The first line of the first file is the header; the other
-    files have the same or none."""
+    files have the same or none.
+    """
     header = _first_line(files[0])
     if not header or len(set(header)) < len(header) or not all(header):
         raise failed_precondition(
-            f"{field}: the first line of {files[0].name} is no header of distinct names: {header}."
+            f"{field}: the header of {files[0].name} has empty or repeated names: {header}."
         )
     schema = pa.schema([(name, pa.string()) for name in header])
     return schema, _csv_batches(files, header, schema, field)

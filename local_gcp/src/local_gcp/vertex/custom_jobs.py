@@ -7,7 +7,6 @@ Both are written in one transaction before the client has its answer.
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,31 +14,30 @@ from typing import Any
 import grpc
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
-from google.rpc import code_pb2, status_pb2
 
-from local_gcp import filters, names
-from local_gcp.listing import masked, page
+from local_gcp import names
+from local_gcp.jobs.run import Run, Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
-from local_gcp.vertex.run import Run, Spec
-from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.resources import (
+    JOB_FIELDS,
+    check_cancellable,
+    check_deletable,
+    deletion_metadata,
+    find,
+    follow,
+    job_state,
+    listed,
+    shown,
+    timestamp,
+)
 from local_gcp.vertex.workload import run_spec
-from local_gcp.wire import RpcError, failed_precondition, not_found
+from local_gcp.wire import RpcError
 
 REPLICAS_PER_CORE = 8
 """TensorFlow needs 0.6 GB in each process."""
-
-JOB_FIELDS = {
-    "display_name": filters.Text("display_name"),
-    "state": filters.Choice("state", api.JobState),
-    "create_time": filters.Time("create_time"),
-    "labels": filters.Labels("labels"),
-}
-"""What ListCustomJobs, and the lists of the other kinds of jobs, can filter by."""
-
-CANCELED = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
-"""The error of a job that was cancelled, in Vertex AI's spelling."""
 
 
 class CustomJobs:
@@ -83,59 +81,37 @@ class CustomJobs:
         return self._get(request.name)
 
     def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
-        matches = filters.parse_filter(request.filter, JOB_FIELDS)
-        parent = names.location(request.parent)
-        jobs = [_view(*pair) for pair in self._with_runs(f"{parent}/customJobs/")]
-        jobs, token = page(filter(matches, jobs), request.page_size, request.page_token)
-        return {
-            "custom_jobs": [masked(job, request.read_mask) for job in jobs],
-            "next_page_token": token,
-        }
+        prefix = f"{names.location(request.parent)}/customJobs/"
+        jobs = (_view(*pair) for pair in self._with_runs(prefix))
+        return listed(request, "custom_jobs", jobs, JOB_FIELDS)
 
     def cancel_custom_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
         job = self._get(request.name)
-        # Google's answer for a job that is over, seen in tests of its Java samples.
-        if job.end_time:
-            raise failed_precondition(
-                f'The CustomJob "{job.name}" is in state {job.state.name} and cannot be canceled.'
-            )
+        check_cancellable(job)
         self.runner.cancel(names.last(job.name))
         return empty_pb2.Empty()
 
     def delete_custom_job(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
             job = self._get(request.name)
-            if not job.end_time:
-                raise failed_precondition(
-                    f'The CustomJob "{job.name}" is in state {job.state.name} and cannot be '
-                    "deleted. Cancel it and wait until it has ended."
-                )
+            check_deletable(job)
             self._table.delete(job.name)
             self.runner.forget(names.last(job.name))
             return self._operations.done(job.name, metadata=deletion_metadata())
 
     def preempt(self, job_id: str) -> bool:
-        """Take the machine of the job (resource name or id) away; False if it is none of mine."""
+        """Take the machine of the job (resource name or id) away; False if it is not here."""
         return self.runner.preempt(names.last(job_id))
 
     def status(self) -> list[dict[str, Any]]:
-        """The CustomJobs in the JSON of `python -m local_gcp status`, oldest first."""
+        """The CustomJobs in the JSON of `local-gcp status`, oldest first."""
         return [self._status(_view(job, run), run) for job, run in self._with_runs("")]
 
     def _status(self, job: api.CustomJob, run: Run) -> dict[str, Any]:
         return {
-            "name": job.name,
-            "display_name": job.display_name,
-            "kind": "custom",
-            "state": job.state.name,
-            "labels": dict(job.labels),
-            "create_time": job.create_time.rfc3339(),
-            "error": job.error.message or None,
-            "cores": run.spec.cores,
+            **shown(job, "custom", run.spec.cores, self.runner.replicas(run)),
             "job_restarts": run.job_restarts,
             "preemptions": run.preemptions,
-            "replicas": self.runner.replicas(run),
-            "trials": [],
         }
 
     def _with_runs(self, prefix: str) -> list[tuple[api.CustomJob, Run]]:
@@ -145,11 +121,8 @@ class CustomJobs:
             return [(job, self.runner.get(names.last(name))) for name, job in jobs]
 
     def _get(self, name: str) -> api.CustomJob:
-        name = names.resource(name, "customJobs")
         with self._state.transaction():
-            job = self._table.get(name)
-            if job is None:
-                raise not_found(name)
+            job = find(self._table, name, "customJobs")
             return _view(job, self.runner.get(names.last(name)))
 
 
@@ -162,17 +135,6 @@ def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
     return job
 
 
-def follow(message: Any, run: Run) -> None:
-    """Give a job or pipeline the times and the error of its run; state and end are the caller's."""
-    message.update_time = timestamp(run.updated)
-    if run.started:
-        message.start_time = timestamp(run.started)
-    if run.error and run.final:
-        message.error = run.error
-    elif run.state == "cancelled":
-        message.error = CANCELED
-
-
 def check_size(spec: Spec, runner: Runner) -> None:
     """Refuse what would bury the machine, as a quota does: replicas of one job run at once."""
     most = REPLICAS_PER_CORE * runner.machine.cores
@@ -182,19 +144,3 @@ def check_size(spec: Spec, runner: Runner) -> None:
             f"The job asks for {spec.cores} replicas. They all run at once, and local_gcp starts "
             f"at most {most} ({REPLICAS_PER_CORE} for each of {runner.machine.cores} core slots).",
         )
-
-
-def job_state(run: Run) -> api.JobState:
-    """The run's state as Vertex AI calls it."""
-    return api.JobState[f"JOB_STATE_{run.state.upper()}"]
-
-
-def timestamp(seconds: float) -> datetime.datetime:
-    """Unix seconds as proto-plus takes them for a Timestamp field."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-
-
-def deletion_metadata() -> api.DeleteOperationMetadata:
-    """Metadata of the operation of a deletion that was done just now."""
-    now = timestamp(time.time())
-    return api.DeleteOperationMetadata(generic_metadata={"create_time": now, "update_time": now})

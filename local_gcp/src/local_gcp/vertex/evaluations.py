@@ -1,7 +1,7 @@
 """ModelService: evaluations of models, one for each model that was trained here.
 
 Named MODEL@VERSION/evaluations/ID; asked for without a version, that of the default version is
-meant. Slices, and evaluations that clients make, are not played.
+meant. Slices, and evaluations that clients make, are not emulated.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from google.cloud import aiplatform_v1 as api
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
 from local_gcp.state import State
-from local_gcp.vertex.jobs import timestamp
 from local_gcp.vertex.models import Models, key
+from local_gcp.vertex.resources import timestamp
 from local_gcp.wire import invalid_argument, not_found
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/modelevaluation"

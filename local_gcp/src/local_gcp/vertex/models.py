@@ -21,14 +21,14 @@ from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.artifacts import Artifacts
-from local_gcp.vertex.jobs import deletion_metadata, timestamp
+from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import (
     RpcError,
     already_exists,
     failed_precondition,
     invalid_argument,
+    not_emulated,
     not_found,
-    not_played,
 )
 
 DEFAULT = "default"
@@ -41,8 +41,9 @@ _FIELDS = {**_LABELS, "display_name": filters.Text("display_name")}
 
 
 class Models:
-    """See the module. `buckets`: the folder that plays Cloud Storage; `trained`: the models that
-    AutoML trained here."""
+    """See the module. `buckets`: the folder of Cloud Storage; `trained`: the models that
+    AutoML trained here.
+    """
 
     def __init__(self, state: State, operations: Operations, buckets: Path, trained: Path):
         self._state, self._operations, self._buckets = state, operations, buckets
@@ -71,7 +72,7 @@ class Models:
             return self._operations.finish(operation.name, response)
 
     def get_model(self, request: Any, _context: Any) -> api.Model:
-        return self.find(request.name)
+        return _shown(self.find(request.name))
 
     def list_models(self, request: Any, _context: Any) -> dict[str, Any]:
         _check_order(request)
@@ -90,9 +91,7 @@ class Models:
         versions = self._versions(names.resource(request.name, "models").partition("@")[0])
         if not versions:
             raise not_found(request.name)
-        for version in versions:
-            version.name = key(version)
-        return _page(list(filter(matches, versions)), request)
+        return _page([_shown(version) for version in versions if matches(version)], request)
 
     def update_model(self, request: Any, _context: Any) -> api.Model:
         """MODEL changes what all its versions show, MODEL@VERSION what only this one does."""
@@ -121,7 +120,7 @@ class Models:
                     setattr(model, path, getattr(sent, path))
                 model.update_time = model.version_update_time = timestamp(time.time())
                 self._table.put(key(model), model)
-            return self.find(sent.name if allowed is _OF_A_VERSION else model_name)
+            return _shown(self.find(sent.name if allowed is _OF_A_VERSION else model_name))
 
     def copy_model(self, request: Any, _context: Any) -> Any:
         parent = names.location(request.parent)
@@ -149,7 +148,7 @@ class Models:
                     f"{request.name} is the default version; give the alias to another one instead."
                 )
             kept = [alias for alias in model.version_aliases if alias not in removed]
-            return self._put(model, [*kept, *added])
+            return _shown(self._put(model, [*kept, *added]))
 
     def delete_model(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
@@ -230,7 +229,8 @@ class Models:
 
     def artifacts(self, model: api.Model) -> str:
         """gs:// folder with the copy of a version's files that is served, "" if it has none. Of
-        AutoML's models, which have no such folder, that on this machine."""
+        AutoML's models, which have no such folder, that on this machine.
+        """
         if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
             return str(self._trained / names.last(model.training_pipeline))
         record = self._copies.get(key(model))
@@ -238,7 +238,8 @@ class Models:
 
     def deployed(self, version: str, endpoint: str, deployed_id: str) -> None:
         """Note that MODEL@VERSION is deployed, or being deployed; it cannot be deleted until it is
-        `undeployed`."""
+        `undeployed`.
+        """
         model = self._table.get(version)
         reference = {"endpoint": endpoint, "deployed_model_id": deployed_id}
         model.deployed_models.append(reference)
@@ -297,6 +298,11 @@ def key(model: api.Model) -> str:
     return f"{model.name}@{model.version_id}"
 
 
+def _shown(version: api.Model) -> api.Model:
+    """As GetModel and ListModelVersions answer: by the name MODEL@VERSION, whatever was asked."""
+    return api.Model(version, name=key(version))
+
+
 def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
     found, token = page(models, request.page_size, request.page_token)
     shown = [masked(model, request.read_mask) for model in found]
@@ -322,12 +328,14 @@ def _check_undeployed(versions: list[api.Model]) -> None:
 
 def _check_order(request: Any) -> None:
     if request.order_by:
-        raise not_played("order_by", "The newest come first; sort in the client.")
+        raise not_emulated("order_by", "The newest come first; sort in the client.")
 
 
 def _check_alias(alias: str, field: str) -> None:
     if not _ALIAS.fullmatch(alias):
-        raise invalid_argument(field, f"{alias!r} is no alias: it has to match {_ALIAS.pattern}.")
+        raise invalid_argument(
+            field, f"{alias!r} is not an alias: it has to match {_ALIAS.pattern}."
+        )
 
 
 def _now() -> dict[str, Any]:

@@ -22,16 +22,26 @@ from google.protobuf import empty_pb2
 from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
-from local_gcp.listing import masked, page
+from local_gcp.jobs.run import Run
+from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.background import Background
-from local_gcp.vertex.jobs import CANCELED, deletion_metadata, follow, timestamp
-from local_gcp.vertex.run import Run
-from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.resources import (
+    CANCELED,
+    check_cancellable,
+    check_deletable,
+    deletion_metadata,
+    ending,
+    find,
+    follow,
+    listed,
+    shown,
+    timestamp,
+)
 from local_gcp.vertex.training import FIELD, Task
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
+from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 log = logging.getLogger(__name__)
 
@@ -99,23 +109,14 @@ class Pipelines:
         return self._view(self._get(request.name))
 
     def list_training_pipelines(self, request: Any, _context: Any) -> dict[str, Any]:
-        parent = names.location(request.parent)
-        matches = filters.parse_filter(request.filter, _FIELDS)
-        every = (self._view(p) for _, p in self._table.list(f"{parent}/trainingPipelines/"))
-        found, token = page(filter(matches, every), request.page_size, request.page_token)
-        return {
-            "training_pipelines": [masked(pipeline, request.read_mask) for pipeline in found],
-            "next_page_token": token,
-        }
+        prefix = f"{names.location(request.parent)}/trainingPipelines/"
+        pipelines = (self._view(pipeline) for _, pipeline in self._table.list(prefix))
+        return listed(request, "training_pipelines", pipelines, _FIELDS)
 
     def cancel_training_pipeline(self, request: Any, _context: Any) -> empty_pb2.Empty:
         with self._state.transaction():
             pipeline = self._view(self._get(request.name))
-            if pipeline.end_time:
-                raise failed_precondition(
-                    f'The TrainingPipeline "{pipeline.name}" is in state {pipeline.state.name} and '
-                    "cannot be canceled."
-                )
+            check_cancellable(pipeline)
             if run := self._run(pipeline):
                 self._runner.cancel(run.id)
             else:  # who reads its data looks here before it goes on
@@ -125,16 +126,12 @@ class Pipelines:
     def delete_training_pipeline(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
             pipeline = self._view(self._get(request.name))
-            if not pipeline.end_time:
-                raise failed_precondition(
-                    f'The TrainingPipeline "{pipeline.name}" is in state {pipeline.state.name} and '
-                    "cannot be deleted. Cancel it and wait until it has ended."
-                )
+            check_deletable(pipeline)
             self._table.delete(pipeline.name)
             return self._operations.done(pipeline.name, metadata=deletion_metadata())
 
     def status(self) -> list[dict[str, Any]]:
-        """Pipelines without a job of their own, in the JSON of `python -m local_gcp status`."""
+        """Pipelines without a job of their own, in the JSON of `local-gcp status`."""
         return [
             self._status(pipeline, run)
             for _, pipeline in self._table.list()
@@ -143,26 +140,15 @@ class Pipelines:
         ]
 
     def _status(self, pipeline: api.TrainingPipeline, run: Run | None) -> dict[str, Any]:
-        shown = self._view(api.TrainingPipeline(pipeline))
-        return {
-            "name": pipeline.name,
-            "display_name": pipeline.display_name,
-            "kind": "automl",
-            "state": shown.state.name.replace("PIPELINE_STATE", "JOB_STATE"),
-            "labels": dict(pipeline.labels),
-            "create_time": pipeline.create_time.rfc3339(),
-            "error": shown.error.message or None,
-            "cores": run.spec.cores if run else 0,
-            "replicas": self._runner.replicas(run) if run else [],
-            "trials": [],
-        }
+        replicas = self._runner.replicas(run) if run else []
+        return shown(self._view(pipeline), "automl", run.spec.cores if run else 0, replicas)
 
     def _check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         """INVALID_ARGUMENT, NOT_FOUND or UNIMPLEMENTED for a pipeline that cannot run."""
         validation.check_display_name(pipeline.display_name, f"{FIELD}.display_name")
         validation.check_labels(pipeline.labels, f"{FIELD}.labels")
         if pipeline.training_task_definition not in self._tasks:
-            raise not_played(
+            raise not_emulated(
                 f"the training task {pipeline.training_task_definition!r}",
                 f"Use {', '.join(self._tasks)}.",
             )
@@ -184,7 +170,7 @@ class Pipelines:
     def _launch(self, pipeline: api.TrainingPipeline, staged: Any) -> None:
         with self._state.transaction():
             stored = self._table.get(pipeline.name)
-            if stored and stored.end_time:  # cancelled meanwhile
+            if stored and stored.end_time:  # cancelled in the meantime
                 shutil.rmtree(self._folder(pipeline), ignore_errors=True)
                 return
             self._task(pipeline).launch(pipeline, staged, self._folder(pipeline))
@@ -241,12 +227,7 @@ class Pipelines:
 
     def _view(self, pipeline: api.TrainingPipeline) -> api.TrainingPipeline:
         run = None if pipeline.end_time else self._run(pipeline)
-        if run is None:
-            return pipeline
-        if run.final:
-            # Its end is being written: until then it is not over.
-            run.state, run.error = "running", None
-        return _follow(pipeline, run)
+        return pipeline if run is None else _follow(pipeline, ending(run))
 
     def _run(self, pipeline: api.TrainingPipeline) -> Run | None:
         run_id = self._task(pipeline).run_id(pipeline)
@@ -259,11 +240,7 @@ class Pipelines:
         return self._work / names.last(pipeline.name)
 
     def _get(self, name: str) -> api.TrainingPipeline:
-        name = names.resource(name, "trainingPipelines")
-        pipeline = self._table.get(name)
-        if pipeline is None:
-            raise not_found(name)
-        return pipeline
+        return find(self._table, name, "trainingPipelines")
 
 
 def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:

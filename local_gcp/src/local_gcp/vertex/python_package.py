@@ -45,7 +45,9 @@ def install(package: Path, target: Path) -> None:
         _extract(package, source)
         roots = [path.parent for name in _PROJECT_FILES for path in source.glob(f"*/{name}")]
         if not roots:
-            _fail(f"{package.name} is no source distribution: it has no setup.py or pyproject.toml")
+            _fail(
+                f"{package.name} is not a source distribution: it has no setup.py or pyproject.toml"
+            )
         build = subprocess.run(
             [sys.executable, "-c", _BUILD, str(wheels)],
             cwd=roots[0],

@@ -5,27 +5,27 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from local_gcp.jobs.machine import Machine
+from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
 from local_gcp.vertex.background import Background
-from local_gcp.vertex.batch_prediction.service import BatchPredictionJobs
-from local_gcp.vertex.datasets.service import Datasets
+from local_gcp.vertex.batch_prediction.batch_jobs import BatchPredictionJobs
+from local_gcp.vertex.custom_jobs import CustomJobs
+from local_gcp.vertex.datasets.dataset_service import Datasets
+from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.prediction import Predictions
 from local_gcp.vertex.endpoints.rest import rest_app
-from local_gcp.vertex.endpoints.service import Endpoints
 from local_gcp.vertex.evaluations import Evaluations
-from local_gcp.vertex.jobs import CustomJobs
-from local_gcp.vertex.machine import Machine
 from local_gcp.vertex.models import Models
-from local_gcp.vertex.pipelines import Pipelines
-from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.pipelines import Pipelines, Task
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import CUSTOM_TASK, CustomTask
-from local_gcp.vertex.tuning.service import TuningJobs
-from local_gcp.wire import Played
+from local_gcp.vertex.tuning.tuning_jobs import TuningJobs
+from local_gcp.wire import ServiceHandler
 
 _SERVICES = "google.cloud.aiplatform_v1.services"
 
@@ -34,7 +34,7 @@ class Vertex(Service):
     """Jobs, training pipelines, datasets, the model registry, endpoints and their operations.
 
     `runner` also runs the jobs of other services (Dataflow), whose records go to the same `state`.
-    `warehouse`: BigQuery's tables, None when BigQuery is not played.
+    `warehouse`: BigQuery's tables, None when BigQuery is not emulated.
     """
 
     hosts = ("aiplatform.googleapis.com", "*-aiplatform.googleapis.com")
@@ -62,7 +62,7 @@ class Vertex(Service):
             tables,
             folder / "models",
         )
-        tasks = {
+        tasks: dict[str, Task] = {
             CUSTOM_TASK: CustomTask(self.custom_jobs, self.models, self.datasets, tables),
             TABULAR_TASK: TabularTask(*automl),
             IMAGE_TASK: ImageTask(*automl),
@@ -86,13 +86,13 @@ class Vertex(Service):
         self.rest = rest_app(predictions)
         jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
         self.grpc_handlers = (
-            Played(f"{_SERVICES}.job_service", *jobs),
-            Played(f"{_SERVICES}.pipeline_service", self.pipelines),
-            Played(f"{_SERVICES}.model_service", self.models, self.evaluations),
-            Played(f"{_SERVICES}.dataset_service", self.datasets),
-            Played(f"{_SERVICES}.endpoint_service", self.endpoints),
-            Played(f"{_SERVICES}.prediction_service", predictions),
-            Played("google.longrunning.operations", self.operations),
+            ServiceHandler(f"{_SERVICES}.job_service", *jobs),
+            ServiceHandler(f"{_SERVICES}.pipeline_service", self.pipelines),
+            ServiceHandler(f"{_SERVICES}.model_service", self.models, self.evaluations),
+            ServiceHandler(f"{_SERVICES}.dataset_service", self.datasets),
+            ServiceHandler(f"{_SERVICES}.endpoint_service", self.endpoints),
+            ServiceHandler(f"{_SERVICES}.prediction_service", predictions),
+            ServiceHandler("google.longrunning.operations", self.operations),
         )
 
     def start(self) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from local_gcp.wire import invalid_argument, not_played
+from local_gcp.wire import invalid_argument, not_emulated
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform_v1 as api
@@ -36,7 +36,7 @@ def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
     """Refuse a split that the kind of dataset does not have: INVALID_ARGUMENT, UNIMPLEMENTED."""
     kind = type(config).pb(config).WhichOneof("split")
     if kind == "stratified_split":
-        raise not_played(f"{field}.stratified_split", "Use a predefined or a fraction split.")
+        raise not_emulated(f"{field}.stratified_split", "Use a predefined or a fraction split.")
     wrong = ("filter_split",) if tabular else ("predefined_split", "timestamp_split")
     if kind in wrong:
         only = "datasets of images" if tabular else "tabular datasets"
@@ -61,7 +61,8 @@ def key_column(config: api.InputDataConfig) -> str | None:
 
 def fractions(split: Any, field: str) -> tuple[float, float, float]:
     """The three parts of a whole. What is not given of it goes to the sets that are not given, in
-    the proportion 80:10:10; to training when all are given."""
+    the proportion 80:10:10; to training when all are given.
+    """
     given = [getattr(split, f"{name}_fraction") for name in NAMES]
     rest = 1 - sum(given)
     if min(given) < 0 or rest < -1e-9:

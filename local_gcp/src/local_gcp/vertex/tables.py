@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 from local_gcp.bigquery.errors import BigQueryError
 from local_gcp.bigquery.refs import DatasetRef, TableRef
 from local_gcp.bigquery.schema import field_from_arrow
-from local_gcp.home import PROJECT
+from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits
 from local_gcp.vertex.csv_rows import csv_rows
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_played
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_emulated
 
 
 class Tables:
-    """Reads and writes tables. `buckets`: plays Cloud Storage; `warehouse`: BigQuery, if played."""
+    """Reads and writes tables. `buckets`: Cloud Storage's folder; `warehouse`: BigQuery, if any."""
 
     def __init__(self, buckets: Path, warehouse: Any = None):
         self.buckets, self._warehouse = buckets, warehouse
@@ -79,7 +79,7 @@ class Tables:
     @contextlib.contextmanager
     def _bigquery(self, field: str) -> Iterator[Any]:
         if self._warehouse is None:
-            raise not_played(f"{field}: BigQuery tables", "Use CSV objects in gs://.")
+            raise not_emulated(f"{field}: BigQuery tables", "Use CSV objects in gs://.")
         try:
             yield self._warehouse
         except BigQueryError as error:
@@ -101,7 +101,7 @@ def table_ref(uri: str, field: str) -> TableRef:
     try:
         if not uri.startswith("bq://"):
             raise ValueError
-        ref = TableRef.parse(text, PROJECT)
+        ref = TableRef.parse(text, project_id())
     except (BigQueryError, ValueError):
         raise invalid_argument(field, f"{uri!r} is not bq://PROJECT.DATASET.TABLE.") from None
     _check_project(ref.project, field)
@@ -118,16 +118,16 @@ def destination(uri: str, field: str) -> tuple[str | None, str | None]:
         if len(parts) == 1:
             return None, None
         if len(parts) == 2:
-            return DatasetRef.parse(".".join(parts), PROJECT).dataset, None
-        ref = TableRef.parse(".".join(parts), PROJECT)
+            return DatasetRef.parse(".".join(parts), project_id()).dataset, None
+        ref = TableRef.parse(".".join(parts), project_id())
     except BigQueryError as error:
         raise invalid_argument(field, error.message) from None
     return ref.dataset, ref.table
 
 
 def _check_project(project: str, field: str) -> None:
-    if project != PROJECT:
-        raise invalid_argument(field, f"the only project here is {PROJECT}, not {project!r}.")
+    if project != project_id():
+        raise invalid_argument(field, f"the only project here is {project_id()}, not {project!r}.")
 
 
 def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> int:

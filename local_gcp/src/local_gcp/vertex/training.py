@@ -13,12 +13,12 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format
 
 from local_gcp import names
+from local_gcp.jobs.run import Run
 from local_gcp.vertex import validation
+from local_gcp.vertex.custom_jobs import CustomJobs
 from local_gcp.vertex.datasets import layout
-from local_gcp.vertex.datasets.service import IMAGE, Datasets
-from local_gcp.vertex.jobs import CustomJobs
+from local_gcp.vertex.datasets.dataset_service import IMAGE, Datasets
 from local_gcp.vertex.models import Models
-from local_gcp.vertex.run import Run
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.tuning.space import as_text
 from local_gcp.wire import invalid_argument

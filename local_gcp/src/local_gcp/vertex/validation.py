@@ -1,4 +1,4 @@
-"""What Vertex AI refuses when a job is created, by field and rule; and what is not played.
+"""What Vertex AI refuses when a job is created, by field and rule; and what is not emulated.
 
 The rules are those of the field comments in the API (CustomJob, CustomJobSpec, WorkerPoolSpec,
 MachineSpec) and of https://cloud.google.com/vertex-ai/docs/training/distributed-training.
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from google.cloud import aiplatform_v1 as api
 
-from local_gcp.vertex.run import TYPES
-from local_gcp.wire import invalid_argument, not_played
+from local_gcp.jobs.run import TYPES
+from local_gcp.vertex import machines
+from local_gcp.wire import invalid_argument, not_emulated
 
 DISPLAY_NAME = 128
 LABEL = 63
@@ -60,7 +61,7 @@ def check_job_spec(spec: api.CustomJobSpec, field: str) -> None:
         "models": "Read the model's artifacts from its gs:// folder.",
     }.items():
         if getattr(spec, name):
-            raise not_played(f"{field}.{name}", instead)
+            raise not_emulated(f"{field}.{name}", instead)
     pools = spec.worker_pool_specs
     if not pools or not pools[0]:
         raise invalid_argument(f"{field}.worker_pool_specs", "the first worker pool is required.")
@@ -91,7 +92,7 @@ def check_job_spec(spec: api.CustomJobSpec, field: str) -> None:
 def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
     for name in ("nfs_mounts", "lustre_mounts"):
         if getattr(pool, name):
-            raise not_played(f"{field}.{name}", "Read from a bucket, at /gcs/BUCKET.")
+            raise not_emulated(f"{field}.{name}", "Read from a bucket, at /gcs/BUCKET.")
     if pool.replica_count < 1:
         raise invalid_argument(f"{field}.replica_count", "must be at least 1.")
     check_machine(pool.machine_spec, f"{field}.machine_spec")
@@ -105,17 +106,23 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
         raise invalid_argument(field, "container_spec or python_package_spec is required.")
 
 
-def check_machine(machine: api.MachineSpec, field: str) -> None:
+def check_machine(machine: api.MachineSpec, field: str, serving: bool = False) -> None:
+    """Raise RpcError if the machine is one that Vertex AI refuses, or that is not emulated.
+
+    serving: it is of a deployed model or a batch prediction, not of a job.
+    """
     if not machine.machine_type:
         raise invalid_argument(f"{field}.machine_type", "is required.")
     if machine.tpu_topology or re.match(r"ct\d|cloud-tpu", machine.machine_type):
-        raise not_played(
+        raise not_emulated(
             f"TPUs ({field}: {machine.machine_type})", "Use a machine type without TPU."
         )
-    has_type = bool(machine.accelerator_type)
-    if has_type != (machine.accelerator_count > 0):
-        wrong = "accelerator_count" if has_type else "accelerator_type"
-        raise invalid_argument(f"{field}.{wrong}", "accelerators need both a type and a count.")
+    gpu = api.AcceleratorType(machine.accelerator_type)
+    wrong = machines.problem(
+        machine.machine_type, gpu.name if gpu else "", machine.accelerator_count, serving
+    )
+    if wrong:
+        raise invalid_argument(f"{field}.{wrong[0]}", wrong[1])
 
 
 def _check_package(package: api.PythonPackageSpec, field: str) -> None:
@@ -136,7 +143,7 @@ def _check_env(variables: list[api.EnvVar], field: str) -> None:
     for number, variable in enumerate(variables):
         if not _VARIABLE.fullmatch(variable.name):
             raise invalid_argument(
-                f"{field}[{number}].name", f"{variable.name!r} is no name of a variable."
+                f"{field}[{number}].name", f"{variable.name!r} is not a name of a variable."
             )
 
 

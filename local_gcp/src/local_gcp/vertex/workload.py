@@ -11,9 +11,9 @@ from pathlib import Path
 
 from google.cloud import aiplatform_v1 as api
 
-from local_gcp.home import PROJECT_NUMBER
-from local_gcp.images import Image, ImageError, find_image
-from local_gcp.vertex.run import Pool, Program, Spec
+from local_gcp.jobs.images import Image, ImageError, find_image
+from local_gcp.jobs.run import Pool, Program, Spec
+from local_gcp.project import PROJECT_NUMBER
 from local_gcp.wire import invalid_argument
 
 _INSTALLER = Path(__file__).with_name("python_package.py")
@@ -29,14 +29,15 @@ def run_spec(
     field: str = "job_spec",
     data: Mapping[str, str] | None = None,
 ) -> Spec:
-    """What the runner shall run for `spec`; INVALID_ARGUMENT if nothing here plays an image.
+    """What the runner runs for `spec`; INVALID_ARGUMENT if an image is unknown.
 
     `job_id`: numeric id of the CustomJob (a trial has one of its own). `trial`: id of the trial.
     `location`: us-central1. `field`: where the spec is in the request, for error messages.
     `data`: variables that lead to a managed dataset (AIP_TRAINING_DATA_URI, ...).
     """
     service = {**service_environment(spec, job_id, location, trial), **(data or {})}
-    pools, notes = [], []
+    pools: list[Pool | None] = []
+    notes: list[str] = []
     for number, pool in enumerate(spec.worker_pool_specs):
         where = f"{field}.worker_pool_specs[{number}]"
         pools.append(_pool(pool, service, where, notes) if pool else None)
@@ -101,10 +102,16 @@ def _pool(
     else:
         task = pool.python_package_spec
         image = _image(task.executor_image_uri, f"{field}.python_package_spec.executor_image_uri")
+        if image.runs_by:
+            raise invalid_argument(
+                f"{field}.python_package_spec",
+                f"{image.bin} runs in containers, which get no Python packages here: use a "
+                "container_spec.",
+            )
         packages = [argument for uri in task.package_uris for argument in ("--package", uri)]
         argv = ["python3", str(_INSTALLER), *packages, "--", task.python_module, *task.args]
         uri, cwd = task.executor_image_uri, "/"
-    notes.append(f"{uri} is played by {image.bin}")
+    notes.append(f"{uri} runs with {image.bin}")
     if pool.machine_spec.accelerator_count:
         kind = api.AcceleratorType(pool.machine_spec.accelerator_type).name
         notes.append(f"{pool.machine_spec.accelerator_count} x {kind} asked for: runs on CPU here")

@@ -227,7 +227,7 @@ def test_what_a_function_is_not_for_is_refused(binary, multiclass, diabetes, hel
     refused(lambda: binary.ask("EVALUATE", threshold=0.4), "input data only")
     refused(lambda: multiclass.ask("PREDICT", iris, threshold=0.4), "binary")
     refused(lambda: binary.ask("PREDICT", held, top=3), "Unknown argument top")
-    refused(lambda: binary.ask("PREDICT", held, keep_original_columns=True), "PCA")
+    assert refused(lambda: binary.ask("CENTROIDS")) == "notImplemented"
     refused(lambda: binary.ask("EVALUATE", held.drop_columns(["label"])), "label", "EVALUATE")
     assert refused(lambda: binary.ask("EXPLAIN_PREDICT", held)) == "notImplemented"
     assert refused(lambda: binary.ask("PREDICT", held, trial_id=1)) == "notImplemented"

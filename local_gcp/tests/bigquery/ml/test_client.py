@@ -76,7 +76,7 @@ def test_the_resource(found):
         ("no label", "Unable to identify the label column"),
         ("constant", "only 1 unique label"),
         ("unknown option", "Unknown option: speed"),
-        ("not played", "NUM_TRIALS"),
+        ("not emulated", "NUM_TRIALS"),
         ("exists", "Already Exists: Model"),
         ("missing column", "is not found in the input data to the PREDICT function"),
         ("no model", "Not found: Model"),

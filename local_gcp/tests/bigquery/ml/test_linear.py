@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from .conftest import table, train
 
@@ -153,3 +153,52 @@ def test_a_constant_feature_has_no_weight(iris):
     x = np.column_stack([features(iris), np.full(len(iris), 7.0)])
     model = train(table(x, label=iris["label"]), "LOGISTIC_REG", **ALL)
     assert (model.trained.predictor.weights[4] == 0).all()
+
+
+def categories(rows, **columns):
+    """The rows with a category of each seventh, ninth ... part."""
+    for name, parts in columns.items():
+        rows = rows.append_column(name, [[f"{name}{i * i % parts}" for i in range(len(rows))]])
+    return rows
+
+
+def one_hot(rows, *names):
+    """Standardised numbers, and one column for each category, as BigQuery ML has them."""
+    encoder = OneHotEncoder(sparse_output=False)
+    chosen = np.column_stack([rows[name].to_numpy() for name in names])
+    return np.hstack([standardized(rows), encoder.fit_transform(chosen)])
+
+
+@pytest.mark.parametrize("columns", [{"a": 2}, {"a": 7}, {"a": 5, "b": 11, "c": 23}])
+@pytest.mark.parametrize("l2", [0, 1e-6, 30])
+@pytest.mark.parametrize("category", ["ONE_HOT_ENCODING", "DUMMY_ENCODING"])
+def test_linear_regression_with_categories(diabetes, columns, l2, category):
+    plain = diabetes.select([n for n in diabetes.column_names if n != "x1"])
+    rows = categories(plain, **columns)
+    model = train(rows, "LINEAR_REG", l2_reg=l2, category_encoding_method=category, **ALL)
+    found = model.ask("PREDICT", rows)["predicted_label"].to_numpy()
+    assert np.abs(model.trained.predictor.weights).max() < 1000
+    if l2 and category == "DUMMY_ENCODING":
+        return  # which category is left out decides what is regularised
+    x, y = one_hot(rows, *columns), rows["label"].to_numpy()
+    # Without regularisation many weights predict the same: least norm, as gelsd finds it.
+    direct = Ridge(alpha=l2, solver="cholesky") if l2 else LinearRegression()
+    assert found == pytest.approx(direct.fit(x, y).predict(x), rel=1e-6, abs=1e-4)
+
+
+def test_logistic_regression_with_categories(cancer):
+    rows = categories(cancer.drop_columns(["held"]), a=5, b=11)
+    model = train(rows, "LOGISTIC_REG", l2_reg=10, **TO_THE_END)
+    y = rows["label"].to_numpy(zero_copy_only=False) == "malignant"
+    x = one_hot(rows, "a", "b")
+    expected = LogisticRegression(C=1 / 10, tol=1e-8, max_iter=10_000).fit(x, y).predict_proba(x)
+    assert np.abs(model.positive(rows) - expected[:, 1]).max() < 2e-3
+
+
+def test_linear_regression_with_columns_that_depend_on_each_other(diabetes):
+    x = features(diabetes)
+    twice = table(np.hstack([x, x[:, :3], np.full((len(x), 1), 5.0)]), label=diabetes["label"])
+    model = train(twice, "LINEAR_REG", **ALL)
+    expected = LinearRegression().fit(x, diabetes["label"].to_numpy()).predict(x)
+    assert model.ask("PREDICT", twice)["predicted_label"].to_numpy() == pytest.approx(expected)
+    assert np.abs(model.trained.predictor.weights).max() < 1000

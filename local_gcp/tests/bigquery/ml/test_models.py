@@ -112,7 +112,7 @@ def test_the_official_client_reads_the_resource(models, cancer):
 
 def test_wrong_options_and_wrong_data_are_told_and_leave_nothing(models, tmp_path, iris):
     with pytest.raises(BigQueryError, match="Unknown option: speed"):
-        models.create(statement(model_type="KMEANS", speed=3), iris)
+        models.create(statement(model_type="LINEAR_REG", speed=3), iris)
     with pytest.raises(BigQueryError, match="Unable to identify the label column") as caught:
         models.create(statement(model_type="LINEAR_REG", input_label_cols=["y"]), iris)
     assert caught.value.reason == "invalidQuery"

@@ -27,18 +27,6 @@ from .conftest import train
             },
         ),
         (
-            "KMEANS",
-            {},
-            "KMEANS",
-            {"clusteringMetrics": ["daviesBouldinIndex", "meanSquaredDistance"]},
-        ),
-        (
-            "PCA",
-            {"num_principal_components": 2},
-            "PCA",
-            {"dimensionalityReductionMetrics": ["totalExplainedVarianceRatio"]},
-        ),
-        (
             "LOGISTIC_REG",
             {},
             "LOGISTIC_REGRESSION",
@@ -69,14 +57,3 @@ def test_a_confusion_matrix_of_many_classes(iris):
     assert [row["actualLabel"] for row in matrix["rows"]] == ["0", "1", "2"]
     counts = [int(e["itemCount"]) for row in matrix["rows"] for e in row["entries"]]
     assert sum(counts) == 150
-
-
-def test_clusters_and_components_are_told_per_iteration(iris):
-    rows = iris.drop_columns(["label"])
-    clusters = resource.of(train(rows, "KMEANS", num_clusters=3).trained, "")
-    info = clusters["trainingRuns"][0]["results"][-1]["clusterInfos"]
-    assert [c["centroidId"] for c in info] == ["1", "2", "3"]
-    assert "labelColumns" not in clusters
-    components = resource.of(train(rows, "PCA", num_principal_components=2).trained, "")
-    (result,) = components["trainingRuns"][0]["results"]
-    assert len(result["principalComponentInfos"]) == 2

@@ -84,8 +84,6 @@ def test_no_rows_and_no_labelled_rows_are_refused():
     rows = pa.table({"a": [1.0, 2.0], "label": pa.array([None, None], pa.string())})
     for empty in (rows, rows.slice(0, 0)):
         assert "doesn't contain any rows" in refused(empty)
-    for kind, given_ in (("KMEANS", {}), ("PCA", {"num_principal_components": 1})):
-        assert "doesn't contain any rows" in refused(rows.slice(0, 0), kind, **given_)
 
 
 def test_rows_with_null_labels_are_not_used():

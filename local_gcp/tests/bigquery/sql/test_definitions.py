@@ -161,7 +161,7 @@ def test_create_schema(shared):
         ("ALTER TABLE t ALTER COLUMN a SET DATA TYPE STRING", "ALTER COLUMN"),
     ],
 )  # fmt: skip
-def test_not_played_by_name(shared, statement, name):
+def test_not_emulated_by_name(shared, statement, name):
     error = shared.error(statement)
     assert error.reason == "notImplemented"
     assert name in error.message

@@ -428,7 +428,7 @@ def test_error_of_types(shared, expression, message):
         ("x LIKE ANY ('a', 'b')", "LIKE ANY"),
     ],
 )
-def test_not_played_by_name(shared, expression, name):
+def test_not_emulated_by_name(shared, expression, name):
     error = shared.error(f"SELECT {expression} FROM UNNEST(['a']) AS x")
     assert error.reason == "notImplemented"
     assert name in error.message

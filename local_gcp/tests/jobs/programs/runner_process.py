@@ -8,9 +8,9 @@ import sys
 import threading
 
 from local_gcp.home import Home
+from local_gcp.jobs.run import Pool, Program, Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.state import State
-from local_gcp.vertex.run import Pool, Program, Spec
-from local_gcp.vertex.runner import Runner
 
 home = Home(sys.argv[1])
 runner = Runner(home, State(home.state), {}, cores=int(sys.argv[2]))

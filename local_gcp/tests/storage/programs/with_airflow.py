@@ -29,7 +29,7 @@ hook.sync(bucket, bucket, source_object="a/", destination_object="z/")
 assert hook.list(bucket) == ["a/b.txt", "c.txt", "d.txt", "z/b.txt"]
 assert hook.list(bucket, match_glob="**/*.txt", prefix="z/") == ["z/b.txt"]
 assert set(hook.list(bucket, delimiter="/")) == {"a/", "z/"}
-with pytest.raises(MethodNotImplemented, match="does not play"):
+with pytest.raises(MethodNotImplemented, match="does not emulate"):
     hook.insert_object_acl(bucket, "c.txt", "allUsers", "READER")
 
 

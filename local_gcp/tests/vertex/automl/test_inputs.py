@@ -42,18 +42,18 @@ def test_a_table_as_the_sdk_sends_it():
     ("changes", "words"),
     [
         ({"trainBudgetMilliNodeHours": 999}, "999 is not from 1000 to 72000"),
-        ({"trainBudgetMilliNodeHours": "much"}, "is no whole number"),
-        ({"predictionType": "ranking"}, "'ranking' is none of"),
+        ({"trainBudgetMilliNodeHours": "much"}, "is not a whole number"),
+        ({"predictionType": "ranking"}, "'ranking' is not one of"),
         ({"targetColumn": None}, "inputs.targetColumn: is required"),
-        ({"optimizationObjective": "minimize-rmse"}, "'minimize-rmse' is none of"),
+        ({"optimizationObjective": "minimize-rmse"}, "'minimize-rmse' is not one of"),
         ({"optimizationObjective": "maximize-precision-at-recall"}, "RecallValue: is required"),
         ({"optimizationObjectiveRecallValue": 0.5}, "does not belong to the objective"),
-        ({"transformations": [{"repeated_text": {"column_name": "a"}}]}, "does not play"),
+        ({"transformations": [{"repeated_text": {"column_name": "a"}}]}, "does not emulate"),
         ({"transformations": [{"auto": {"column_name": "label"}}]}, "cannot be a feature"),
         ({"transformations": [{"auto": {"column_name": "a"}}] * 2}, "has a transformation already"),
         ({"transformations": [{"auto": {"column": "a"}}]}, "columnName: is required"),
-        ({"additionalExperiments": ["probabilistic_inference"]}, "does not play"),
-        ({"trainBudget": 1000}, "inputs.train_budget: is no field"),
+        ({"additionalExperiments": ["probabilistic_inference"]}, "does not emulate"),
+        ({"trainBudget": 1000}, "inputs.train_budget: is not a field"),
     ],
 )
 def test_a_table_that_is_refused(changes, words):
@@ -74,9 +74,9 @@ def test_images_share_their_node_hours():
     ("sent", "words"),
     [
         ({"modelType": "CLOUD", "budgetMilliNodeHours": 1000}, "1000 is not from 8000 to 800000"),
-        ({"multiLabel": True}, "does not play inputs.multiLabel"),
-        ({"baseModelId": "1"}, "does not play inputs.baseModelId"),
-        ({"modelType": "VIT"}, "does not play inputs.modelType 'VIT'"),
+        ({"multiLabel": True}, "does not emulate inputs.multiLabel"),
+        ({"baseModelId": "1"}, "does not emulate inputs.baseModelId"),
+        ({"modelType": "VIT"}, "does not emulate inputs.modelType 'VIT'"),
     ],
 )
 def test_images_that_are_refused(sent, words):

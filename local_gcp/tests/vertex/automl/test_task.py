@@ -3,7 +3,7 @@
 import pytest
 from google.api_core import exceptions
 
-from tests.local_gcp.vertex import cases
+from tests.vertex import cases
 
 
 def test_a_table_gives_a_model_with_an_evaluation(vertex, until, home):
@@ -30,7 +30,8 @@ def test_a_table_gives_a_model_with_an_evaluation(vertex, until, home):
     pipeline["training_task_inputs"] |= {"targetColumn": "weight", "predictionType": "regression"}
     done, other = cases.train(vertex, until, {**pipeline, "parent_model": model.name})
     assert (other.name, done.model_to_upload.version_id) == (model.name, "2")
-    (found,) = vertex.models.list_model_evaluations(parent=f"{model.name}@2")
+    second = model.name.replace("@1", "@2")
+    (found,) = vertex.models.list_model_evaluations(parent=second)
     assert found.metrics["rSquared"] > 0.9
     (kept,) = vertex.models.list_model_evaluations(parent=model.name)
     assert kept.name == evaluation.name, "the default version is still the first"
@@ -121,7 +122,7 @@ def test_what_is_refused_starts_nothing(vertex, home):
     for changes, error, words in [
         ({"input_data_config": None}, exceptions.InvalidArgument, "input_data_config: is required"),
         ({"model_to_upload": None}, exceptions.InvalidArgument, "model_to_upload: is required"),
-        (images, exceptions.InvalidArgument, "is no dataset of images"),
+        (images, exceptions.InvalidArgument, "is not a dataset of images"),
         (
             {"training_task_inputs": {**inputs, "trainBudgetMilliNodeHours": 10}},
             exceptions.InvalidArgument,
@@ -134,7 +135,7 @@ def test_what_is_refused_starts_nothing(vertex, home):
                 )
             },
             exceptions.MethodNotImplemented,
-            "does not play the training task .*automl_text",
+            "does not emulate the training task .*automl_text",
         ),
     ]:
         with pytest.raises(error, match=words):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from google.api_core import exceptions
 
-from tests.local_gcp.vertex import cases
+from tests.vertex import cases
 
 SERVE = Path(__file__).parents[1] / "programs/serve.py"
 
@@ -238,7 +238,7 @@ def test_a_job_goes_on_from_where_a_kill_left_it(
         (
             {"input_config": {"instances_format": "tf-record"}},
             exceptions.InvalidArgument,
-            "'tf-record' is none of the model's: jsonl, csv, bigquery, file-list",
+            "'tf-record' is not one of the model's: jsonl, csv, bigquery, file-list",
         ),
         (
             {

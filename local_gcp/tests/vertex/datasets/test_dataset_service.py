@@ -3,9 +3,9 @@
 import pytest
 from google.api_core import exceptions
 
+from local_gcp.vertex.datasets.dataset_service import IMAGE, SINGLE_LABEL, TABULAR
 from local_gcp.vertex.datasets.importing import ML_USE
 from local_gcp.vertex.datasets.items import CLASSIFICATION
-from local_gcp.vertex.datasets.service import IMAGE, SINGLE_LABEL, TABULAR
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_an_import_leaves_out_what_is_wrong_and_reports_it(vertex, bucket):
     failures = load(vertex, dataset, "gs://bucket/manifest.csv")
     assert [failure.message for failure in failures] == [
         "gs://bucket/9.png: there is no such file",
-        "gs://bucket/manifest.csv:3: 'x' is none of training, validation, test",
+        "gs://bucket/manifest.csv:3: 'x' is not one of training, validation, test",
     ]
     (bucket / "empty.csv").write_text("gs://bucket/9.png,b\n")
     with pytest.raises(exceptions.FailedPrecondition, match="No image could be imported"):
@@ -138,7 +138,7 @@ def test_list_update_delete(vertex):
         (
             {"metadata_schema_uri": IMAGE.replace("image", "video")},
             exceptions.MethodNotImplemented,
-            "does not play datasets of the kind .*video",
+            "does not emulate datasets of the kind .*video",
         ),
         ({"metadata_schema_uri": TABULAR}, exceptions.InvalidArgument, "dataset.metadata"),
         (

@@ -32,7 +32,7 @@ def test_a_manifest_has_a_use_an_image_and_a_label(tmp_path):
 def test_a_line_that_cannot_be_used_is_named_with_its_reason(tmp_path):
     text = "train,gs://b/1.png,dog\ngs://b/2.png,dog,cat\ntraining\ngs://b,dog\ngs://b/5.png,\n"
     assert [str(problem) for problem in read(tmp_path, "m.csv", text)] == [
-        "gs://b/m.csv:1: 'train' is none of training, validation, test",
+        "gs://b/m.csv:1: 'train' is not one of training, validation, test",
         "gs://b/m.csv:2: there are 2 labels; one is allowed",
         "gs://b/m.csv:3: there is no image",
         "gs://b/m.csv:4: 'gs://b' is not gs://BUCKET/OBJECT",

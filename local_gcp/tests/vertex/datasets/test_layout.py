@@ -6,8 +6,8 @@ import json
 import pytest
 from google.api_core import exceptions
 
+from local_gcp.vertex.datasets.dataset_service import IMAGE, SINGLE_LABEL, TABULAR
 from local_gcp.vertex.datasets.items import CLASSIFICATION
-from local_gcp.vertex.datasets.service import IMAGE, SINGLE_LABEL, TABULAR
 from local_gcp.vertex.training import CUSTOM_TASK
 
 SHOW = """

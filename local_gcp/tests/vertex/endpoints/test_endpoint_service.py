@@ -83,7 +83,8 @@ def test_without_a_split_a_deployed_model_takes_no_traffic(
     vertex, upload, endpoint, deploy, predict
 ):
     """DeployModelRequest.traffic_split: "If this field is empty, then the Endpoint's traffic_split
-    is not updated." It is Google's SDK that sends {"0": 100} for the first."""
+    is not updated." It is Google's SDK that sends {"0": 100} for the first.
+    """
     deploy(upload())
     assert split(vertex, endpoint) == {}
     with pytest.raises(exceptions.FailedPrecondition, match="doesn't have traffic_split"):
@@ -192,7 +193,7 @@ def test_impossible_resources_are_refused(upload, begin, changes, error, words):
         begin(upload(), dedicated_resources={**resources, **changes})
 
 
-def test_what_is_not_there_or_not_played_is_refused(vertex, upload, endpoint, begin):
+def test_what_is_not_there_or_not_emulated_is_refused(vertex, upload, endpoint, begin):
     with pytest.raises(exceptions.NotFound):
         begin(f"{vertex.parent}/models/77")
     model = upload()

@@ -13,7 +13,8 @@ from local_gcp.vertex.endpoints import health, scaling
 @pytest.fixture
 def load(predict):
     """with load() as answers: four clients that ask without a pause; `answers` holds what they got:
-    the model's name, or the message of an error."""
+    the model's name, or the message of an error.
+    """
 
     class Load:
         def __enter__(self):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from google.api_core import exceptions
 
-from tests.local_gcp.vertex import cases
+from tests.vertex import cases
 
 ROOT = Path(__file__).parents[4]
 AUTOMATIC = {"automatic_resources": {"min_replica_count": 1, "max_replica_count": 1}}

@@ -44,7 +44,9 @@ def test_the_containers_refusal_is_the_answer(upload, deploy, predict):
         predict("bad")
     with pytest.raises(exceptions.FailedPrecondition, match=r"\(1.* bytes\) exceeds 1.500MB limit"):
         predict("x" * 1_500_001)
-    with pytest.raises(exceptions.InvalidArgument, match=r"instances\[1\]\.size: NaN is no number"):
+    with pytest.raises(
+        exceptions.InvalidArgument, match=r"instances\[1\]\.size: NaN is not a number"
+    ):
         predict(1, {"size": float("nan")})
 
 

@@ -64,12 +64,12 @@ BAD = [
     ({"instances": ["bad"]}, 400, '{"error": "instances[0] is bad"}'),
     (b"no json", 400, "Invalid JSON payload received"),
     (b"[1]", 400, "Root element must be a message"),
-    (b'{"instances": [0, {"size": NaN}]}', 400, "instances[1].size: NaN is no number of JSON"),
+    (b'{"instances": [0, {"size": NaN}]}', 400, "instances[1].size: NaN is not a number of JSON"),
     (DEEP, 400, "nested too deeply"),
     ({"instance": [1]}, 400, 'Unknown name "instance"'),
     ({"instances": 1}, 400, "expected an array"),
     ({"instances": ["x" * 1_500_000]}, 400, "exceeds 1.500MB limit"),
-    ({"instances": ["nan"]}, 500, "predictions[0]: NaN is no number of JSON"),
+    ({"instances": ["nan"]}, 500, "predictions[0]: NaN is not a number of JSON"),
     ({"instances": [{"die": True}]}, 503, "ended while it answered"),
 ]
 
@@ -86,7 +86,7 @@ def test_bad_requests(upload, deploy, post):
     assert "Cannot bind query parameter" in form.json()["error"]["message"]
 
 
-def test_what_is_not_there_or_not_played(vertex, endpoint, post):
+def test_what_is_not_there_or_not_emulated(vertex, endpoint, post):
     none = post(":predict", {"instances": [1]}, name=f"{vertex.parent}/endpoints/77")
     assert (none.status_code, none.json()["error"]["status"]) == (404, "NOT_FOUND")
     nowhere = post(":predict", {}, name=endpoint.replace("us-central1", "mars"))

@@ -40,11 +40,11 @@ def test_whole_numbers_have_no_point():
     [
         (
             b'{"instances": [{"a": 1}, {"a": [0, NaN]}]}',
-            r"^instances\[1\]\.a\[1\]: NaN is no number",
+            r"^instances\[1\]\.a\[1\]: NaN is not a number",
         ),
-        (b'{"instances": [-Infinity]}', r"^instances\[0\]: -Infinity is no number"),
-        (b'{"instances": [1e999]}', r"^instances\[0\]: Infinity is no number"),
-        (b"NaN", "^the body: NaN is no number"),
+        (b'{"instances": [-Infinity]}', r"^instances\[0\]: -Infinity is not a number"),
+        (b'{"instances": [1e999]}', r"^instances\[0\]: Infinity is not a number"),
+        (b"NaN", "^the body: NaN is not a number"),
         (b"9" * 5000, "^a number has more than 4300 digits$"),
     ],
 )

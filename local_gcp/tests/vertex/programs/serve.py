@@ -1,4 +1,4 @@
-"""A serving container: doubles the number in each instance, and refuses what is no number.
+"""A serving container: doubles the number in each instance, and refuses what is not a number.
 
 serve.py        the sum of an array, or of an object's values, twice
 """
@@ -19,7 +19,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             self.answer(200, {"predictions": [factor * sum(value) for value in values]})
         except TypeError:
-            self.answer(400, {"error": "an instance is no number"})
+            self.answer(400, {"error": "an instance is not a number"})
 
     def answer(self, status, body):
         content = json.dumps(body).encode()

@@ -8,7 +8,7 @@ import sys
 
 from google.cloud import aiplatform_v1 as api
 
-from tests.local_gcp.vertex import cases
+from tests.vertex import cases
 
 
 class Clients:

@@ -9,9 +9,9 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import timestamp_pb2
 
 from local_gcp.home import Home
+from local_gcp.jobs.run import Pool, Program, Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.state import State as Database
-from local_gcp.vertex.run import Pool, Program, Spec
-from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tuning.controller import Controller, run_id
 from local_gcp.vertex.tuning.space import flags
 from local_gcp.vertex.tuning.store import Store

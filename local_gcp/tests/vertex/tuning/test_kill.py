@@ -1,6 +1,5 @@
 """kill -9 of the server in the middle of a study: no trial is lost, none runs twice."""
 
-import os
 import random
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from local_gcp.vertex.tuning.store import Store
 from local_gcp.vertex.tuning.trials import State
 
 SERVER = Path(__file__).with_name("programs") / "tuning_process.py"
-ROOT = Path(__file__).parents[4]
 TRIALS = 8
 
 # Notes that it was started and with what, then reports three measurements.
@@ -42,7 +40,6 @@ def server(home, tmp_path):
         process = subprocess.Popen(
             [sys.executable, str(SERVER), str(home.root), str(program), str(TRIALS)],
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
             text=True,
         )
         processes.append(process)

@@ -94,12 +94,12 @@ def parameter(kind="double", scale="SCALE_TYPE_UNSPECIFIED", **values):
         (
             {"study_metrics": [{"metric_id": "a"}, {"metric_id": "b"}]},
             "study_spec.metrics",
-            "local_gcp does not play this: more than one metric (a, b)",
+            "local_gcp does not emulate this: more than one metric (a, b)",
         ),
         (
             {"study_metrics": [{"metric_id": "a", "safety_config": {"safety_threshold": 1}}]},
             "study_spec.metrics[0].safety_config",
-            "does not play",
+            "does not emulate",
         ),
         (
             {"study_metrics": [{"metric_id": "my metric"}]},
@@ -179,19 +179,19 @@ def parameter(kind="double", scale="SCALE_TYPE_UNSPECIFIED", **values):
                 ]
             },
             "study_spec.parameters[0].conditional_parameter_specs",
-            "local_gcp does not play this: conditional parameters (rate)",
+            "local_gcp does not emulate this: conditional parameters (rate)",
         ),
         ({"study_algorithm": "GRID_SEARCH"}, "study_spec.algorithm", "'rate' is DOUBLE"),
         ({"study_observation_noise": "HIGH"}, "study_spec.observation_noise", "Vizier only"),
         (
             {"study_decay_curve_stopping_spec": {"use_elapsed_duration": True}},
             "study_spec.decay_curve_stopping_spec",
-            "does not play this: use median",
+            "does not emulate this: use median",
         ),
         (
             {"study_convex_automated_stopping_spec": {"max_step_count": 3}},
             "study_spec.convex_automated_stopping_spec",
-            "does not play this: use median",
+            "does not emulate this: use median",
         ),
         (
             {"study_study_stopping_config": {"max_num_trials": 0}},

@@ -26,7 +26,7 @@ def study(parameters=SPACE, algorithm=Algorithm.BAYESIAN, name="jobs/1", trials=
 
 
 def run(a_study, objective, count, parallel=1):
-    """Play a study: suggest, evaluate, complete; `parallel` trials are always unfinished."""
+    """Run a study: suggest, evaluate, complete; `parallel` trials are always unfinished."""
     trials = []
     for number in range(1, count + 1):
         values = suggest(a_study, trials)

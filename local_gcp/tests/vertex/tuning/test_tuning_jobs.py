@@ -203,12 +203,12 @@ if not os.path.exists(os.path.join(os.environ["GCS_ROOT"], "been_here")):
                         {
                             "machine_spec": {"machine_type": "n1-standard-4"},
                             "replica_count": 1,
-                            "container_spec": {"image_uri": "nobody/plays:1"},
+                            "container_spec": {"image_uri": "nobody/knows:1"},
                         }
                     ]
                 }
             },
-            "no local environment plays the image nobody/plays:1",
+            "no local environment stands for the image nobody/knows:1",
         ),
     ],
 )

@@ -23,34 +23,20 @@ from .training import Trained, label_text, label_values
 Fields = tuple[Field, ...]
 Arguments = dict[str, Any]
 
-NEAREST = 5
-"""Centroids of NEAREST_CENTROIDS_DISTANCE, at most."""
-
 
 def predict_fields(model: Trained, given: Fields, options: Arguments) -> Fields:
-    """Predictions first, then the input's columns; of PCA those that are no features."""
-    kept = given
-    if model.model_type == "PCA" and not options.get("keep_original_columns"):
-        features = {f.name.lower() for f in model.encoder.fields}
-        kept = tuple(f for f in given if f.name.lower() not in features)
+    """Predictions first, then the input's columns."""
     made = _predicted(model)
-    twice = {f.name.lower() for f in made} & {f.name.lower() for f in kept}
+    twice = {f.name.lower() for f in made} & {f.name.lower() for f in given}
     if twice:
         raise invalid_query(
             "Invalid table-valued function ML.PREDICT\nDuplicate column names in the result are "
             f"not supported. Found duplicate(s): {', '.join(sorted(twice))}"
         )
-    return made + kept
+    return made + given
 
 
 def _predicted(model: Trained) -> Fields:
-    if model.model_type == "KMEANS":
-        pair = (Field("CENTROID_ID", "INT64"), Field("DISTANCE", "FLOAT64"))
-        nearest = Field("NEAREST_CENTROIDS_DISTANCE", "STRUCT", "REPEATED", pair)
-        return Field("CENTROID_ID", "INT64"), nearest
-    if model.model_type == "PCA":
-        count = model.predictor.count
-        return tuple(Field(f"principal_component_{i + 1}", "FLOAT64") for i in range(count))
     name = f"predicted_{model.label.name}"
     if not model.classifies:
         return (Field(name, "FLOAT64"),)
@@ -61,14 +47,6 @@ def _predicted(model: Trained) -> Fields:
 def predict(model: Trained, rows: pa.Table, options: Arguments) -> list[pa.Array]:
     """The predicted columns; the input's are the caller's to add."""
     scores = model.predictor.scores(model.encoder.transform(rows, "PREDICT"))
-    if model.model_type == "KMEANS":
-        order = np.argsort(scores, axis=1, kind="stable")
-        nearest = order[:, : min(NEAREST, scores.shape[1])]
-        distances = np.take_along_axis(scores, nearest, axis=1)
-        pairs = {"CENTROID_ID": pa.array(nearest.ravel() + 1), "DISTANCE": distances.ravel()}
-        return [pa.array(order[:, 0] + 1), _lists(pairs, nearest.shape)]
-    if model.model_type == "PCA":
-        return [pa.array(np.ascontiguousarray(scores[:, i])) for i in range(scores.shape[1])]
     if not model.classifies:
         return [pa.array(scores)]
     classes = pa.array(model.classes, model.label.arrow)
@@ -89,12 +67,8 @@ def _lists(columns: dict[str, Any], shape: tuple[int, int]) -> pa.ListArray:
 
 
 def evaluate_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
-    if model.model_type == "KMEANS":
-        names = metrics.CLUSTERING
-    elif model.model_type == "PCA":
-        names = metrics.REDUCTION
-    else:
-        names = metrics.CLASSIFICATION if model.classifies else metrics.REGRESSION
+    """The columns of `evaluate`."""
+    names = metrics.CLASSIFICATION if model.classifies else metrics.REGRESSION
     return tuple(Field(name, "FLOAT64") for name in names)
 
 
@@ -102,14 +76,6 @@ def evaluate(model: Trained, rows: pa.Table | None, options: Arguments) -> list[
     """One row. Without input, what was found when the model was made."""
     if rows is None:
         return [model.evaluation]
-    if model.model_type in ("KMEANS", "PCA"):
-        x = model.encoder.transform(rows, "EVALUATE")
-        if not len(x):
-            return [dict.fromkeys(f.name for f in evaluate_fields(model, None, options))]
-        scores = model.predictor.scores(x)
-        if model.model_type == "KMEANS":
-            return [metrics.clustering(x, scores)]
-        return [metrics.reduction(x, model.predictor.estimator.inverse_transform(scores))]
     labels, scores = judged(model, rows, "EVALUATE")
     if not len(labels):
         return [dict.fromkeys(f.name for f in evaluate_fields(model, None, options))]
@@ -132,10 +98,12 @@ def judged(model: Trained, rows: pa.Table | None, function: str) -> tuple[np.nda
 
 
 def labelled(model: Trained, rows: pa.Table, function: str) -> pa.Table:
+    """The rows that have a label. Raises BigQueryError if there is no column for it."""
     return rows.filter(pc.is_valid(rows[label_column(model, rows, function)]))
 
 
 def label_column(model: Trained, rows: pa.Table, function: str) -> str:
+    """The name of the label's column, in any case. Raises BigQueryError if there is none."""
     for name in rows.column_names:
         if name.lower() == model.label.name.lower():
             return name
@@ -187,6 +155,7 @@ def confusion(model: Trained, rows: pa.Table | None, options: Arguments) -> list
 
 
 def roc_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    """The columns of `roc`."""
     floats = ("threshold", "recall", "false_positive_rate")
     counts = ("true_positives", "false_positives", "true_negatives", "false_negatives")
     return (

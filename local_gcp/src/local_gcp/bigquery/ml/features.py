@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from local_gcp.bigquery.schema import Field, field_from_arrow
 
 NULL_CATEGORY = "_null_filler"
@@ -160,7 +160,7 @@ def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
             return [_Column(name, name, "vector", array)]
         if of.type in _CATEGORIES:
             return [_Column(name, name, "multi", array)]
-        raise not_played(f"{of.data_type} features (column {name})")
+        raise not_emulated(f"{of.data_type} features (column {name})")
     if of.type == "STRUCT":
         columns = []
         for inner in of.fields:
@@ -175,7 +175,7 @@ def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
         return [_Column(name, name, "category", _as_text(array, of.type))]
     if of.type == "TIMESTAMP":
         return _timestamp(name, array)
-    raise not_played(f"{of.type} features (column {name})")
+    raise not_emulated(f"{of.type} features (column {name})")
 
 
 def _timestamp(name: str, array: pa.Array) -> list[_Column]:

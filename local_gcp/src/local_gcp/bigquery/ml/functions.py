@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from local_gcp.bigquery.schema import arrow_schema, field_from_arrow
 
 from . import answers, inspection
@@ -18,7 +18,7 @@ from .training import Trained
 _LINEAR = ("LINEAR_REG", "LOGISTIC_REG")
 _TREES = ("BOOSTED_TREE_CLASSIFIER", "BOOSTED_TREE_REGRESSOR")
 _CLASSIFIERS = ("LOGISTIC_REG", "BOOSTED_TREE_CLASSIFIER", "DNN_CLASSIFIER")
-_ALL = (*_LINEAR, *_TREES, "DNN_CLASSIFIER", "DNN_REGRESSOR", "KMEANS", "PCA")
+_ALL = (*_LINEAR, *_TREES, "DNN_CLASSIFIER", "DNN_REGRESSOR")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ _FUNCTIONS = {
         answers.predict_fields,
         answers.predict,
         "required",
-        arguments=("threshold", "keep_original_columns"),
+        arguments=("threshold",),
     ),
     "EVALUATE": Function(
         answers.evaluate_fields, answers.evaluate, "optional", arguments=("threshold",)
@@ -56,18 +56,6 @@ _FUNCTIONS = {
     "WEIGHTS": Function(
         inspection.weights_fields, inspection.weights, models=_LINEAR, arguments=("standardize",)
     ),
-    "CENTROIDS": Function(
-        inspection.centroid_fields,
-        inspection.centroids,
-        models=("KMEANS",),
-        arguments=("standardize",),
-    ),
-    "PRINCIPAL_COMPONENTS": Function(
-        inspection.component_fields, inspection.components, models=("PCA",)
-    ),
-    "PRINCIPAL_COMPONENT_INFO": Function(
-        inspection.component_info_fields, inspection.component_info, models=("PCA",)
-    ),
 }
 
 
@@ -84,7 +72,7 @@ def fields(name: str, model: Trained, given: Fields | None, options: Arguments) 
 
 
 def call(name: str, model: Trained, rows: pa.Table | None, options: Arguments) -> pa.Table:
-    """The answer, with exactly the columns that `fields` foretells."""
+    """The answer, with exactly the columns of `fields`."""
     name, function, options = _checked(name, model, rows is not None, options)
     given = None if rows is None else _given(rows)
     schema = arrow_schema(function.fields(model, given, options))
@@ -109,7 +97,7 @@ def _checked(
     name = name.upper().removeprefix("ML.")
     function = _FUNCTIONS.get(name)
     if function is None:
-        raise not_played(f"ML.{name}")
+        raise not_emulated(f"ML.{name}")
     options = {key.lower(): value for key, value in options.items() if value is not None}
 
     def require(condition: bool, message: str) -> None:
@@ -126,7 +114,7 @@ def _checked(
     require(not has_input or function.input != "none", f"ML.{name} takes no input data.")
     for key in options:
         if key == "trial_id":
-            raise not_played("hyperparameter tuning (trial_id)")
+            raise not_emulated("hyperparameter tuning (trial_id)")
         require(key in function.arguments, f"Unknown argument {key} of ML.{name}.")
     options = {key: _READ[key](key, value, name) for key, value in options.items()}
     if "threshold" in options:
@@ -134,8 +122,6 @@ def _checked(
             len(model.classes) == 2, "THRESHOLD can be used with binary classification models only."
         )
         require(has_input, "THRESHOLD can be used with input data only.")
-    if "keep_original_columns" in options:
-        require(kind == "PCA", "KEEP_ORIGINAL_COLUMNS applies to PCA models only.")
     return name, function, options
 
 
@@ -167,7 +153,6 @@ def _wrong(key: str, value: Any, wanted: str, function: str) -> BigQueryError:
 _READ = {
     "threshold": _number,
     "thresholds": _numbers,
-    "keep_original_columns": _bool,
     "standardize": _bool,
 }
 
@@ -176,5 +161,5 @@ def _check_columns(name: str, model: Trained, given: Fields) -> None:
     """Raise what the call would: missing columns and wrong types are known before it runs."""
     empty = arrow_schema(given).empty_table()
     model.encoder.transform(empty, name)
-    if name != "PREDICT" and model.label is not None:
+    if name != "PREDICT":
         answers.label_column(model, empty, name)

@@ -1,7 +1,7 @@
-"""What a model learned: ML.WEIGHTS, ML.FEATURE_IMPORTANCE, ML.CENTROIDS and the like.
+"""What a model learned: ML.WEIGHTS, ML.FEATURE_IMPORTANCE, ML.TRAINING_INFO, ML.FEATURE_INFO.
 
 Names, types and order of the columns are BigQuery's; see the pages bigqueryml-syntax-weights,
--importance, -train, -feature, -centroids, -principal-components and -principal-component-info under
+-importance, -train and -feature under
 https://cloud.google.com/bigquery/docs/reference/standard-sql/.
 """
 
@@ -30,14 +30,8 @@ def _pairs(name: str, **types: str) -> Field:
 
 
 def training_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    """The columns of `training`."""
     run = _fields(training_run="INT64", iteration="INT64")
-    if model.model_type == "PCA":
-        return (*run, *_fields(duration_ms="INT64"))
-    if model.model_type == "KMEANS":
-        clusters = _pairs(
-            "cluster_info", centroid_id="INT64", cluster_radius="FLOAT64", cluster_size="INT64"
-        )
-        return (*run, *_fields(loss="FLOAT64", duration_ms="INT64"), clusters)
     floats = _fields(loss="FLOAT64", eval_loss="FLOAT64", learning_rate="FLOAT64")
     return (*run, *floats, *_fields(duration_ms="INT64"))
 
@@ -52,13 +46,13 @@ def training(model: Trained, rows: None, options: Arguments) -> Rows:
             "eval_loss": i.eval_loss,
             "learning_rate": i.learn_rate,
             "duration_ms": i.duration_ms,
-            "cluster_info": i.clusters,
         }
         for i in reversed(model.iterations)
     ]
 
 
 def feature_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    """The columns of `feature_info`."""
     floats = dict.fromkeys(["min", "max", "mean", "median", "stddev"], "FLOAT64")
     counts = dict.fromkeys(["category_count", "null_count", "dimension"], "INT64")
     return _fields(input="STRING", **floats, **counts)
@@ -70,6 +64,7 @@ def feature_info(model: Trained, rows: None, options: Arguments) -> Rows:
 
 
 def importance_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    """The columns of `importance`."""
     floats = ("importance_weight", "importance_gain", "importance_cover")
     return _fields(feature="STRING", **dict.fromkeys(floats, "FLOAT64"))
 
@@ -92,6 +87,7 @@ def importance(model: Trained, rows: None, options: Arguments) -> Rows:
 
 
 def weights_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
+    """The columns of `weights`."""
     categories = _pairs("category_weights", category="STRING", weight="FLOAT64")
     fields = (*_fields(processed_input="STRING", weight="FLOAT64"), categories)
     return (*fields, *_fields(class_label="STRING")) if len(model.classes) > 2 else fields
@@ -143,67 +139,3 @@ def _categories(slot: Slot, values: np.ndarray, name: str) -> Rows:
     if slot.dropped is not None:
         pairs[slot.dropped] = 0.0
     return [{"category": category, name: pairs[category]} for category in sorted(pairs)]
-
-
-def centroid_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
-    first = _fields(centroid_id="INT64", feature="STRING", numerical_value="FLOAT64")
-    return (*first, _pairs("categorical_value", category="STRING", value="FLOAT64"))
-
-
-def centroids(model: Trained, rows: None, options: Arguments) -> Rows:
-    found = []
-    for number, vector in enumerate(model.predictor.centroids, start=1):
-        for slot, own in _by_slot(model, vector):
-            value = None
-            if slot.encoding == "number":
-                value = float(own[0])
-                if not options.get("standardize"):
-                    value = value * slot.scale + slot.mean
-            found.append(
-                {
-                    "centroid_id": number,
-                    "feature": slot.name,
-                    "numerical_value": value,
-                    "categorical_value": _categories(slot, own, "value"),
-                }
-            )
-    return found
-
-
-def component_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
-    first = _fields(principal_component_id="INT64", feature="STRING", numerical_value="FLOAT64")
-    return (*first, _pairs("categorical_value", category="STRING", value="FLOAT64"))
-
-
-def components(model: Trained, rows: None, options: Arguments) -> Rows:
-    """Numbered from 0, as BigQuery does here (ML.PREDICT's columns count from 1)."""
-    return [
-        {
-            "principal_component_id": number,
-            "feature": slot.name,
-            "numerical_value": float(own[0]) if slot.encoding == "number" else None,
-            "categorical_value": _categories(slot, own, "value"),
-        }
-        for number, vector in enumerate(model.predictor.estimator.components_)
-        for slot, own in _by_slot(model, vector)
-    ]
-
-
-def component_info_fields(model: Trained, given: Fields | None, options: Arguments) -> Fields:
-    floats = ("eigenvalue", "explained_variance_ratio", "cumulative_explained_variance_ratio")
-    return _fields(principal_component_id="INT64", **dict.fromkeys(floats, "FLOAT64"))
-
-
-def component_info(model: Trained, rows: None, options: Arguments) -> Rows:
-    pca = model.predictor.estimator
-    cumulative = np.cumsum(pca.explained_variance_ratio_)
-    columns = zip(pca.explained_variance_, pca.explained_variance_ratio_, cumulative, strict=True)
-    return [
-        {
-            "principal_component_id": number,
-            "eigenvalue": float(value),
-            "explained_variance_ratio": float(ratio),
-            "cumulative_explained_variance_ratio": float(total),
-        }
-        for number, (value, ratio, total) in enumerate(columns)
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Predictor(Protocol):
     """A fitted model."""
 
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Probabilities (rows, classes), values (rows,), distances or components (rows, k)."""
+        """Probabilities (rows, classes) or values (rows,)."""
 
 
 @dataclass
@@ -49,7 +49,6 @@ class Iteration:
     eval_loss: float | None
     learn_rate: float | None
     duration_ms: int
-    clusters: list[dict[str, Any]] | None = None
 
 
 @dataclass
@@ -70,7 +69,6 @@ class Progress:
         loss: float,
         eval_loss: float | None = None,
         learn_rate: float | None = None,
-        clusters: list[dict[str, Any]] | None = None,
         seconds: float | None = None,
     ) -> bool:
         """Note an iteration; False when it was the last one."""
@@ -78,7 +76,7 @@ class Progress:
         took = now - self._last if seconds is None else seconds
         self._last = now
         index = len(self.iterations)
-        done = Iteration(index, loss, eval_loss, learn_rate, round(took * 1000), clusters)
+        done = Iteration(index, loss, eval_loss, learn_rate, round(took * 1000))
         self.iterations.append(done)
         self.report(done)
         return index + 1 < self.options["max_iterations"] and not self._stalled()

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_softmax, softmax
-from sklearn.linear_model import Ridge
 
 from .learning import Problem, Progress, loss
 from .options import Options
@@ -53,15 +52,31 @@ def _uses_normal_equation(problem: Problem, options: Options) -> bool:
 
 
 def _normal_equation(problem: Problem, options: Options, progress: Progress) -> Linear:
-    # svd gives the least-norm solution where columns depend on each other, as one-hot ones do.
-    solver = Ridge(alpha=options["l2_reg"], fit_intercept=options["fit_intercept"], solver="svd")
-    solver.fit(problem.x, problem.labels)
-    fitted = Linear(solver.coef_[:, None], np.atleast_1d(solver.intercept_), 0)
+    x, y, l2 = problem.x, problem.labels, options["l2_reg"]
+    mean = x.mean(axis=0) if options["fit_intercept"] else np.zeros(x.shape[1])
+    offset = y.mean() if options["fit_intercept"] else 0.0
+    weights = _least_norm(x - mean, y - offset, l2)
+    intercept = np.atleast_1d(offset - mean @ weights) * options["fit_intercept"]
+    fitted = Linear(weights[:, None], intercept, 0)
     progress.add(
         loss(problem.labels, fitted.scores(problem.x)),
         loss(problem.eval_labels, fitted.scores(problem.eval_x)),
     )
     return fitted
+
+
+def _least_norm(x: np.ndarray, y: np.ndarray, l2: float) -> np.ndarray:
+    """The weights that minimise |y - x W|^2 + l2 |W|^2; of several, those of least norm.
+
+    Columns that depend on each other, as one-hot ones do, have singular values that are 0 but for
+    rounding. The cutoff is relative to the largest, as in numpy.linalg.matrix_rank; an absolute one
+    (1e-15 in scikit-learn's Ridge) lets them pass, and divides by them.
+    """
+    u, values, v = np.linalg.svd(x, full_matrices=False)
+    cutoff = values.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
+    kept = values > cutoff
+    u, values, v = u[:, kept], values[kept], v[kept]
+    return v.T @ (values / (values**2 + l2) * (u.T @ y))
 
 
 def _descend(problem: Problem, options: Options, progress: Progress) -> Linear:

@@ -25,8 +25,6 @@ REGRESSION = (
     "r2_score",
     "explained_variance",
 )
-CLUSTERING = ("davies_bouldin_index", "mean_squared_distance")
-REDUCTION = ("total_explained_variance_ratio",)
 
 Metrics = dict[str, float | None]
 
@@ -91,22 +89,3 @@ def regression(labels: np.ndarray, values: np.ndarray) -> Metrics:
         "r2_score": r2,
         "explained_variance": float(metrics.explained_variance_score(labels, values)),
     }
-
-
-def clustering(x: np.ndarray, distances: np.ndarray) -> Metrics:
-    """Of rows and their distances to all centroids."""
-    nearest = distances.argmin(axis=1)
-    index = None
-    if 1 < len(np.unique(nearest)) < len(x):
-        index = float(metrics.davies_bouldin_score(x, nearest))
-    return {
-        "davies_bouldin_index": index,
-        "mean_squared_distance": float((distances.min(axis=1) ** 2).mean()),
-    }
-
-
-def reduction(x: np.ndarray, restored: np.ndarray) -> Metrics:
-    """How much of the rows' variance their projections keep."""
-    total = ((x - x.mean(axis=0)) ** 2).sum()
-    left = ((x - restored) ** 2).sum()
-    return {"total_explained_variance_ratio": float(1 - left / total) if total else None}

@@ -1,7 +1,7 @@
 """The kinds of values that CREATE MODEL's options take.
 
 Each function takes the value of an option as SQL gave it and returns it as it is used; ValueError
-or TypeError says in BigQuery's words what is wrong with it.
+or TypeError carries BigQuery's message.
 """
 
 from __future__ import annotations
@@ -64,14 +64,6 @@ def positive_integer(value: Any) -> int:
     number = not_negative_integer(value)
     if number == 0:
         raise ValueError("0 must be positive")
-    return number
-
-
-def clusters(value: Any) -> int:
-    """A number of clusters."""
-    number = positive_integer(value)
-    if not 2 <= number <= 100:
-        raise ValueError(f"{number} must be between 2 and 100")
     return number
 
 

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 
 from . import option_values as values
 
@@ -37,20 +37,20 @@ Options = dict[str, Any]
 class Option:
     """One option: how a value is read, its default, and its name in REST's TrainingOptions.
 
-    `played`: the only values that have their effect here; None is every one that `read` takes.
+    `emulated`: the only values that have their effect here; None is every one that `read` takes.
     """
 
     read: Callable[[Any], Any]
     default: Any = None
     rest: str | None = None
-    played: tuple | None = None
+    emulated: tuple | None = None
 
 
 def check(given: dict[str, Any]) -> Options:
     """The options of a CREATE MODEL, complete with defaults.
 
     BigQueryError: invalidQuery for unknown names and wrong values, notImplemented for what is not
-    played.
+    emulated.
     """
     given = {name.lower(): value for name, value in given.items()}
     if not given.get("model_type"):
@@ -58,8 +58,8 @@ def check(given: dict[str, Any]) -> Options:
     model_type = str(given.pop("model_type")).upper()
     known = _TYPES.get(model_type)
     if known is None:
-        if model_type in _TYPES_NOT_PLAYED:
-            raise not_played(f"models of type {model_type}")
+        if model_type in _TYPES_NOT_EMULATED:
+            raise not_emulated(f"models of type {model_type}")
         raise invalid_query(f"Invalid value for option MODEL_TYPE: {model_type}")
     for name in given:
         if name not in known:
@@ -98,15 +98,15 @@ def _read(name: str, value: Any, option: Option) -> Any:
         value = option.read(value)
     except (TypeError, ValueError) as error:
         raise invalid_query(f"Invalid value for option {name.upper()}: {error}") from None
-    if option.played is not None and value not in option.played:
+    if option.emulated is not None and value not in option.emulated:
         shown = value if isinstance(value, str) else f"{value:g}"
-        raise not_played(f"the CREATE MODEL option {name.upper()} = {shown}")
+        raise not_emulated(f"the CREATE MODEL option {name.upper()} = {shown}")
     return value
 
 
 def _unknown(name: str, model_type: str) -> BigQueryError:
-    if name in _NOT_PLAYED:
-        return not_played(f"the CREATE MODEL option {name.upper()}")
+    if name in _NOT_EMULATED:
+        return not_emulated(f"the CREATE MODEL option {name.upper()}")
     if any(name in options for options in _TYPES.values()):
         return invalid_query(f"Option {name.upper()} is not supported for {model_type} models")
     return invalid_query(f"Unknown option: {name}")
@@ -161,19 +161,6 @@ def _check_together(options: Options, given: set[str]) -> None:
             options["l2_reg"] > 0 and options["optimizer"] == "ADAM",
             "L2_REG can only be specified when OPTIMIZER is ADAGRAD, FTRL or SGD",
         )
-    if model_type == "KMEANS":
-        custom = options["kmeans_init_method"] == "CUSTOM"
-        forbid(
-            custom != (options["kmeans_init_col"] is not None),
-            "KMEANS_INIT_COL must be specified if and only if KMEANS_INIT_METHOD is CUSTOM",
-        )
-    if model_type == "PCA":
-        both = ("num_principal_components", "pca_explained_variance_ratio")
-        forbid(
-            sum(options[name] is not None for name in both) != 1,
-            "Exactly one of NUM_PRINCIPAL_COMPONENTS and PCA_EXPLAINED_VARIANCE_RATIO must be "
-            "specified for PCA models",
-        )
 
 
 _LABEL = {"input_label_cols": Option(values.one_text, ["label"], "inputLabelColumns")}
@@ -190,10 +177,10 @@ _ITERATIONS = {
     "max_iterations": Option(values.positive_integer, 20, "maxIterations"),
     "early_stop": Option(values.boolean, True, "earlyStop"),
     "min_rel_progress": Option(values.not_negative, 0.01, "minRelativeProgress"),
-    "warm_start": Option(values.boolean, False, "warmStart", played=(False,)),
+    "warm_start": Option(values.boolean, False, "warmStart", emulated=(False,)),
 }
 _EXPLAIN = {
-    "enable_global_explain": Option(values.boolean, False, "enableGlobalExplain", played=(False,))
+    "enable_global_explain": Option(values.boolean, False, "enableGlobalExplain", emulated=(False,))
 }
 _CLASS_WEIGHTS = {
     "auto_class_weights": Option(values.boolean, False, "autoClassWeights"),
@@ -217,7 +204,7 @@ _GENERAL_LINEAR = {
         "ONE_HOT_ENCODING",
         "categoryEncodingMethod",
     ),
-    "calculate_p_values": Option(values.boolean, False, "calculatePValues", played=(False,)),
+    "calculate_p_values": Option(values.boolean, False, "calculatePValues", emulated=(False,)),
 }
 _OPTIMIZE = values.one_of("AUTO_STRATEGY", "BATCH_GRADIENT_DESCENT", "NORMAL_EQUATION")
 _BOOSTED = {
@@ -226,31 +213,31 @@ _BOOSTED = {
     **_ITERATIONS,
     **_EXPLAIN,
     "learn_rate": Option(values.positive, 0.3, "learnRate"),
-    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", played=(0,)),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", emulated=(0,)),
     "l2_reg": Option(values.not_negative, 1.0, "l2Regularization"),
     "max_tree_depth": Option(values.positive_integer, 6, "maxTreeDepth"),
     "min_tree_child_weight": Option(values.not_negative_integer, 1, "minTreeChildWeight"),
-    "min_split_loss": Option(values.not_negative, 0.0, "minSplitLoss", played=(0,)),
-    "subsample": Option(values.fraction, 1.0, "subsample", played=(1,)),
-    "colsample_bytree": Option(values.fraction, 1.0, "colsampleBytree", played=(1,)),
-    "colsample_bylevel": Option(values.fraction, 1.0, "colsampleBylevel", played=(1,)),
+    "min_split_loss": Option(values.not_negative, 0.0, "minSplitLoss", emulated=(0,)),
+    "subsample": Option(values.fraction, 1.0, "subsample", emulated=(1,)),
+    "colsample_bytree": Option(values.fraction, 1.0, "colsampleBytree", emulated=(1,)),
+    "colsample_bylevel": Option(values.fraction, 1.0, "colsampleBylevel", emulated=(1,)),
     "colsample_bynode": Option(values.positive_fraction, 1.0, "colsampleBynode"),
-    "num_parallel_tree": Option(values.positive_integer, 1, "numParallelTree", played=(1,)),
+    "num_parallel_tree": Option(values.positive_integer, 1, "numParallelTree", emulated=(1,)),
     "booster_type": Option(
-        values.one_of("GBTREE", "DART"), "GBTREE", "boosterType", played=("GBTREE",)
+        values.one_of("GBTREE", "DART"), "GBTREE", "boosterType", emulated=("GBTREE",)
     ),
-    "dropout": Option(values.fraction, 0.0, "dropout", played=(0,)),
+    "dropout": Option(values.fraction, 0.0, "dropout", emulated=(0,)),
     "tree_method": Option(
         values.one_of("AUTO", "EXACT", "APPROX", "HIST"),
         "AUTO",
         "treeMethod",
-        played=("AUTO", "HIST"),
+        emulated=("AUTO", "HIST"),
     ),
     "category_encoding_method": Option(
         values.one_of("ONE_HOT_ENCODING", "TARGET_ENCODING", "LABEL_ENCODING"),
         "LABEL_ENCODING",
         "categoryEncodingMethod",
-        played=("ONE_HOT_ENCODING", "LABEL_ENCODING"),
+        emulated=("ONE_HOT_ENCODING", "LABEL_ENCODING"),
     ),
     "instance_weight_col": Option(values.string, None, "instanceWeightColumn"),
 }
@@ -264,18 +251,18 @@ _DNN = {
         values.one_of("ADAGRAD", "ADAM", "FTRL", "RMSPROP", "SGD"),
         "ADAM",
         "optimizer",
-        played=("ADAM", "SGD"),
+        emulated=("ADAM", "SGD"),
     ),
-    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", played=(0,)),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", emulated=(0,)),
     "l2_reg": Option(values.not_negative, 0.0, "l2Regularization"),
     "activation_fn": Option(
         values.one_of("RELU", "RELU6", "CRELU", "ELU", "SELU", "SIGMOID", "TANH"),
         "RELU",
         "activationFn",
-        played=("RELU", "SIGMOID", "TANH"),
+        emulated=("RELU", "SIGMOID", "TANH"),
     ),
     "batch_size": Option(values.positive_integer, None, "batchSize"),
-    "dropout": Option(values.fraction, 0.0, "dropout", played=(0,)),
+    "dropout": Option(values.fraction, 0.0, "dropout", emulated=(0,)),
     "hidden_units": Option(values.integers, None, "hiddenUnits"),
 }
 _TYPES: dict[str, dict[str, Option]] = {
@@ -288,34 +275,14 @@ _TYPES: dict[str, dict[str, Option]] = {
     "BOOSTED_TREE_REGRESSOR": _BOOSTED,
     "DNN_CLASSIFIER": {**_DNN, **_CLASS_WEIGHTS},
     "DNN_REGRESSOR": _DNN,
-    "KMEANS": {
-        **_ITERATIONS,
-        "num_clusters": Option(values.clusters, None, "numClusters"),
-        "kmeans_init_method": Option(
-            values.one_of("RANDOM", "KMEANS++", "CUSTOM"), "RANDOM", "kmeansInitializationMethod"
-        ),
-        "kmeans_init_col": Option(values.string, None, "kmeansInitializationColumn"),
-        "distance_type": Option(
-            values.one_of("EUCLIDEAN", "COSINE"), "EUCLIDEAN", "distanceType", played=("EUCLIDEAN",)
-        ),
-        "standardize_features": Option(values.boolean, True, "standardizeFeatures"),
-    },
-    "PCA": {
-        "num_principal_components": Option(values.positive_integer, None, "numPrincipalComponents"),
-        "pca_explained_variance_ratio": Option(
-            values.inner_fraction, None, "pcaExplainedVarianceRatio"
-        ),
-        "scale_features": Option(values.boolean, True, "scaleFeatures"),
-        "pca_solver": Option(values.one_of("FULL", "RANDOMIZED", "AUTO"), "AUTO", "pcaSolver"),
-    },
 }
-_TYPES_NOT_PLAYED = {
+_TYPES_NOT_EMULATED = {
     "ARIMA_PLUS", "ARIMA_PLUS_XREG", "AUTOENCODER", "AUTOML_CLASSIFIER", "AUTOML_REGRESSOR",
     "CONTRIBUTION_ANALYSIS", "DNN_LINEAR_COMBINED_CLASSIFIER", "DNN_LINEAR_COMBINED_REGRESSOR",
-    "MATRIX_FACTORIZATION", "ONNX", "RANDOM_FOREST_CLASSIFIER", "RANDOM_FOREST_REGRESSOR",
-    "TENSORFLOW", "TENSORFLOW_LITE", "TRANSFORM_ONLY", "XGBOOST",
+    "KMEANS", "MATRIX_FACTORIZATION", "ONNX", "PCA", "RANDOM_FOREST_CLASSIFIER",
+    "RANDOM_FOREST_REGRESSOR", "TENSORFLOW", "TENSORFLOW_LITE", "TRANSFORM_ONLY", "XGBOOST",
 }  # fmt: skip
-_NOT_PLAYED = {
+_NOT_EMULATED = {
     "approx_global_feature_contrib", "dart_normalize_type", "data_split_test_fraction",
     "hparam_tuning_algorithm", "hparam_tuning_objectives", "integrated_gradients_num_steps",
     "kms_key_name", "max_parallel_trials", "model_registry", "num_trials", "tf_version",

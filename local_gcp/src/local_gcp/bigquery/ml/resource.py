@@ -25,7 +25,7 @@ def of(model: Trained, started: str, location: str = "US") -> Resource:
     run: Resource = {
         "trainingOptions": options.rest(model.options),
         "startTime": started,
-        "results": [_iteration(model, i) for i in model.iterations],
+        "results": [_iteration(i) for i in model.iterations],
         "evaluationMetrics": evaluation,
         "trainingStartTime": started,
     }
@@ -34,11 +34,10 @@ def of(model: Trained, started: str, location: str = "US") -> Resource:
         "location": location,
         "trainingRuns": [run],
         "featureColumns": [_column(f) for f in model.encoder.fields],
+        "labelColumns": [_column(model.label)],
         "description": "",
         "labels": {},
     }
-    if model.label is not None:
-        resource["labelColumns"] = [_column(model.label)]
     return resource
 
 
@@ -55,40 +54,19 @@ def _type(field: Field) -> Resource:
     return {"typeKind": field.type}
 
 
-def _iteration(model: Trained, iteration: Iteration) -> Resource:
+def _iteration(iteration: Iteration) -> Resource:
     found: Resource = {"index": iteration.index, "durationMs": str(iteration.duration_ms)}
-    if model.model_type == "PCA":
-        pca = model.predictor.estimator
-        found["principalComponentInfos"] = [
-            {"principalComponentId": str(n), "explainedVariance": float(v)}
-            for n, v in enumerate(pca.explained_variance_)
-        ]
-        return found
-    found |= _numbers(
+    return found | _numbers(
         {
             "trainingLoss": iteration.loss,
             "evalLoss": iteration.eval_loss,
             "learnRate": iteration.learn_rate,
         }
     )
-    if iteration.clusters is not None:
-        found["clusterInfos"] = [
-            {
-                "centroidId": str(c["centroid_id"]),
-                "clusterRadius": c["cluster_radius"],
-                "clusterSize": str(c["cluster_size"]),
-            }
-            for c in iteration.clusters
-        ]
-    return found
 
 
 def _evaluation(model: Trained) -> Resource:
     found = model.evaluation
-    if model.model_type == "PCA":
-        return {"dimensionalityReductionMetrics": _numbers(_camel(found))}
-    if model.model_type == "KMEANS":
-        return {"clusteringMetrics": _numbers(_camel(found))}
     if not model.classifies:
         names = {"r2_score": "rSquared"}
         kept = {k: v for k, v in found.items() if k != "explained_variance"}

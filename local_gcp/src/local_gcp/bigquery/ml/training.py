@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from local_gcp.bigquery.errors import invalid_query
 from local_gcp.bigquery.schema import Field, field_from_arrow
 
-from . import linear, metrics, network, trees, unsupervised
+from . import linear, metrics, network, trees
 from .features import Encoder, Recipe
 from .learning import Iteration, Predictor, Problem, Progress
 from .options import Options
@@ -39,20 +39,20 @@ _CLASS_TYPES = {"INT64", "FLOAT64", "NUMERIC", "BOOL", "STRING", "DATE", "DATETI
 class Trained:
     """A model: everything that the ML.* functions need, and nothing of the training rows' features.
 
-    `label`: None where there is none. `classes`: label values in ascending order; of two, the
-    second is the positive class. `evaluated`: labels and scores of the rows that evaluated it (the
-    held-back ones, or the training rows), for functions that are called without input.
+    `classes`: label values in ascending order, none of a regression; of two, the second is the
+    positive class. `evaluated`: labels and scores of the rows that evaluated it (the held-back
+    ones, or the training rows), for functions that are called without input.
     """
 
     options: Options
     encoder: Encoder
     predictor: Predictor
     iterations: list[Iteration]
-    label: Field | None = None
-    classes: list[Any] = field(default_factory=list)
-    evaluation: metrics.Metrics = field(default_factory=dict)
-    evaluated: tuple[np.ndarray, np.ndarray] | None = None
-    rows: dict[str, int] = field(default_factory=dict)
+    label: Field
+    classes: list[Any]
+    evaluation: metrics.Metrics
+    evaluated: tuple[np.ndarray, np.ndarray]
+    rows: dict[str, int]
     """How many rows were used for "training" and "evaluation"."""
 
     @property
@@ -67,15 +67,10 @@ class Trained:
 def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None]) -> Trained:
     """Fit a model of `options` (as `options.check` completed them) on `rows`.
 
-    `report` is called after each iteration. BigQueryError in BigQuery's words for data that a
+    `report` is called after each iteration. BigQueryError with BigQuery's message for data that a
     model cannot be made of.
     """
-    if options["model_type"] in ("KMEANS", "PCA"):
-        return _unsupervised(rows, options, Progress(options, report))
-    return _supervised(rows, options, Progress(options, report))
-
-
-def _supervised(rows: pa.Table, options: Options, progress: Progress) -> Trained:
+    progress = Progress(options, report)
     name = _label_column(rows, options)
     label = field_from_arrow(rows.schema.field(name))
     classifies = options["model_type"] in _CLASSIFIERS
@@ -131,33 +126,6 @@ def _supervised(rows: pa.Table, options: Options, progress: Progress) -> Trained
     )
 
 
-def _unsupervised(rows: pa.Table, options: Options, progress: Progress) -> Trained:
-    if not rows.num_rows:
-        raise invalid_query("Input data doesn't contain any rows.")
-    rows, initial = ordered(rows), None
-    clusters = options["model_type"] == "KMEANS"
-    if clusters and options["kmeans_init_col"]:
-        name = column_named(rows, options["kmeans_init_col"], "KMEANS_INIT_COL")
-        if not pa.types.is_boolean(rows.schema.field(name).type):
-            raise invalid_query(f"KMEANS_INIT_COL {name} must be of type BOOL")
-        initial = pc.fill_null(rows[name], False).to_numpy()
-        rows = rows.drop_columns([name])
-    scaled = options["standardize_features" if clusters else "scale_features"]
-    encoder = Encoder.fit(rows, rows.column_names, Recipe(standardize=scaled))
-    x = encoder.transform(rows, "PREDICT")
-    trained = Trained(options, encoder, None, progress.iterations, rows={"training": len(x)})
-    if clusters:
-        first = None if initial is None else x[initial]
-        trained.predictor = unsupervised.cluster(x, first, options, progress)
-        trained.evaluation = metrics.clustering(x, trained.predictor.scores(x))
-    else:
-        trained.predictor = unsupervised.decompose(x, options)
-        trained.iterations.append(Iteration(0, 0.0, None, None, 0))
-        kept = float(trained.predictor.estimator.explained_variance_ratio_.sum())
-        trained.evaluation = {"total_explained_variance_ratio": kept}
-    return trained
-
-
 def _label_column(rows: pa.Table, options: Options) -> str:
     wanted = options["input_label_cols"][0].lower()
     for name in rows.column_names:
@@ -205,7 +173,7 @@ def _instance_weights(rows: pa.Table, name: str) -> np.ndarray:
         raise invalid_query(f"INSTANCE_WEIGHT_COL {name} must be a numerical column")
     weights = pc.fill_null(pc.cast(rows[name], pa.float64()), 0.0).to_numpy()
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise invalid_query(f"INSTANCE_WEIGHT_COL {name} has values that are no weights")
+        raise invalid_query(f"INSTANCE_WEIGHT_COL {name} has values that are not weights")
     return weights
 
 

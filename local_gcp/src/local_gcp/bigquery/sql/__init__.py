@@ -6,19 +6,21 @@ translated.py     what comes out
 catalog.py        what exists: tables and models, asked of the warehouse
 settings.py       project, default dataset, query parameters, time
 script.py       DECLARE, SET, IF, ASSERT, ...: runs a script statement by statement
-messages.py     DuckDB's errors at run time in BigQuery's words
+messages.py     DuckDB's errors at run time as BigQuery's messages
 macros.py       what the translated SQL needs of a connection (`register`)
 
 Inside: parsing.py (text to sqlglot's tree), queries.py, selects.py, sources.py (FROM), names.py and
 scopes.py (what names mean), expressions.py, operators.py, casts.py, functions/ (one table of
-functions each), types.py. Every node and every function has its translation by name, with the
-types of its arguments; what has none is refused, so nothing reaches DuckDB that only looks alike.
+functions each), types.py. Queries and expressions contain each other: both are translated through
+dispatch.py. Every node and every function has its translation by name, with the types of its
+arguments; what has none is refused, so nothing reaches DuckDB that only looks alike.
 """
 
 from . import script
-from .catalog import Catalog, Partition, Partitioning, Table
+from .catalog import Catalog, Partition, Table
 from .macros import register
 from .messages import of_duckdb
+from .partitioning import Partitioning
 from .settings import CONNECTION_SETTINGS, Settings, Variable
 from .statements import Statement, split
 from .translate import translate

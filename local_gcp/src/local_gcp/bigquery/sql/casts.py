@@ -43,9 +43,9 @@ def data_type(ctx: Context, node: exp.DataType) -> Type:
                 fields.append(("", data_type(ctx, part)))
         return Type("STRUCT", fields=tuple(fields))
     if name not in _NAMES:
-        raise ctx.not_played(f"type {node.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"type {node.sql('bigquery')}", node)
     if node.expressions:
-        raise ctx.not_played(f"parameterized type {node.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"parameterized type {node.sql('bigquery')}", node)
     return Type(_NAMES[name])
 
 

@@ -10,22 +10,10 @@ from typing import Protocol
 from local_gcp.bigquery.refs import DatasetRef, ModelRef, TableRef
 from local_gcp.bigquery.schema import Field
 
+from .partitioning import Partitioning
 from .translated import MlCall
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
-
-
-@dataclass(frozen=True)
-class Partitioning:
-    """How a table is partitioned by time.
-
-    `column`: DATE, DATETIME or TIMESTAMP column; None: by ingestion time, and then the relation
-    has one column more than `fields`, `_PARTITIONTIME` TIMESTAMP WITH TIME ZONE.
-    `type`: DAY, HOUR, MONTH or YEAR.
-    """
-
-    column: str | None = None
-    type: str = "DAY"
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from sqlglot import exp
 
-from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from local_gcp.bigquery.refs import TableRef
 
 from .catalog import Catalog
-from .parsing import position_at, start_of
+from .parsing import parse, position_at, start_of
 from .scopes import Scope
 from .settings import Settings, Variable
 from .translated import MlCall, Read
@@ -93,7 +94,7 @@ class Context:
     no_windows: str = ""
     windows: Mapping[str, exp.Expression] = field(default_factory=dict)
 
-    def inside(self, **changes: object) -> Context:
+    def inside(self, **changes: Any) -> Context:
         """The context with some things changed."""
         return replace(self, **changes)
 
@@ -101,7 +102,21 @@ class Context:
         """invalidQuery, pointing at a node."""
         return invalid_query(message, self.job.position(node))
 
-    def not_played(self, what: str, node: exp.Expression | None = None) -> BigQueryError:
+    def not_emulated(self, what: str, node: exp.Expression | None = None) -> BigQueryError:
         """notImplemented, naming a construct and where it stands."""
         where = self.job.position(node) if node is not None else None
-        return not_played(f"{what} (at [{where[0]}:{where[1]}])" if where else what)
+        return not_emulated(f"{what} (at [{where[0]}:{where[1]}])" if where else what)
+
+
+def parse_into(job: Job, text: str, before: int = 0) -> exp.Expression:
+    """The text's tree; positions are those in the script.
+
+    `before`: how many characters we have put in front of what the script has at `job.origin`.
+    """
+    line, column = job.origin
+    padding = "\n" * (line - 1) + " " * max(column - 1 - before, 0)
+    tree = parse(padding + text, whole=not before)
+    job.text, job.origin = padding + text, (1, 1)
+    places = {start_of(n) for n in tree.find_all(exp.Placeholder)}
+    job.positional = tuple(sorted(p for p in places if p is not None))
+    return tree

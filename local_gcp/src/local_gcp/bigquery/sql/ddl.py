@@ -15,11 +15,12 @@ from local_gcp.bigquery.refs import DatasetRef
 from local_gcp.bigquery.schema import Field
 
 from . import casts, ml, options, queries, sources
-from .catalog import Partitioning
-from .context import Context, Output
+from .context import Context, Output, parse_into
+from .dispatch import query
+from .names import table_text
 from .parsing import tokenize
+from .partitioning import Partitioning
 from .statements import Statement
-from .translate import fields_of, finish, parse_into
 from .translated import (
     AddColumn,
     AlterTable,
@@ -54,13 +55,13 @@ def translate(ctx: Context, statement: Statement) -> Translated:
         return _alter(ctx, tree)
     if isinstance(tree, exp.Export):
         return _export(ctx, tree)
-    raise ctx.not_played(f"this form of {statement.kind.replace('_', ' ')}", tree)
+    raise ctx.not_emulated(f"this form of {statement.kind.replace('_', ' ')}", tree)
 
 
 def _create(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
     for key in ("clone", "begin", "end", "indexes", "no_schema_binding", "unique"):
         if tree.args.get(key):
-            raise ctx.not_played(f"CREATE with {key.upper()}", tree)
+            raise ctx.not_emulated(f"CREATE with {key.upper()}", tree)
     if statement.kind == "CREATE_SCHEMA":
         return _create_schema(ctx, tree)
     if statement.kind == "CREATE_VIEW":
@@ -94,11 +95,11 @@ def _create_table(ctx: Context, tree: exp.Create) -> Translated:
         elif isinstance(item, exp.Property) and type(item) is exp.Property:
             plain.append(item)
         else:
-            raise ctx.not_played(f"CREATE TABLE with {item.sql('bigquery')}", item)
+            raise ctx.not_emulated(f"CREATE TABLE with {item.sql('bigquery')}", item)
     fields = tuple(_column(ctx, c) for c in schema.expressions) if schema is not None else ()
     output = None
     if tree.expression is not None:
-        output = queries.query(ctx, tree.expression, names=True)
+        output = query(ctx, tree.expression, names=True)
         fields, output = _as_columns(ctx, fields, output, tree.expression)
     elif not fields:
         raise ctx.error("CREATE TABLE needs columns or AS SELECT", tree)
@@ -113,7 +114,7 @@ def _create_table(ctx: Context, tree: exp.Create) -> Translated:
     )
     if output is None:
         return Translated("CREATE_TABLE", target=ref, details=details, fields=())
-    return finish(
+    return queries.finish(
         ctx.job, "CREATE_TABLE_AS_SELECT", output, fields=fields, target=ref, details=details
     )
 
@@ -130,7 +131,7 @@ def _as_columns(
     ctx: Context, fields: tuple[Field, ...], output: Output, node: exp.Expression
 ) -> tuple[tuple[Field, ...], Output]:
     """The columns of CREATE TABLE ... AS, and the query that gives their types."""
-    have = fields_of(output)
+    have = queries.fields_of(output)
     if not fields:
         return have, output
     if len(have) != len(fields):
@@ -158,7 +159,7 @@ def _as_columns(
 def _column(ctx: Context, node: exp.Expression) -> Field:
     """A column definition."""
     if not isinstance(node, exp.ColumnDef) or node.kind is None:
-        raise ctx.not_played(f"{node.sql('bigquery')} in CREATE TABLE", node)
+        raise ctx.not_emulated(f"{node.sql('bigquery')} in CREATE TABLE", node)
     field = _with_options(ctx, casts.data_type(ctx, node.kind).field(node.name), node)
     return field
 
@@ -176,12 +177,12 @@ def _with_options(ctx: Context, field: Field, node: exp.ColumnDef) -> Field:
             given = options.of_properties(ctx, kind.expressions)
             description = given.pop("description", None)
             if given:
-                raise ctx.not_played(f"column option {next(iter(given))}", node)
+                raise ctx.not_emulated(f"column option {next(iter(given))}", node)
             field = replace(field, description=description)
         elif isinstance(kind, exp.DefaultColumnConstraint):
             field = replace(field, default=kind.this.sql("bigquery"))
         else:
-            raise ctx.not_played(f"column constraint {constraint.sql('bigquery')}", node)
+            raise ctx.not_emulated(f"column constraint {constraint.sql('bigquery')}", node)
     return field
 
 
@@ -215,7 +216,7 @@ def _partitioning(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -
         if column.name.upper() in ("_PARTITIONTIME", "_PARTITIONDATE"):
             return Partitioning(None, part)
         return Partitioning(_named(ctx, column, fields).name, part)
-    raise ctx.not_played(f"PARTITION BY {node.sql('bigquery')}", node)
+    raise ctx.not_emulated(f"PARTITION BY {node.sql('bigquery')}", node)
 
 
 def _named(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -> Field:
@@ -240,19 +241,19 @@ def _plain_options(ctx: Context, tree: exp.Create, what: str) -> dict[str, Any]:
     items = _properties(tree)
     for item in items:
         if type(item) is not exp.Property:
-            raise ctx.not_played(f"{what} with {item.sql('bigquery')}", item)
+            raise ctx.not_emulated(f"{what} with {item.sql('bigquery')}", item)
     return options.of_properties(ctx, items)
 
 
 def _create_view(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
     if isinstance(tree.this, exp.Schema):
-        raise ctx.not_played("CREATE VIEW with a list of columns", tree)
+        raise ctx.not_emulated("CREATE VIEW with a list of columns", tree)
     ref = sources.ref_of(ctx, tree.this)
-    output = queries.query(ctx, tree.expression, names=True)
+    output = query(ctx, tree.expression, names=True)
     details = CreateView(
         ref,
         query_text(statement.text),
-        fields_of(output),
+        queries.fields_of(output),
         _plain_options(ctx, tree, "CREATE VIEW"),
         **_flags(tree),
     )
@@ -276,16 +277,16 @@ def _create_model(ctx: Context, statement: Statement, tree: exp.Create) -> Trans
     ref = ml.model_ref(ctx, tree.this)
     given = _plain_options(ctx, tree, "CREATE MODEL")
     if tree.expression is None:
-        raise ctx.not_played("CREATE MODEL without AS SELECT", tree)
-    output = queries.query(ctx, tree.expression, names=True)
+        raise ctx.not_emulated("CREATE MODEL without AS SELECT", tree)
+    output = query(ctx, tree.expression, names=True)
     details = CreateModel(ref, given, query_text(statement.text), **_flags(tree))
-    return finish(ctx.job, "CREATE_MODEL", output, target=ref, details=details)
+    return queries.finish(ctx.job, "CREATE_MODEL", output, target=ref, details=details)
 
 
 def _drop(ctx: Context, kind: str, tree: exp.Drop) -> Translated:
     node = (tree.args.get("tables") or [tree.this])[0]
     if len(tree.args.get("tables") or [node]) != 1:
-        raise ctx.not_played("DROP of several things at once", tree)
+        raise ctx.not_emulated("DROP of several things at once", tree)
     if kind == "DROP_SCHEMA":
         ref: Any = _dataset(ctx, node)
     elif kind == "DROP_MODEL":
@@ -312,20 +313,20 @@ def _action(ctx: Context, node: exp.Expression, ref: Any) -> Any:
     if isinstance(node, exp.RenameColumn):
         return RenameColumn(node.this.name, node.args["to"].name)
     if isinstance(node, exp.AlterRename):
-        new = sources.table_text(node.this)
+        new = table_text(node.this)
         if "." in new:
             raise ctx.error("RENAME TO takes a table name without a dataset", node)
         return RenameTable(type(ref)(ref.project, ref.dataset, new))
     if isinstance(node, exp.AlterSet):
         items = [i for e in node.expressions for i in (e.expressions or [e])]
         return SetOptions(options.of_properties(ctx, items))
-    raise ctx.not_played(f"ALTER TABLE {node.sql('bigquery')}", node)
+    raise ctx.not_emulated(f"ALTER TABLE {node.sql('bigquery')}", node)
 
 
 def _export(ctx: Context, tree: exp.Export) -> Translated:
     if tree.args.get("connection"):
-        raise ctx.not_played("EXPORT DATA WITH CONNECTION", tree)
+        raise ctx.not_emulated("EXPORT DATA WITH CONNECTION", tree)
     found = tree.args.get("options")
     given = options.of_properties(ctx, list(found.expressions) if found is not None else [])
-    output = queries.query(ctx, tree.this, names=True)
-    return finish(ctx.job, "EXPORT_DATA", output, details=ExportData(given))
+    output = query(ctx, tree.this, names=True)
+    return queries.finish(ctx.job, "EXPORT_DATA", output, details=ExportData(given))

@@ -14,11 +14,13 @@ from local_gcp.bigquery.schema import Field, quoted
 from . import queries, sources
 from .catalog import Table
 from .context import Context
-from .expressions import translate as value_of
-from .expressions import translate_as
+from .dispatch import query, translate_as
+from .dispatch import translate as value_of
+from .names import table_text
+from .parsing import parse
 from .scopes import Relation, Scope
 from .translated import Translated
-from .types import BOOL, Type, Value, coerce, literal, pack, struct_name
+from .types import BOOL, Type, Value, coerce, literal
 
 KINDS = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE_TABLE")
 _PARTITION_TIME = Field("_PARTITIONTIME", "TIMESTAMP")
@@ -45,7 +47,7 @@ def _target(ctx: Context, node: exp.Expression | None) -> Table:
         raise ctx.error("Expected the name of a table", node)
     ref = sources.ref_of(ctx, node)
     if "$" in ref.table:
-        raise ctx.error(f'Table "{sources.table_text(node)}" cannot include decorator', node)
+        raise ctx.error(f'Table "{table_text(node)}" cannot include decorator', node)
     table = ctx.job.catalog.table(ref)
     if table.kind != "TABLE":
         raise ctx.error(
@@ -90,8 +92,6 @@ def _default(ctx: Context, field: Field) -> str:
     if field.default is None:
         empty = f"CAST([] AS {field.duckdb})" if field.repeated else None
         return empty or f"CAST(NULL AS {field.duckdb})"
-    from .parsing import parse
-
     tree = parse(f"SELECT {field.default}").expressions[0]
     bare = ctx.inside(scope=Scope(), grouped=None, no_aggregates="DEFAULT")
     return assigned(ctx, value_of(bare, tree), field, None, "assigned to")
@@ -129,10 +129,10 @@ def _insert(ctx: Context, tree: exp.Insert) -> tuple[Table, str]:
         listed = ", ".join(f"({', '.join(parts)})" for parts in rows)
         return table, f"INSERT INTO {table.relation} ({', '.join(names)}) VALUES {listed}"
     if not isinstance(source, exp.Query):
-        raise ctx.not_played("INSERT without VALUES or a query", tree)
+        raise ctx.not_emulated("INSERT without VALUES or a query", tree)
     if tree.args.get("with_") is not None:
         source.set("with_", tree.args["with_"])
-    output = queries.query(ctx, source)
+    output = query(ctx, source)
     if len(output.types) != len(chosen):
         raise ctx.error(
             f"Inserted row has wrong column count; Has {len(output.types)}, expected {len(chosen)}",
@@ -180,79 +180,33 @@ def _update(ctx: Context, tree: exp.Update) -> tuple[Table, str]:
     table = _target(ctx, tree.this)
     if tree.args.get("where") is None:
         raise ctx.error("UPDATE must have a WHERE clause", tree)
+    if tree.args.get("from_") is not None:
+        raise ctx.not_emulated("UPDATE ... FROM", tree)
     alias, relation = _here(ctx, table, tree.this)
-    scope = Scope([relation])
-    inner = ctx.inside(scope=scope, no_aggregates="UPDATE", no_windows="UPDATE")
-    source = tree.args.get("from_")
-    joined = ""
-    if source is not None:
-        other = sources.translate_from(inner, exp.Select(from_=source))
-        scope = Scope([relation, *other.scope.relations], merged=other.scope.merged)
-        inner = inner.inside(scope=scope)
-        joined = f" CROSS JOIN {other.sql.removeprefix(' FROM ')}"
-    assignments = _assignments(inner, table, relation, tree.expressions)
+    inner = ctx.inside(scope=Scope([relation]), no_aggregates="UPDATE", no_windows="UPDATE")
+    sets = _assignments(inner, table, relation, tree.expressions)
     condition = translate_as(inner, tree.args["where"].this, BOOL, "WHERE clause")
-    if source is None:
-        sets = ", ".join(f"{quoted(name)} = {sql}" for name, sql in assignments)
-        return table, f"UPDATE {table.relation} AS {alias} SET {sets} WHERE {condition}"
-    # DuckDB would take any of several matching rows: BigQuery refuses them.
-    columns = ", ".join(f"{sql} AS v{i}" for i, (_, sql) in enumerate(assignments))
-    matches = (
-        f"SELECT {alias}.rowid AS r, {columns}, count(*) OVER (PARTITION BY {alias}.rowid) AS n"
-        f" FROM {table.relation} AS {alias}{joined} WHERE {condition}"
-    )
-    sets = ", ".join(f"{quoted(name)} = q.v{i}" for i, (name, _) in enumerate(assignments))
-    target = ctx.job.alias()
-    return table, (
-        f"UPDATE {table.relation} AS {target} SET {sets} FROM ({matches}) AS q "
-        f"WHERE {target}.rowid = q.r AND bq_single_match(q.n)"
-    )
+    return table, f"UPDATE {table.relation} AS {alias} SET {sets} WHERE {condition}"
 
 
 def _assignments(
     ctx: Context, table: Table, relation: Relation, nodes: Sequence[exp.Expression]
-) -> list[tuple[str, str]]:
-    """[(column, SQL)] of SET; assignments to fields of one STRUCT become one."""
+) -> str:
+    """What follows SET."""
     found: dict[str, str] = {}
     for node in nodes:
         if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column | exp.Dot):
-            raise ctx.not_played(f"SET {node.sql('bigquery')}", node)
+            raise ctx.not_emulated(f"SET {node.sql('bigquery')}", node)
         path = list(node.this.parts)
         if len(path) > 1 and relation.name and path[0].name.lower() == relation.name.lower():
             path = path[1:]
+        if len(path) > 1:
+            raise ctx.not_emulated("SET of a field of a STRUCT", node)
         field = _field(ctx, table, path[0])
-        name = field.name
-        if len(path) == 1:
-            if name in found:
-                raise ctx.error(f"Update item {name} assigned more than once", node)
-            found[name] = _cell(ctx, node.expression, field, "assigned to")
-            continue
-        base = found.get(name)
-        if base is None:
-            base = next(c.sql for c in relation.columns if c.name == name)
-        found[name] = _with_field(ctx, base, field, path[1:], node)
-    return list(found.items())
-
-
-def _with_field(
-    ctx: Context, base: str, field: Field, path: Sequence[exp.Expression], node: exp.EQ
-) -> str:
-    """A STRUCT with one field replaced."""
-    if field.type != "STRUCT" or field.repeated:
-        raise ctx.error(f"Cannot access field {path[0].name} on {field.data_type}", node)
-    names = [f.name.lower() for f in field.fields]
-    if path[0].name.lower() not in names:
-        raise ctx.error(f"Field name {path[0].name} does not exist in {field.data_type}", node)
-    parts = []
-    for i, inner in enumerate(field.fields):
-        sql = f"struct_extract({base}, {literal(struct_name(inner.name, i))})"
-        if inner.name.lower() == path[0].name.lower():
-            if len(path) > 1:
-                sql = _with_field(ctx, sql, inner, path[1:], node)
-            else:
-                sql = _cell(ctx, node.expression, inner, "assigned to")
-        parts.append((inner.name, sql))
-    return pack(parts)
+        if field.name in found:
+            raise ctx.error(f"Update item {field.name} assigned more than once", node)
+        found[field.name] = _cell(ctx, node.expression, field, "assigned to")
+    return ", ".join(f"{quoted(name)} = {sql}" for name, sql in found.items())
 
 
 def _delete(ctx: Context, tree: exp.Delete) -> tuple[Table, str]:
@@ -302,10 +256,9 @@ def _when(
     if isinstance(action, exp.Var) and action.name.upper() == "DELETE":
         return f"{head} THEN DELETE"
     if isinstance(action, exp.Update):
-        sets = _assignments(inner, table, relation, action.expressions)
-        return f"{head} THEN UPDATE SET {', '.join(f'{quoted(n)} = {s}' for n, s in sets)}"
+        return f"{head} THEN UPDATE SET {_assignments(inner, table, relation, action.expressions)}"
     if not isinstance(action, exp.Insert):
-        raise ctx.not_played(f"THEN {action.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"THEN {action.sql('bigquery')}", node)
     chosen = list(table.fields)
     if isinstance(action.this, exp.Tuple):
         chosen = [_field(ctx, table, column) for column in action.this.expressions]

@@ -5,33 +5,23 @@ Each kind of syntax node has one function here or in literals.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from sqlglot import exp
 
-from . import casts, literals, names, operators, parameters
+from . import casts, names, operators, parameters
 from .context import Context
-from .dispatch import common, handles, translate, translate_as
+from .dispatch import common, handles, subquery, translate, translate_as
+from .functions import dates
 from .types import (
     BOOL,
-    DATE,
-    DATETIME,
     FLOAT64,
     INT64,
     JSON,
     STRING,
-    TIME,
-    TIMESTAMP,
-    Type,
     Value,
     array_of,
     coerce,
-    literal,
-    pack,
     supertype,
 )
-
-__all__ = ["common", "literals", "struct", "translate", "translate_as"]
 
 # Parameters and names ---------------------------------------------------------------------------
 
@@ -43,7 +33,7 @@ def _parameter(ctx: Context, node: exp.Expression) -> Value:
 
 @handles(exp.SessionParameter)
 def _system_variable(ctx: Context, node: exp.Expression) -> Value:
-    raise ctx.not_played(f"system variable {node.sql('bigquery')}", node)
+    raise ctx.not_emulated(f"system variable {node.sql('bigquery')}", node)
 
 
 @handles(exp.Column)
@@ -52,7 +42,7 @@ def _column(ctx: Context, node: exp.Column) -> Value:
         raise ctx.error("Star expansion is not allowed here", node)
     path = names.path_of(node)
     if len(path) == 1 and not path[0].args.get("quoted"):
-        now = _CURRENT.get(path[0].name.upper())
+        now = dates.CURRENT.get(path[0].name.upper())
         if now is not None:
             return now(ctx)
     return names.resolve(ctx, path)
@@ -62,27 +52,12 @@ def _column(ctx: Context, node: exp.Column) -> Value:
 def _dot(ctx: Context, node: exp.Dot) -> Value:
     root = next(n for n in [node.find(exp.Parameter), node] if n is not None)
     if isinstance(root, exp.Parameter) and isinstance(root.this, exp.Parameter):
-        raise ctx.not_played(f"system variable {node.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"system variable {node.sql('bigquery')}", node)
     if isinstance(node.expression, exp.Anonymous):
         name = f"{node.this.sql('bigquery')}.{node.expression.name}"
-        raise ctx.not_played(f"function {name}", node)
+        raise ctx.not_emulated(f"function {name}", node)
     return names.field_of(ctx, translate(ctx, node.this), node.expression)
 
-
-def _current(kind: Type, convert: str) -> Callable[[Context], Value]:
-    def value(ctx: Context) -> Value:
-        now = literal(ctx.job.settings.now.isoformat())
-        return Value(convert.format(f"CAST({now} AS TIMESTAMP WITH TIME ZONE)"), kind)
-
-    return value
-
-
-_CURRENT = {
-    "CURRENT_TIMESTAMP": _current(TIMESTAMP, "{0}"),
-    "CURRENT_DATE": _current(DATE, "CAST({0} AS DATE)"),
-    "CURRENT_DATETIME": _current(DATETIME, "CAST({0} AS TIMESTAMP)"),
-    "CURRENT_TIME": _current(TIME, "CAST(CAST({0} AS TIMESTAMP) AS TIME)"),
-}
 
 # Operators --------------------------------------------------------------------------------------
 
@@ -112,8 +87,6 @@ _OPERATORS = {
 def _binary(ctx: Context, node: exp.Binary) -> Value:
     interval = node.expression
     if isinstance(interval, exp.Interval) and isinstance(node, exp.Add | exp.Sub):
-        from .functions import dates
-
         return dates.shifted(ctx, node.this, interval, isinstance(node, exp.Sub), node)
     left, right = translate(ctx, node.this), translate(ctx, node.expression)
     return _OPERATORS[type(node)](ctx, node, left, right)
@@ -168,7 +141,7 @@ def _like(ctx: Context, node: exp.Like) -> Value:
     if not isinstance(node.expression, exp.Expression) or isinstance(
         node.expression, exp.Any | exp.All | exp.Tuple
     ):
-        raise ctx.not_played("LIKE ANY and LIKE ALL", node)
+        raise ctx.not_emulated("LIKE ANY and LIKE ALL", node)
     text, pattern = translate(ctx, node.this), translate(ctx, node.expression)
     if coerce(text, STRING) is None or coerce(pattern, STRING) is None:
         raise ctx.error(
@@ -186,10 +159,8 @@ def _in(ctx: Context, node: exp.In) -> Value:
     query = node.args.get("query")
     unnest = node.args.get("unnest")
     if query is not None:
-        from . import queries
-
         left = translate(ctx, node.this)
-        output = queries.subquery(ctx, query)
+        output = subquery(ctx, query)
         if len(output.types) != 1:
             raise ctx.error("Subquery of type IN must have only one output column", query)
         right = Value("q.c1", output.types[0])
@@ -223,16 +194,12 @@ def _in(ctx: Context, node: exp.In) -> Value:
 
 @handles(exp.Exists)
 def _exists(ctx: Context, node: exp.Exists) -> Value:
-    from . import queries
-
-    return Value(f"EXISTS ({queries.subquery(ctx, node.this).sql})", BOOL)
+    return Value(f"EXISTS ({subquery(ctx, node.this).sql})", BOOL)
 
 
 @handles(exp.Subquery)
 def _scalar_subquery(ctx: Context, node: exp.Subquery) -> Value:
-    from . import queries
-
-    output = queries.subquery(ctx, node.this)
+    output = subquery(ctx, node.this)
     if len(output.types) != 1:
         raise ctx.error(
             "Scalar subquery cannot have more than one column unless using "
@@ -278,9 +245,7 @@ def _case(ctx: Context, node: exp.Case) -> Value:
 def _array(ctx: Context, node: exp.Array) -> Value:
     first = node.expressions[0] if node.expressions else None
     if isinstance(first, exp.Query) and len(node.expressions) == 1:
-        from . import queries
-
-        output = queries.subquery(ctx, first, keep_order=True)
+        output = subquery(ctx, first, keep_order=True)
         if len(output.types) != 1:
             raise ctx.error(
                 "ARRAY subquery cannot have more than one column unless using SELECT AS STRUCT "
@@ -308,27 +273,6 @@ def _array(ctx: Context, node: exp.Array) -> Value:
     return Value(sql, array_of(kind), literal=not values, items=values)
 
 
-@handles(exp.Tuple, exp.Struct)
-def _tuple(ctx: Context, node: exp.Expression) -> Value:
-    return struct(ctx, node.expressions)
-
-
-def struct(ctx: Context, nodes: Sequence[exp.Expression]) -> Value:
-    """STRUCT(a, b AS c): names from aliases and from column names."""
-    fields, values = [], []
-    for node in nodes:
-        name = ""
-        if isinstance(node, exp.Alias | exp.PropertyEQ):
-            name = node.alias if isinstance(node, exp.Alias) else node.this.name
-            node = node.this if isinstance(node, exp.Alias) else node.expression
-        elif isinstance(node, exp.Column | exp.Dot):
-            name = node.name
-        values.append(translate(ctx, node))
-        fields.append((name, values[-1].type))
-    pairs = [(n, v.sql) for (n, _), v in zip(fields, values, strict=True)]
-    return Value(pack(pairs), Type("STRUCT", fields=tuple(fields)), items=tuple(values))
-
-
 @handles(exp.Bracket)
 def _element(ctx: Context, node: exp.Bracket) -> Value:
     base, index = translate(ctx, node.this), translate(ctx, node.expressions[0])
@@ -347,7 +291,7 @@ def _element(ctx: Context, node: exp.Bracket) -> Value:
 def _cast(ctx: Context, node: exp.Cast) -> Value:
     to = casts.data_type(ctx, node.args["to"])
     if node.args.get("format") is not None:
-        raise ctx.not_played("CAST with FORMAT", node)
+        raise ctx.not_emulated("CAST with FORMAT", node)
     inner = node.this
     if isinstance(inner, exp.Array | exp.Struct) and to.name in ("ARRAY", "STRUCT"):
         value = translate(ctx, inner)
@@ -365,13 +309,6 @@ def _cast(ctx: Context, node: exp.Cast) -> Value:
 # Functions --------------------------------------------------------------------------------------
 
 
-@handles(exp.Anonymous)
-def _function(ctx: Context, node: exp.Anonymous) -> Value:
-    from . import functions
-
-    return functions.call(ctx, node)
-
-
 @handles(exp.SafeFunc)
 def _safe_function(ctx: Context, node: exp.SafeFunc) -> Value:
     value = translate(ctx, node.this)
@@ -380,18 +317,9 @@ def _safe_function(ctx: Context, node: exp.SafeFunc) -> Value:
 
 @handles(exp.Extract)
 def _extract(ctx: Context, node: exp.Extract) -> Value:
-    from .functions import dates
-
     return dates.extract(ctx, node)
-
-
-@handles(exp.Window, exp.IgnoreNulls, exp.RespectNulls)
-def _window(ctx: Context, node: exp.Expression) -> Value:
-    from .functions import windows
-
-    return windows.over(ctx, node)
 
 
 @handles(exp.Interval)
 def _interval(ctx: Context, node: exp.Interval) -> Value:
-    raise ctx.not_played("INTERVAL values outside of date arithmetic", node)
+    raise ctx.not_emulated("INTERVAL values outside of date arithmetic", node)

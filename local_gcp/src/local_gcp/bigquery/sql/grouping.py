@@ -23,7 +23,7 @@ def group_by(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Co
             return "", ctx
         return "", ctx.inside(grouped=frozenset())
     if any(group.args.get(key) for key in ("cube", "grouping_sets", "totals")):
-        raise ctx.not_played("GROUP BY with CUBE or GROUPING SETS", group)
+        raise ctx.not_emulated("GROUP BY with CUBE or GROUPING SETS", group)
     clause = ctx.inside(no_aggregates="GROUP BY", no_windows="GROUP BY")
     keys: list[tuple[Value, exp.Expression | None]] = []
     if group.args.get("all"):
@@ -38,7 +38,7 @@ def group_by(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Co
         for expression in [*group.expressions, *(group.args.get("rollup") or [])]:
             rollup = isinstance(expression, exp.Rollup)
             if isinstance(expression, exp.Cube | exp.GroupingSets):
-                raise ctx.not_played("GROUP BY with CUBE or GROUPING SETS", group)
+                raise ctx.not_emulated("GROUP BY with CUBE or GROUPING SETS", group)
             found = [
                 _group_key(clause, part, items)
                 for part in (expression.expressions if rollup else [expression])

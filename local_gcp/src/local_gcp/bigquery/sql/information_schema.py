@@ -63,9 +63,9 @@ def view(ctx: Context, node: exp.Table, name: str) -> Output:
         rows = ((d.project, d.dataset) for d in job.catalog.datasets())
         return _values(_SCHEMATA, rows)
     if which not in _VIEWS:
-        raise ctx.not_played(f"INFORMATION_SCHEMA.{which}", node)
+        raise ctx.not_emulated(f"INFORMATION_SCHEMA.{which}", node)
     if head.rpartition(".")[2].lower().startswith("region-"):
-        raise ctx.not_played(f"{head}.INFORMATION_SCHEMA.{which} (a dataset's is)", node)
+        raise ctx.not_emulated(f"{head}.INFORMATION_SCHEMA.{which} (a dataset's is)", node)
     dataset = DatasetRef.parse(head, job.settings.project) if head else job.settings.dataset
     if dataset is None:
         raise ctx.error(

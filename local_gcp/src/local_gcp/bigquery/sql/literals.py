@@ -1,4 +1,4 @@
-"""Literals: numbers, strings, bytes, NULL.
+"""Literals: numbers, strings, bytes, NULL, STRUCTs.
 
 https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#literals
 """
@@ -6,12 +6,13 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#literals
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from .context import Context
 from .dispatch import handles, translate
-from .types import BOOL, BYTES, FLOAT64, INT64, JSON, NUMERIC, STRING, Value, literal
+from .types import BOOL, BYTES, FLOAT64, INT64, JSON, NUMERIC, STRING, Type, Value, literal, pack
 
 
 @handles(exp.Literal)
@@ -60,7 +61,7 @@ def _bytes(ctx: Context, node: exp.ByteString) -> Value:
     written = ctx.job.text[node.meta["start"] : node.meta["end"] + 1]
     data = bytes_of(written)
     if data is None:
-        raise ctx.not_played(f"the bytes literal {written}", node)
+        raise ctx.not_emulated(f"the bytes literal {written}", node)
     return Value(f"from_hex('{data.hex()}')", BYTES, literal=True, text=data)
 
 
@@ -104,3 +105,24 @@ def _json_literal(ctx: Context, node: exp.ParseJSON) -> Value:
 @handles(exp.Paren)
 def _parentheses(ctx: Context, node: exp.Paren) -> Value:
     return translate(ctx, node.this)
+
+
+@handles(exp.Tuple, exp.Struct)
+def _tuple(ctx: Context, node: exp.Expression) -> Value:
+    return struct(ctx, node.expressions)
+
+
+def struct(ctx: Context, nodes: Sequence[exp.Expression]) -> Value:
+    """STRUCT(a, b AS c): names from aliases and from column names."""
+    fields, values = [], []
+    for node in nodes:
+        name = ""
+        if isinstance(node, exp.Alias | exp.PropertyEQ):
+            name = node.alias if isinstance(node, exp.Alias) else node.this.name
+            node = node.this if isinstance(node, exp.Alias) else node.expression
+        elif isinstance(node, exp.Column | exp.Dot):
+            name = node.name
+        values.append(translate(ctx, node))
+        fields.append((name, values[-1].type))
+    pairs = [(n, v.sql) for (n, _), v in zip(fields, values, strict=True)]
+    return Value(pack(pairs), Type("STRUCT", fields=tuple(fields)), items=tuple(values))

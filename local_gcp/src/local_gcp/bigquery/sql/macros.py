@@ -131,9 +131,6 @@ _MACROS = {
     "bq_top_count(items, n)": """list_transform(list_slice(list_sort(list_transform(
         list_distinct(items), lambda e: {'n': -len(list_filter(items, lambda o: o = e)), 'v': e})),
         1, n), lambda p: {'value': p.v, 'count': -p.n})""",
-    "bq_single_match(n)": """CASE WHEN n > 1 THEN
-        bq_error('UPDATE/MERGE must match at most one source row for each target row') = 0
-        ELSE true END""",
     # Dates
     "bq_week_start(day, first)": "(day - CAST((dayofweek(day) - first + 7) % 7 AS INTEGER))",
 }  # fmt: skip
@@ -192,7 +189,7 @@ def _products(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
 
 
 def _quotients(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
-    found = []
+    found: list[Decimal | None] = []
     for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True):
         if a is None or b is None:
             found.append(None)

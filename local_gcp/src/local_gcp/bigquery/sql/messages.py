@@ -1,4 +1,4 @@
-"""DuckDB's errors at run time, in BigQuery's words."""
+"""DuckDB's errors at run time as BigQuery's messages."""
 
 from __future__ import annotations
 

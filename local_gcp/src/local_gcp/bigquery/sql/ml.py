@@ -12,6 +12,9 @@ from local_gcp.bigquery.refs import ModelRef
 from local_gcp.bigquery.schema import quoted
 
 from .context import Context, Output
+from .dispatch import query
+from .names import table_text
+from .options import plain
 from .parsing import ModelArgument, TableArgument
 from .scopes import Column, Relation, Scope
 from .translated import MlCall
@@ -20,8 +23,6 @@ from .types import Type
 
 def model_ref(ctx: Context, node: exp.Table) -> ModelRef:
     """The model that a name in the query means."""
-    from .sources import table_text
-
     dataset = ctx.job.settings.dataset
     text = table_text(node)
     if "." not in text and dataset is not None:
@@ -65,18 +66,16 @@ def call(ctx: Context, node: exp.Table, alias: str | None) -> tuple[str, Relatio
 
 
 def _rows(ctx: Context, node: exp.Expression) -> Output:
-    from . import queries
-
     outer = replace(ctx, scope=ctx.scope.parent or Scope())
     if isinstance(node, TableArgument):
         node = exp.select("*").from_(node.this)
     elif isinstance(node, exp.Subquery):
         node = node.this
-    return queries.query(outer, node)
+    return query(outer, node)
 
 
 def _named(rows: Output) -> str:
-    """The input with the columns' own names, which the model goes by."""
+    """The input with the columns' own names, by which the model finds them."""
     named = ", ".join(f"c{i + 1} AS {quoted(n or f'f{i}_')}" for i, n in enumerate(rows.names))
     return f"SELECT {named} FROM ({rows.sql}) AS q"
 
@@ -87,8 +86,6 @@ def _is_generated(node: exp.Expression) -> bool:
 
 def _thresholds(ctx: Context, node: exp.Expression) -> list[float]:
     """An array of numbers, also as GENERATE_ARRAY(start, end[, step])."""
-    from .options import plain
-
     if isinstance(node, exp.Array):
         return [float(value) for value in plain(ctx, node)]
     if len(node.expressions) not in (2, 3):
@@ -101,8 +98,6 @@ def _thresholds(ctx: Context, node: exp.Expression) -> list[float]:
 
 
 def _options(ctx: Context, function: str, node: exp.Expression) -> dict[str, Any]:
-    from .options import plain
-
     if not isinstance(node, exp.Anonymous) or node.name.upper() != "STRUCT":
         raise ctx.error(f"{function}'s settings must be a STRUCT of literals", node)
     found = {}

@@ -95,3 +95,12 @@ def field_of(ctx: Context, base: Value, name: exp.Expression) -> Value:
 def path_of(node: exp.Expression) -> list[exp.Expression]:
     """The identifiers of a column reference."""
     return list(node.parts) if isinstance(node, exp.Column) else [node]
+
+
+def table_text(node: exp.Table) -> str:
+    """A table's name as it was written, its parts joined by dots."""
+    parts = [part.name for part in node.parts if isinstance(part, exp.Identifier)]
+    if isinstance(node.this, exp.Dot):
+        parts = [p.name for p in (node.args.get("catalog"), node.args.get("db")) if p]
+        parts.append(node.this.sql("bigquery").replace("`", ""))
+    return ".".join(parts)

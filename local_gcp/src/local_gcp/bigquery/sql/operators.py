@@ -67,7 +67,7 @@ def minus(ctx: Context, node: exp.Expression, left: Value, right: Value) -> Valu
     if left.type == DATE and right.type == INT64 and not right.null:
         return Value(f"({left.sql} - CAST({right.sql} AS INTEGER))", DATE)
     if left.type == right.type and left.type in (DATE, TIMESTAMP):
-        raise ctx.not_played(f"differences as INTERVAL ({left.type} - {right.type})", node)
+        raise ctx.not_emulated(f"differences as INTERVAL ({left.type} - {right.type})", node)
     a, b, kind = _numbers(ctx, node, "-", left, right)
     return Value(_exact(f"({a} - {b})", kind), kind)
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from .context import Context
+from .dispatch import translate
 
 
 def of_properties(ctx: Context, properties: list[exp.Expression]) -> dict[str, Any]:
@@ -15,7 +16,7 @@ def of_properties(ctx: Context, properties: list[exp.Expression]) -> dict[str, A
     found: dict[str, Any] = {}
     for item in properties:
         if not isinstance(item, exp.Property) or item.args.get("value") is None:
-            raise ctx.not_played(f"{type(item).__name__} in OPTIONS", item)
+            raise ctx.not_emulated(f"{type(item).__name__} in OPTIONS", item)
         name = item.name.lower()
         if name in found:
             raise ctx.error(f"Duplicate option specified for '{name}'", item)
@@ -42,15 +43,13 @@ def plain(ctx: Context, node: exp.Expression) -> Any:
         return bool(node.this)
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         return _typed(ctx, node)
-    from .expressions import translate
-
     value = translate(ctx, node)
     if value.text is not None:
         return value.text == "true" if value.type.name == "BOOL" and value.text in (
             "true", "false") else value.text  # fmt: skip
     if value.items is not None:
         return [item.text for item in value.items]
-    raise ctx.not_played(f"options that are not literals: {node.sql('bigquery')}", node)
+    raise ctx.not_emulated(f"options that are not literals: {node.sql('bigquery')}", node)
 
 
 def _typed(ctx: Context, node: exp.Cast) -> Any:
@@ -65,4 +64,4 @@ def _typed(ctx: Context, node: exp.Cast) -> Any:
             return moment.replace(tzinfo=UTC) if utc else moment
     except ValueError:
         raise ctx.error(f"Invalid {kind.lower()}: '{text}'", node) from None
-    raise ctx.not_played(f"options of type {node.args['to'].sql('bigquery')}", node)
+    raise ctx.not_emulated(f"options of type {node.args['to'].sql('bigquery')}", node)

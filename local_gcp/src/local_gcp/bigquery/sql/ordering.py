@@ -1,15 +1,16 @@
-"""ORDER BY: NULLs first ascending, last descending; NaN before all numbers."""
+"""ORDER BY and LIMIT. NULLs first ascending, last descending; NaN before all numbers."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from .context import Context
-from .types import FLOAT64, Value
+from .dispatch import translate
+from .types import FLOAT64, INT64, Value
 
 
 def key(value: Value, node: exp.Ordered, nan: bool = True) -> str:
-    """One ORDER BY item in DuckDB's words (two, for FLOAT64)."""
+    """One ORDER BY item for DuckDB (two, for FLOAT64)."""
     descending = bool(node.args.get("desc"))
     nulls_first = node.args.get("nulls_first")
     if nulls_first is None:
@@ -28,8 +29,6 @@ def keys(ctx: Context, order: exp.Order, nan: bool = True) -> list[str]:
 
 def ordered(ctx: Context, item: exp.Ordered) -> Value:
     """The expression of an item; an error for types that have no order."""
-    from .expressions import translate
-
     value = translate(ctx, item.this)
     check(ctx, value, item)
     return value
@@ -39,3 +38,21 @@ def check(ctx: Context, value: Value, node: exp.Expression) -> None:
     """An error for types that have no order."""
     if value.type.element or value.type.name in ("STRUCT", "JSON"):
         raise ctx.error(f"ORDER BY does not support expressions of type {value.type}", node)
+
+
+def limit(ctx: Context, node: exp.Expression) -> str:
+    """LIMIT and OFFSET: integer literals or parameters."""
+    sql = ""
+    for key, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
+        clause = node.args.get(key)
+        if clause is None:
+            continue
+        if not isinstance(clause, exp.Limit | exp.Offset):
+            raise ctx.not_emulated(f"{type(clause).__name__} clause", clause)
+        value = translate(ctx, clause.expression)
+        if value.type != INT64 or not value.literal:
+            raise ctx.error(f"{word} expects an integer literal or parameter", clause)
+        if isinstance(value.text, int) and value.text < 0:
+            raise ctx.error(f"{word} expects a non-negative integer literal or parameter", clause)
+        sql += f" {word} {value.sql}"
+    return sql

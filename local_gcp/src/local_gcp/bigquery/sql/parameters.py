@@ -30,7 +30,7 @@ def value(ctx: Context, node: exp.Expression) -> Value:
             )
         return from_api(parameters[index])
     if isinstance(node.this, exp.Parameter):
-        raise ctx.not_played(f"system variable @{node.this.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"system variable @{node.this.sql('bigquery')}", node)
     name = node.this.name
     for parameter in parameters:
         if (parameter.get("name") or "").lower() == name.lower():
@@ -76,7 +76,9 @@ def _value(resource: dict, kind: Type, name: str) -> Value:
     try:
         known = _parse(str(given), kind)
     except ValueError:
-        raise invalid(f"Invalid value for query parameter {name}: {given} is no {kind}") from None
+        raise invalid(
+            f"Invalid value for query parameter {name}: {given} is not of type {kind}"
+        ) from None
     if kind.name == "BYTES":
         return Value(f"from_base64({literal(given)})", kind, literal=True, text=known)
     if kind.name == "STRING":

@@ -97,8 +97,10 @@ class GoogleSQL(BigQuery):
     Parser = _Parser
 
     class Tokenizer(BigQuery.Tokenizer):
+        """BigQuery's, with the words of scripts as words."""
+
         # sqlglot takes what follows BEGIN, WHILE, ... for one piece of text up to the semicolon.
-        COMMANDS = frozenset()
+        COMMANDS: frozenset = frozenset()
         KEYWORDS = {  # noqa: RUF012
             word: kind
             for word, kind in BigQuery.Tokenizer.KEYWORDS.items()
@@ -182,7 +184,7 @@ def _unclosed(text: str, error: TokenError) -> BigQueryError:
 
 
 def _syntax_error(text: str, tokens: list[Token], error: ParseError) -> BigQueryError:
-    """Which token was not expected, in BigQuery's words."""
+    """Which token was not expected, as BigQuery's message."""
     found = error.errors[0] if error.errors else {}
     described = str(found.get("description"))
     # sqlglot counts lines and columns to a token's last character.

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
+from local_gcp.bigquery.schema import Field
+
 from . import grouping, ordering, selects
-from .context import Context, Output
+from .context import Context, Job, Output
+from .dispatch import handles_queries, modified, query
 from .scopes import Column, Relation, Scope
-from .types import INT64, Value, coerce, supertype
+from .translated import Translated
+from .types import Value, coerce, supertype
 
 
-def query(
-    ctx: Context,
-    node: exp.Expression,
-    names: bool = False,
-    keep_order: bool = False,
-) -> Output:
-    """A query in what stands around it (`ctx.scope` is the outer scope).
-
-    `names`: give the columns their own names, as the outermost query must.
-    `keep_order`: rows of an UNNEST come in the array's order, as ARRAY(SELECT ...) has them.
-    """
+@handles_queries
+def _query(ctx: Context, node: exp.Expression, names: bool, keep_order: bool) -> Output:
     ctx = ctx.inside(grouped=None, no_aggregates="", no_windows="", windows={})
     prefix = ""
     with_ = node.args.get("with_")
@@ -36,19 +32,8 @@ def query(
     elif isinstance(node, exp.Select):
         output = selects.select(ctx, node, names, keep_order)
     else:
-        raise ctx.not_played(f"{type(node).__name__} as a query", node)
+        raise ctx.not_emulated(f"{type(node).__name__} as a query", node)
     return replace(output, sql=prefix + output.sql)
-
-
-def subquery(ctx: Context, node: exp.Expression, keep_order: bool = False) -> Output:
-    """A query inside an expression: it sees the columns of the query around it."""
-    if isinstance(node, exp.Subquery) and not node.args.get("alias"):
-        node = node.this if not _modified(node) else node
-    return query(ctx, node, keep_order=keep_order)
-
-
-def _modified(node: exp.Expression) -> bool:
-    return any(node.args.get(key) for key in ("order", "limit", "offset", "with_"))
 
 
 def _with(ctx: Context, node: exp.With) -> tuple[Context, str]:
@@ -98,7 +83,7 @@ def _recursive(ctx: Context, cte: exp.CTE) -> tuple[str, Output]:
 
 
 def _parenthesised(ctx: Context, node: exp.Subquery, names: bool) -> Output:
-    if not _modified(node):
+    if not modified(node):
         return query(ctx, node.this, names)
     return _wrapped(ctx, node, query(ctx, node.this), names)
 
@@ -111,7 +96,7 @@ def _set_operation(ctx: Context, node: exp.SetOperation, names: bool) -> Output:
     outputs = [query(ctx, operand) for operand in operands]
     distinct = bool(node.args.get("distinct"))
     if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
-        raise ctx.not_played("set operations BY NAME", node)
+        raise ctx.not_emulated("set operations BY NAME", node)
     word = _WORDS[type(node)] + (" DISTINCT" if distinct else " ALL")
     if not distinct and not isinstance(node, exp.Union):
         raise ctx.error(f"{word} is not supported", node)
@@ -135,7 +120,7 @@ def _set_operation(ctx: Context, node: exp.SetOperation, names: bool) -> Output:
     branches = [_as_types(o, n, types) for o, n in zip(outputs, operands, strict=True)]
     joined = f" {word.replace(' DISTINCT', '')} ".join(branches)
     output = Output(joined, outputs[0].names, tuple(types))
-    if not names and not _modified(node):
+    if not names and not modified(node):
         return output
     return _wrapped(ctx, node, output, names)
 
@@ -148,7 +133,7 @@ def _operands(node: exp.SetOperation) -> list[exp.Expression]:
         current is node
         or (
             bool(current.args.get("distinct")) == bool(node.args.get("distinct"))
-            and not _modified(current)
+            and not modified(current)
         )
     ):
         operands.append(current.expression)
@@ -194,25 +179,23 @@ def _wrapped(ctx: Context, node: exp.Expression, output: Output, names: bool) ->
             value = columns[place].value if place is not None else ordering.ordered(inner, item)
             keys.append(ordering.key(value, item))
         tail = f" ORDER BY {', '.join(keys)}"
-    tail += limit(inner, node)
+    tail += ordering.limit(inner, node)
     return replace(output, sql=f"SELECT {listed} FROM ({output.sql}) AS {alias}{tail}")
 
 
-def limit(ctx: Context, node: exp.Expression) -> str:
-    """LIMIT and OFFSET: integer literals or parameters."""
-    from .expressions import translate
+def fields_of(output: Output) -> tuple[Field, ...]:
+    """The columns of a query with their names in the result."""
+    shown = selects.shown_names(output.names)
+    return tuple(t.field(n) for n, t in zip(shown, output.types, strict=True))
 
-    sql = ""
-    for key, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
-        clause = node.args.get(key)
-        if clause is None:
-            continue
-        if not isinstance(clause, exp.Limit | exp.Offset):
-            raise ctx.not_played(f"{type(clause).__name__} clause", clause)
-        value = translate(ctx, clause.expression)
-        if value.type != INT64 or not value.literal:
-            raise ctx.error(f"{word} expects an integer literal or parameter", clause)
-        if isinstance(value.text, int) and value.text < 0:
-            raise ctx.error(f"{word} expects a non-negative integer literal or parameter", clause)
-        sql += f" {word} {value.sql}"
-    return sql
+
+def finish(job: Job, kind: str, output: Output, **more: Any) -> Translated:
+    """A statement around a query."""
+    made = Translated(
+        kind=kind,
+        sql=output.sql,
+        fields=fields_of(output),
+        reads=job.read_list,
+        ml_calls=tuple(job.ml_calls),
+    )
+    return replace(made, **more)

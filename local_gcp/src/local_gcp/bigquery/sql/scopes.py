@@ -31,7 +31,7 @@ class Column:
 class Relation:
     """One item of FROM under its alias.
 
-    `hidden`: pseudo columns, which `*` leaves out (_PARTITIONTIME, _TABLE_SUFFIX).
+    `hidden`: pseudo columns, which `*` leaves out (_PARTITIONTIME).
     `value`: what the alias itself means where rows are values (UNNEST).
     """
 

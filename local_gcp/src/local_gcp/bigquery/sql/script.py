@@ -1,4 +1,4 @@
-"""Scripts: several statements, variables, conditions and loops.
+"""Scripts: several statements, variables and conditions.
 
 https://cloud.google.com/bigquery/docs/reference/standard-sql/procedural-language
 """
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot.tokens import Token, TokenType
 
-from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_played
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 
 from . import statements
 from .catalog import Catalog
@@ -20,7 +20,7 @@ from .settings import Settings, Variable
 from .statements import Statement
 from .translate import expression, translate, type_of
 from .translated import Translated
-from .types import BOOL, STRING, Type
+from .types import BOOL, Type
 
 
 class Executor(Protocol):
@@ -33,26 +33,13 @@ class Executor(Protocol):
         """The rows of a query that stands in an expression (DECLARE, SET, IF, ASSERT, ...)."""
 
 
-class _Leave(Exception):  # noqa: N818 - control flow, no error
-    """BREAK, CONTINUE or RETURN."""
-
-    def __init__(self, kind: str):
-        super().__init__(kind)
-        self.kind = kind
-
-
 def run(text: str, executor: Executor, catalog: Catalog, settings: Settings) -> None:
     """Run a whole script; what it did before an error stays done, as in BigQuery.
 
-    BigQueryError of the statement that failed; notImplemented for what is not played (EXECUTE
-    IMMEDIATE, FOR, CASE, CALL, transactions, exception handlers).
+    BigQueryError of the statement that failed; notImplemented for what is not emulated (loops,
+    CASE, RETURN, RAISE, EXECUTE IMMEDIATE, CALL, transactions, exception handlers).
     """
-    script = _Script(text, executor, catalog, settings)
-    try:
-        script.block(tokenize(text), {})
-    except _Leave as leave:
-        if leave.kind != "RETURN":
-            raise invalid_query(f"{leave.kind} is only allowed inside of a loop body") from None
+    _Script(text, executor, catalog, settings).block(tokenize(text), {})
 
 
 class _Script:
@@ -83,21 +70,16 @@ class _Script:
             "ASSERT": self.assert_,
             "IF": self.if_,
             "BEGIN": self.begin,
-            "WHILE": self.while_,
-            "LOOP": self.loop,
-            "REPEAT": self.repeat,
-            "RAISE": self.raise_,
         }.get(kind)
         if method is not None:
             method(group, variables)
-        elif kind in ("BREAK", "CONTINUE", "RETURN"):
-            raise _Leave(kind)
         elif kind in statements.SCRIPT_KINDS:
-            raise not_played(f"{kind.replace('_', ' ')} in scripts")
+            raise not_emulated(f"{kind.replace('_', ' ')} in scripts")
         else:
             start, end = group[0].start, group[-1].end + 1
             statement = Statement(self.text[start:end], *position_at(self.text, start), kind)
-            self.executor.execute(translate(statement, self.catalog, self.settings, variables.all))
+            settings = self.settings.at_this_moment()
+            self.executor.execute(translate(statement, self.catalog, settings, variables.all))
 
     # Expressions ---------------------------------------------------------------------------------
 
@@ -112,7 +94,7 @@ class _Script:
             self.text[start:end],
             position_at(self.text, start),
             self.catalog,
-            self.settings,
+            self.settings.at_this_moment(),
             variables.all,
             to,
         )
@@ -163,7 +145,7 @@ class _Script:
             close, targets = 1, group[1:2]
         if close + 1 >= len(group) or group[close + 1].token_type != TokenType.EQ:
             if group[1].token_type == TokenType.PARAMETER:
-                raise not_played("SET of system variables")
+                raise not_emulated("SET of system variables")
             raise self.error('Syntax error: Expected "="', group[min(close + 1, len(group) - 1)])
         rest = group[close + 2 :]
         for target in targets:
@@ -226,53 +208,16 @@ class _Script:
         """BEGIN ... END."""
         marks = _marks(group, ("EXCEPTION", "END"))
         if group[marks[0]].text.upper() == "EXCEPTION":
-            raise not_played("EXCEPTION handlers in scripts")
+            raise not_emulated("EXCEPTION handlers in scripts")
         self.block(group[1 : marks[-1]], variables.all)
-
-    def while_(self, group: list[Token], variables: _Variables) -> None:
-        """WHILE c DO ... END WHILE."""
-        do, end = _marks(group, ("DO", "END"))[:2]
-        while self.condition(group[1:do], variables, group[0]):
-            if self.body(group[do + 1 : end], variables):
-                return
-
-    def loop(self, group: list[Token], variables: _Variables) -> None:
-        """LOOP ... END LOOP, until BREAK."""
-        end = _marks(group, ("END",))[-1]
-        while not self.body(group[1:end], variables):
-            pass
-
-    def repeat(self, group: list[Token], variables: _Variables) -> None:
-        """REPEAT ... UNTIL c END REPEAT."""
-        until, end = _marks(group, ("UNTIL", "END"))[-2:]
-        while not self.body(group[1:until], variables):
-            if self.condition(group[until + 1 : end], variables, group[0]):
-                return
-
-    def body(self, tokens: Sequence[Token], variables: _Variables) -> bool:
-        """One round of a loop; whether BREAK ended the loop."""
-        try:
-            self.block(tokens, variables.all)
-        except _Leave as leave:
-            if leave.kind == "RETURN":
-                raise
-            return leave.kind == "BREAK"
-        return False
-
-    def raise_(self, group: list[Token], variables: _Variables) -> None:
-        """RAISE USING MESSAGE = expression."""
-        at = next((i for i, t in enumerate(group) if t.token_type == TokenType.EQ), None)
-        if at is None:
-            raise not_played("RAISE without USING MESSAGE")
-        message = self.value(group[at + 1 :], variables, STRING, group[0]).value
-        raise invalid_query(str(message))
 
 
 class _Variables:
     """The variables of a block (`own`) and of the blocks around it."""
 
     def __init__(self, outer: dict[str, Variable]):
-        self.outer, self.own = outer, {}
+        self.outer = outer
+        self.own: dict[str, Variable] = {}
 
     @property
     def all(self) -> Any:
@@ -305,7 +250,8 @@ def _find(group: Sequence[Token], word: str, start: int) -> int:
 
 def _marks(group: Sequence[Token], words: Sequence[str]) -> list[int]:
     """Where words stand outside of parentheses and of blocks within; a block opens at the start."""
-    found, depth, blocks = [], 0, []
+    found, depth = [], 0
+    blocks: list[str] = []
     for i, token in enumerate(group):
         depth += statements.nesting(token)
         word = token.text.upper() if token.token_type not in _NO_WORDS else ""

@@ -67,7 +67,7 @@ def _except_replace(ctx: Context, star: exp.Star, columns: list[Column]) -> Iter
     left_out = {e.name.lower(): e for e in star.args.get("except_") or []}
     replaced = {e.alias.lower(): e for e in star.args.get("replace") or []}
     if star.args.get("rename"):
-        raise ctx.not_played("SELECT * RENAME", star)
+        raise ctx.not_emulated("SELECT * RENAME", star)
     have = {c.name.lower() for c in columns}
     for name, node in {**left_out, **replaced}.items():
         if name not in have:

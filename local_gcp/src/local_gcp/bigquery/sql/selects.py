@@ -40,7 +40,7 @@ def select(ctx: Context, node: exp.Select, names: bool, keep_order: bool) -> Out
     output = _output(ctx, node, items, values, names)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
-        raise ctx.not_played("DISTINCT ON", node)
+        raise ctx.not_emulated("DISTINCT ON", node)
     columns = output.columns(names and distinct is None)
     body = f"{source.sql}{where}{group_sql}{having}{qualify}"
     head = "SELECT DISTINCT " if distinct is not None else "SELECT "
@@ -50,13 +50,11 @@ def select(ctx: Context, node: exp.Select, names: bool, keep_order: bool) -> Out
     sql += _order(grouped, node, items, output)
     if keep_order and not node.args.get("order"):
         sql += _array_order(node, source.scope, grouped)
-    from .queries import limit
-
-    sql += limit(inner, node)
+    sql += ordering.limit(inner, node)
     return replace(output.output, sql=sql)
 
 
-_PLAYED = {
+_EMULATED = {
     "with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "windows",
     "distinct", "order", "limit", "offset", "kind",
 }  # fmt: skip
@@ -64,8 +62,8 @@ _PLAYED = {
 
 def _refuse(ctx: Context, node: exp.Select) -> None:
     for key, value in node.args.items():
-        if value and key not in _PLAYED:
-            raise ctx.not_played(f"{key.upper().strip('_')} in SELECT", node)
+        if value and key not in _EMULATED:
+            raise ctx.not_emulated(f"{key.upper().strip('_')} in SELECT", node)
 
 
 def _windows(node: exp.Select) -> dict[str, exp.Expression]:
@@ -99,9 +97,9 @@ def _output(
         elif len(values) != 1:
             raise ctx.error("SELECT AS VALUE query must have exactly one column", node)
     elif kind == "VALUE":
-        raise ctx.not_played("SELECT AS VALUE as the outermost query", node)
+        raise ctx.not_emulated("SELECT AS VALUE as the outermost query", node)
     output = Output("", labels, tuple(v.type for v in values), value_table)
-    shown = list(shown_names(ctx, labels, node)) if names else []
+    shown = list(shown_names(labels)) if names else []
     if names:
         values = [_checked(v, n) for v, n in zip(values, shown, strict=True)]
     return _Columns(output, values, shown)
@@ -116,11 +114,10 @@ def _checked(value: Value, name: str) -> Value:
     return replace(value, sql=f"bq_no_nulls({value.sql}, {literal(name)})")
 
 
-def shown_names(
-    ctx: Context, labels: Sequence[str | None], node: exp.Expression | None
-) -> Iterator[str]:
+def shown_names(labels: Sequence[str | None]) -> Iterator[str]:
     """The columns' names in the result: f0_, f1_, ... for those without; twice is an error."""
-    anonymous, seen = 0, set()
+    anonymous = 0
+    seen: set[str] = set()
     for label in labels:
         if not label:
             label, anonymous = f"f{anonymous}_", anonymous + 1
@@ -139,7 +136,7 @@ def listed(ctx: Context, columns: Sequence[Column], output: Output, names: bool)
     """The columns of a wrapped query as a SELECT list."""
     if not names:
         return ", ".join(f"{c.sql} AS c{i + 1}" for i, c in enumerate(columns))
-    shown = shown_names(ctx, output.names, None)
+    shown = shown_names(output.names)
     return ", ".join(
         f"{_checked(c.value, n).sql} AS {quoted(n)}" for c, n in zip(columns, shown, strict=True)
     )
@@ -152,7 +149,7 @@ def _order(ctx: Context, node: exp.Select, items: list[Item], columns: _Columns)
     keys = []
     for item in order.expressions:
         if item.args.get("with_fill"):
-            raise ctx.not_played("ORDER BY ... WITH FILL", item)
+            raise ctx.not_emulated("ORDER BY ... WITH FILL", item)
         place = ordinal(ctx, item.this, len(items), "ORDER BY")
         if place is None:
             found = by_alias(item.this, items)
@@ -194,8 +191,6 @@ def _distinct(
     names: bool,
 ) -> Output:
     """SELECT DISTINCT, with ORDER BY over what it gives."""
-    from .queries import limit
-
     for value, item in zip(columns.values, items, strict=False):
         if value.type.element or value.type.name == "JSON":
             raise ctx.error(
@@ -227,6 +222,6 @@ def _distinct(
         ordering.check(ctx, column.value, item)
         keys.append(ordering.key(column.value, item))
     tail = f" ORDER BY {', '.join(keys)}" if keys else ""
-    tail += limit(ctx, node)
+    tail += ordering.limit(ctx, node)
     shown = listed(ctx, outputs, columns.output, names)
     return replace(columns.output, sql=f"SELECT {shown} FROM ({sql}) AS {alias}{tail}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,10 @@ class Settings:
     dataset: DatasetRef | None = None
     parameters: tuple[dict, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def at_this_moment(self) -> Settings:
+        """With the present time, which each statement of a script has of its own."""
+        return replace(self, now=datetime.now(UTC))
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,14 @@ from local_gcp.bigquery.errors import BigQueryError
 from local_gcp.bigquery.refs import TableRef
 from local_gcp.bigquery.schema import quoted
 
+from . import information_schema, ml
 from .catalog import Table
 from .context import Context, Output
+from .dispatch import query, translate, translate_as
+from .names import table_text
+from .parsing import parse
 from .scopes import Column, Relation, Scope
-from .types import DATE, INT64, TIMESTAMP, Type, coerce, literal, supertype
+from .types import BOOL, DATE, INT64, TIMESTAMP, Type, coerce, literal, struct_name, supertype
 
 
 @dataclass
@@ -35,7 +39,7 @@ def translate_from(ctx: Context, node: exp.Select) -> From:
     for join in [*(source.this.args.get("joins") or []), *(node.args.get("joins") or [])]:
         sql = _join(inner, sql, join)
     if node.args.get("laterals"):
-        raise ctx.not_played("LATERAL", node)
+        raise ctx.not_emulated("LATERAL", node)
     return From(f" FROM {sql}", scope)
 
 
@@ -52,20 +56,17 @@ def _add(ctx: Context, node: exp.Expression) -> str:
 def _join(ctx: Context, left_sql: str, join: exp.Join) -> str:
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     if join.args.get("method") or kind not in ("", "INNER", "OUTER", "CROSS"):
-        raise ctx.not_played(f"{join.args.get('method') or kind} JOIN", join)
+        raise ctx.not_emulated(f"{join.args.get('method') or kind} JOIN", join)
     before = list(ctx.scope.relations)
     target, nested = join.this, list(join.this.args.get("joins") or [])
     right_sql = _add(ctx, target)
     for inner in nested:
-        raise ctx.not_played("joins in parentheses", inner)
+        raise ctx.not_emulated("joins in parentheses", inner)
     lateral = "LATERAL " if isinstance(target, exp.Unnest) else ""
     using, on = join.args.get("using"), join.args.get("on")
     if using:
         condition = _using(ctx, before, ctx.scope.relations[-1], using, side)
     elif on is not None:
-        from .expressions import translate_as
-        from .types import BOOL
-
         condition = translate_as(ctx, on, BOOL, "JOIN ON clause")
     elif side and not lateral:
         raise ctx.error(f"{side} JOIN must have an immediately following ON or USING clause", join)
@@ -120,22 +121,15 @@ def _using(
 
 def item(ctx: Context, node: exp.Expression) -> tuple[str, Relation]:
     """One item of FROM: its SQL with an alias of ours, and its columns."""
-    pivots = node.args.get("pivots")
-    if pivots:
-        from . import pivots as pivoting
-
-        bare = node.copy()
-        bare.set("pivots", None)
-        sql, relation = pivoting.pivoted(ctx, *item(ctx, bare), pivots)
-        alias = pivots[-1].args.get("alias")
-        return sql, replace(relation, name=alias.name if alias is not None else None)
+    for pivot in node.args.get("pivots") or ():
+        raise ctx.not_emulated("UNPIVOT" if pivot.args.get("unpivot") else "PIVOT", pivot)
     if isinstance(node, exp.Unnest):
         return _unnest(ctx, node)
     if isinstance(node, exp.Subquery):
         return _subquery(ctx, node)
     if isinstance(node, exp.Table):
         return _table(ctx, node)
-    raise ctx.not_played(f"{type(node).__name__} in FROM", node)
+    raise ctx.not_emulated(f"{type(node).__name__} in FROM", node)
 
 
 def _alias(node: exp.Expression) -> str | None:
@@ -168,8 +162,6 @@ def _of_values(name: str | None, value: Column) -> Relation:
     """Rows that are values: the fields of a STRUCT are columns, others are one column."""
     if value.type.name != "STRUCT":
         return Relation(name, (replace(value, name=name or ""),), value=value)
-    from .types import struct_name
-
     fields = tuple(
         Column(field, kind, f"struct_extract({value.sql}, {literal(struct_name(field, i))})")
         for i, (field, kind) in enumerate(value.type.fields)
@@ -178,22 +170,18 @@ def _of_values(name: str | None, value: Column) -> Relation:
 
 
 def _subquery(ctx: Context, node: exp.Subquery) -> tuple[str, Relation]:
-    from . import queries
-
     if node.args.get("sample"):
-        raise ctx.not_played("TABLESAMPLE of a subquery", node)
+        raise ctx.not_emulated("TABLESAMPLE of a subquery", node)
     if not isinstance(node.this, exp.Query):
-        raise ctx.not_played("joins in parentheses", node)
+        raise ctx.not_emulated("joins in parentheses", node)
     # A subquery in FROM sees what stands around the query, and not its neighbours.
     outer = ctx.inside(scope=ctx.scope.parent or Scope())
-    return of_output(ctx, queries.query(outer, node.this), _alias(node))
+    return of_output(ctx, query(outer, node.this), _alias(node))
 
 
 def _unnest(ctx: Context, node: exp.Unnest) -> tuple[str, Relation]:
-    from .expressions import translate
-
     if len(node.expressions) != 1:
-        raise ctx.not_played("UNNEST of several arrays", node)
+        raise ctx.not_emulated("UNNEST of several arrays", node)
     value = translate(ctx, node.expressions[0])
     if value.type.element is None:
         raise ctx.error(
@@ -209,15 +197,6 @@ def _unnest(ctx: Context, node: exp.Unnest) -> tuple[str, Relation]:
         column = Column(label, INT64, f"({alias}.o - 1)")
         relation = replace(relation, columns=(*relation.columns, column))
     return f"unnest({value.sql}) WITH ORDINALITY AS {alias}(v, o)", relation
-
-
-def table_text(node: exp.Table) -> str:
-    """A table's name as it was written, its parts joined by dots."""
-    parts = [part.name for part in node.parts if isinstance(part, exp.Identifier)]
-    if isinstance(node.this, exp.Dot):
-        parts = [p.name for p in (node.args.get("catalog"), node.args.get("db")) if p]
-        parts.append(node.this.sql("bigquery").replace("`", ""))
-    return ".".join(parts)
 
 
 def ref_of(ctx: Context, node: exp.Table) -> TableRef:
@@ -239,28 +218,24 @@ def ref_of(ctx: Context, node: exp.Table) -> TableRef:
 
 def _table(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
     if node.args.get("version"):
-        raise ctx.not_played("FOR SYSTEM_TIME AS OF", node)
+        raise ctx.not_emulated("FOR SYSTEM_TIME AS OF", node)
     if isinstance(node.this, exp.Anonymous):
         return _table_function(ctx, node)
     sample = node.args.get("sample")
     name = table_text(node)
     if not node.args.get("db") and name.lower() in ctx.ctes:
         if sample:
-            raise ctx.not_played("TABLESAMPLE of a WITH query", node)
+            raise ctx.not_emulated("TABLESAMPLE of a WITH query", node)
         return _cte(ctx, node, name)
     if not node.args.get("catalog") and node.args.get("db") is not None:
         array = _array_of_neighbour(ctx, node)
         if array is not None:
             return array
     if "INFORMATION_SCHEMA." in name.upper():
-        from . import information_schema
-
         output = information_schema.view(ctx, node, name)
         return of_output(ctx, output, _alias(node) or name.rpartition(".")[2])
     if name.endswith("*"):
-        from . import wildcards
-
-        return wildcards.item(ctx, node, name, _alias(node))
+        raise ctx.not_emulated("a wildcard table", node)
     ref = ref_of(ctx, node)
     if "$" in ref.table:
         raise ctx.error(f'Table "{name}" cannot include decorator', node)
@@ -293,11 +268,9 @@ def _sample(ctx: Context, sample: exp.TableSample | None) -> str:
     """TABLESAMPLE SYSTEM (n PERCENT): of rows here, for tables are too small for blocks."""
     if sample is None:
         return ""
-    from .expressions import translate
-
     percent = sample.args.get("percent")
     if percent is None or (sample.args.get("method") or exp.var("")).name.upper() != "SYSTEM":
-        raise ctx.not_played("TABLESAMPLE other than SYSTEM (n PERCENT)", sample)
+        raise ctx.not_emulated("TABLESAMPLE other than SYSTEM (n PERCENT)", sample)
     value = translate(ctx, percent)
     if not isinstance(value.text, int | float) or not 0 <= value.text <= 100:
         raise ctx.error("TABLESAMPLE's percentage must be a literal between 0 and 100", sample)
@@ -311,7 +284,7 @@ def stored(
     table = ctx.job.catalog.table(ref)
     if table.kind == "VIEW":
         if sample:
-            raise ctx.not_played("TABLESAMPLE of a view", node)
+            raise ctx.not_emulated("TABLESAMPLE of a view", node)
         return of_output(ctx, _view(ctx, table), name)
     ctx.job.read(ref)
     alias = ctx.job.alias()
@@ -334,9 +307,6 @@ def relation_of(table: Table, alias: str, name: str | None) -> Relation:
 
 
 def _view(ctx: Context, table: Table) -> Output:
-    from . import queries
-    from .parsing import parse
-
     job = ctx.job
     if table.ref in job.views:
         raise ctx.error(f"View {table.ref} refers to itself", None)
@@ -348,14 +318,12 @@ def _view(ctx: Context, table: Table) -> Output:
         views=(*job.views, table.ref),
         settings=replace(job.settings, project=table.ref.project, dataset=None, parameters=()),
     )
-    output = queries.query(Context(inside, Scope()), parse(table.view_query or ""))
+    output = query(Context(inside, Scope()), parse(table.view_query or ""))
     return output
 
 
 def _table_function(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
-    from . import ml
-
     if node.db.upper() != "ML":
         name = ".".join([*(p.name for p in node.parts[:-1]), node.this.name])
-        raise ctx.not_played(f"table function {name}", node)
+        raise ctx.not_emulated(f"table function {name}", node)
     return ml.call(ctx, node, _alias(node))

@@ -123,6 +123,7 @@ def _has_query(tokens: list[Token]) -> bool:
 
 
 def nesting(token: Token) -> int:
+    """1 for an opening bracket, -1 for a closing one, else 0."""
     opening = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
     closing = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
     return 1 if token.token_type in opening else -1 if token.token_type in closing else 0

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from sqlglot import exp
 
-from local_gcp.bigquery.errors import BigQueryError, not_played
-from local_gcp.bigquery.schema import Field
+from local_gcp.bigquery.errors import BigQueryError, not_emulated
 
-from . import queries
+from . import (
+    ddl,
+    dml,
+    expressions,  # noqa: F401 - registers itself with dispatch.py
+    functions,  # noqa: F401 - likewise
+    literals,  # noqa: F401 - likewise
+    queries,
+)
+from .casts import data_type
 from .catalog import Catalog
-from .context import Context, Job, Output
-from .parsing import parse, start_of
+from .context import Context, Job, parse_into
+from .dispatch import query
+from .dispatch import translate as value_of
 from .scopes import Scope
 from .settings import Settings, Variable
 from .statements import SCRIPT_KINDS, Statement, split
 from .translated import Translated
-from .types import Type
+from .types import Type, coerce
 
 
 def translate(
@@ -38,7 +45,7 @@ def translate(
             raise BigQueryError("invalidQuery", "Syntax error: Unexpected end of script", "query")
         statement = found[0]
     if statement.kind in SCRIPT_KINDS:
-        raise not_played(f"{statement.kind} outside of a script")
+        raise not_emulated(f"{statement.kind} outside of a script")
     try:
         return _translate(statement, catalog, settings, variables or {})
     except RecursionError:
@@ -56,9 +63,6 @@ def expression(
     to: Type | None = None,
 ) -> Translated:
     """An expression of a script as a query of one row and one column, of type `to` if given."""
-    from .expressions import translate as value_of
-    from .types import coerce
-
     job = Job(text, settings, catalog, variables, origin)
     # In parentheses on lines of their own, so that a comment at the end hides nothing.
     tree = parse_into(job, f"({text}\n)", before=1)
@@ -79,8 +83,6 @@ def expression(
 
 def type_of(text: str, origin: tuple[int, int], catalog: Catalog) -> Type:
     """A type as DECLARE writes it."""
-    from .casts import data_type
-
     job = Job(text, Settings(""), catalog, {}, origin)
     head = "CAST(NULL AS "
     tree = parse_into(job, f"{head}{text})", before=len(head))
@@ -93,52 +95,16 @@ def _translate(
     settings: Settings,
     variables: Mapping[str, Variable],
 ) -> Translated:
-    from . import ddl, dml
-
     job = Job(statement.text, settings, catalog, variables, (statement.line, statement.column))
     ctx = Context(job, Scope())
     if statement.kind in ddl.KINDS:
         return ddl.translate(ctx, statement)
     if statement.kind not in ("SELECT", "UNKNOWN", *dml.KINDS):
-        raise not_played(f"{statement.kind.replace('_', ' ')} statements")
+        raise not_emulated(f"{statement.kind.replace('_', ' ')} statements")
     tree = parse_into(job, statement.text)
     if isinstance(tree, exp.Query):
-        output = queries.query(ctx, tree, names=True)
-        return finish(job, "SELECT", output)
+        output = query(ctx, tree, names=True)
+        return queries.finish(job, "SELECT", output)
     if statement.kind in dml.KINDS:
         return dml.translate(ctx, statement.kind, tree)
-    raise not_played(f"statement {statement.text.split()[0].upper()}")
-
-
-def parse_into(job: Job, text: str, before: int = 0) -> exp.Expression:
-    """The text's tree; positions are those in the script.
-
-    `before`: how many characters we have put in front of what the script has at `job.origin`.
-    """
-    line, column = job.origin
-    padding = "\n" * (line - 1) + " " * max(column - 1 - before, 0)
-    tree = parse(padding + text, whole=not before)
-    job.text, job.origin = padding + text, (1, 1)
-    places = {start_of(n) for n in tree.find_all(exp.Placeholder)}
-    job.positional = tuple(sorted(p for p in places if p is not None))
-    return tree
-
-
-def fields_of(output: Output) -> tuple[Field, ...]:
-    """The columns of a query with their names in the result."""
-    from .selects import shown_names
-
-    shown = shown_names(None, output.names, None)
-    return tuple(t.field(n) for n, t in zip(shown, output.types, strict=True))
-
-
-def finish(job: Job, kind: str, output: Output, **more: object) -> Translated:
-    """A statement around a query."""
-    made = Translated(
-        kind=kind,
-        sql=output.sql,
-        fields=fields_of(output),
-        reads=job.read_list,
-        ml_calls=tuple(job.ml_calls),
-    )
-    return replace(made, **more)
+    raise not_emulated(f"statement {statement.text.split()[0].upper()}")

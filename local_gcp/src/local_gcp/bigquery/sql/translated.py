@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_gcp.bigquery.refs import DatasetRef, ModelRef, TableRef
 from local_gcp.bigquery.schema import Field
 
-if TYPE_CHECKING:
-    from .catalog import Partitioning
+from .partitioning import Partitioning
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class Features:
 
 
 def numbers(column: pa.ChunkedArray, _: Any = None) -> np.ndarray:
-    """float64[rows]: NaN for NULL and for text that is no number."""
+    """float64[rows]: NaN for NULL and for text that is not a number."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -175,7 +175,7 @@ def as_text(value: Any) -> str:
 
 
 def seconds(column: pa.ChunkedArray, transformation: Transformation) -> np.ndarray:
-    """float64[rows]: seconds since 1970 UTC, NaN for what is no time in the column's format."""
+    """float64[rows]: seconds since 1970 UTC, NaN for what is not a time in the column's format."""
     form = transformation.time_format
     return np.array([_seconds(value, form) for value in column.to_pylist()], dtype=np.float64)
 

@@ -12,7 +12,7 @@ SIDE = 16
 
 
 class ImageError(Exception):
-    """A file that is no image."""
+    """A file that is not an image."""
 
 
 def pixels(path: Path) -> np.ndarray:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from local_gcp.wire import RpcError, invalid_argument, not_played
+from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 _HOUR = 3600.0
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -27,7 +27,7 @@ OBJECTIVES = {
     REGRESSION: ("minimize-rmse", "minimize-mae", "minimize-rmsle"),
 }
 KINDS = ("auto", "numeric", "categorical", "timestamp", "text", "repeated_numeric")
-"""Of transformations, as far as they are played."""
+"""Of transformations, as far as they are emulated."""
 _MODEL_TYPES = {
     # (least, largest, default) budget in milli node hours, and the nodes it is shared by
     "CLOUD": (8_000, 800_000, 192_000, 8),
@@ -83,15 +83,15 @@ def tabular(sent: Any, field: str) -> TabularInputs:
     given = _Fields(sent, field)
     kind = given.text("predictionType")
     if kind not in OBJECTIVES:
-        raise given.wrong("predictionType", f"{kind!r} is none of {', '.join(OBJECTIVES)}.")
+        raise given.wrong("predictionType", f"{kind!r} is not one of {', '.join(OBJECTIVES)}.")
     objective = given.text("optimizationObjective", required=False)
     if objective and objective not in OBJECTIVES[kind]:
         known = ", ".join(OBJECTIVES[kind])
-        raise given.wrong("optimizationObjective", f"{objective!r} is none of {known}.")
+        raise given.wrong("optimizationObjective", f"{objective!r} is not one of {known}.")
     value = _objective_value(given, objective)
     budget = given.integer("trainBudgetMilliNodeHours", 1_000, 72_000)
     if experiments := given.take("additionalExperiments"):
-        raise not_played(f"{field}.additionalExperiments {experiments}")
+        raise not_emulated(f"{field}.additionalExperiments {experiments}")
     result = TabularInputs(
         target=given.text("targetColumn"),
         prediction_type=kind,
@@ -116,14 +116,14 @@ def image_classification(sent: Any, field: str) -> ImageInputs:
     given = _Fields(sent, field)
     model_type = given.text("modelType", required=False) or "CLOUD"
     if model_type not in _MODEL_TYPES:
-        raise not_played(
+        raise not_emulated(
             f"{field}.modelType {model_type!r}", f"There are {', '.join(_MODEL_TYPES)}."
         )
     for name in ("baseModelId", "uptrainBaseModelId", "tunableParameter"):
         if given.take(name):
-            raise not_played(f"{field}.{name}", "A model is trained from scratch.")
+            raise not_emulated(f"{field}.{name}", "A model is trained from scratch.")
     if given.boolean("multiLabel"):
-        raise not_played(f"{field}.multiLabel", "Give each image one label.")
+        raise not_emulated(f"{field}.multiLabel", "Give each image one label.")
     least, largest, default, nodes = _MODEL_TYPES[model_type]
     budget = given.integer("budgetMilliNodeHours", least, largest, default)
     early_stopping = not given.boolean("disableEarlyStopping")
@@ -157,7 +157,7 @@ def _transformations(sent: Any, field: str) -> Iterable[Transformation]:
         ((kind, details),) = entry.items()
         kind = _snake(kind)
         if kind not in KINDS:
-            raise not_played(f"{where}.{kind}", f"There are {', '.join(KINDS)}.")
+            raise not_emulated(f"{where}.{kind}", f"There are {', '.join(KINDS)}.")
         given = _Fields(details, f"{where}.{kind}")
         column = given.text("columnName")
         strict = kind in ("numeric", "timestamp", "repeated_numeric")
@@ -216,7 +216,7 @@ class _Fields:
         try:
             number = int(value)  # an int64 may come as text
         except (TypeError, ValueError):
-            raise self.wrong(name, f"{value!r} is no whole number.") from None
+            raise self.wrong(name, f"{value!r} is not a whole number.") from None
         if not least <= number <= largest:
             raise self.wrong(name, f"{number} is not from {least} to {largest}.")
         return number
@@ -226,7 +226,7 @@ class _Fields:
 
     def check_empty(self) -> None:
         for name in self._left:
-            raise self.wrong(name, "is no field of these inputs.")
+            raise self.wrong(name, "is not a field of these inputs.")
 
 
 def _snake(name: str) -> str:

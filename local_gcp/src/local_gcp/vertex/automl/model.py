@@ -41,7 +41,8 @@ class TabularModel:
 
     def predict(self, table: pa.Table) -> tuple[list[dict[str, Any]], list[str | None]]:
         """(predictions, problems) of the rows: TabularClassificationPredictionResult or
-        TabularRegressionPredictionResult; a row with a problem has no prediction to rely on."""
+        TabularRegressionPredictionResult; a row with a problem has no prediction to rely on.
+        """
         lacking = self.features.incomplete(table)
         problems = [
             "A column that must have a value has none." if lack else None for lack in lacking
@@ -77,8 +78,10 @@ class ImageModel:
         self, paths: Sequence[Path | None], threshold: float = 0.0, most: int = 10
     ) -> tuple[list[dict[str, Any]], list[str | None]]:
         """(predictions, problems) of image files: ClassificationPredictionResult, the likeliest
-        class first, at least `threshold` likely, at most `most` of them."""
-        rows, problems = [], []
+        class first, at least `threshold` likely, at most `most` of them.
+        """
+        rows: list[Any] = []
+        problems: list[str | None] = []
         for path in paths:
             try:
                 if path is None or not path.is_file():

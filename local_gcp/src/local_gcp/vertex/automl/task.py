@@ -15,18 +15,18 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
-from local_gcp.home import PROJECT
+from local_gcp.jobs.program import own_program
+from local_gcp.jobs.run import Run
+from local_gcp.jobs.runner import Runner
+from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits, tables
 from local_gcp.vertex.automl import inputs
 from local_gcp.vertex.automl.result import EVALUATED, Result
 from local_gcp.vertex.datasets import layout
+from local_gcp.vertex.datasets.dataset_service import IMAGE, TABULAR, Datasets
 from local_gcp.vertex.datasets.items import annotation_spec
-from local_gcp.vertex.datasets.service import IMAGE, TABULAR, Datasets
 from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.models import Models
-from local_gcp.vertex.program import own_program
-from local_gcp.vertex.run import Run
-from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import FIELD, find_dataset
 from local_gcp.vertex.training import inputs as task_inputs
@@ -66,7 +66,7 @@ class AutoMlTask:
         dataset = find_dataset(self._datasets, pipeline)
         if dataset.metadata_schema_uri != self.kind:
             raise invalid_argument(
-                f"{FIELD}.input_data_config.dataset_id", f"is no dataset of {self.what}."
+                f"{FIELD}.input_data_config.dataset_id", f"is not a dataset of {self.what}."
             )
         config = pipeline.input_data_config
         layout.check(config, dataset, False, f"{FIELD}.input_data_config")
@@ -174,7 +174,7 @@ class TabularTask(AutoMlTask):
             stamp = now.strftime("%Y_%m_%dT%H_%M_%S_") + f"{now.microsecond // 1000:03}Z"
             name = re.sub(r"[^A-Za-z0-9_]", "_", model.display_name)
             dataset = f"export_evaluated_examples_{name}_{stamp}"
-        return f"bq://{PROJECT}.{dataset}.{table or 'evaluated_examples'}"
+        return f"bq://{project_id()}.{dataset}.{table or 'evaluated_examples'}"
 
     def metadata(self, result: Result) -> dict[str, Any]:
         """AutoMlTablesMetadata."""

@@ -1,8 +1,7 @@
 """Batch prediction: a model, instances in a bucket or a table, and a job that joins them.
 
-service.py      JobService: BatchPredictionJobs
+batch_jobs.py   JobService: BatchPredictionJobs
 request.py      what is refused, and where the results go
-publish.py      results that belong into BigQuery's tables
 predict.py      the job's program; reads a config file
   rows.py         rows of a table through a model of tables
   instances.py    JSON instances through a model of images or a serving container

@@ -20,28 +20,33 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 from google.rpc import status_pb2
 
-from local_gcp import filters, names
-from local_gcp.listing import masked, page
+from local_gcp import names
+from local_gcp.jobs.program import own_program
+from local_gcp.jobs.run import Run
+from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction import request as requests
 from local_gcp.vertex.batch_prediction.files import COUNTS
 from local_gcp.vertex.batch_prediction.request import FIELD
-from local_gcp.vertex.jobs import (
+from local_gcp.vertex.models import Models
+from local_gcp.vertex.resources import (
     CANCELED,
     JOB_FIELDS,
+    check_cancellable,
+    check_deletable,
     deletion_metadata,
+    ending,
+    find,
     follow,
     job_state,
+    listed,
+    shown,
     timestamp,
 )
-from local_gcp.vertex.models import Models
-from local_gcp.vertex.program import own_program
-from local_gcp.vertex.run import Run
-from local_gcp.vertex.runner import Runner
 from local_gcp.vertex.tables import Tables
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
+from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 log = logging.getLogger(__name__)
 
@@ -78,9 +83,9 @@ class BatchPredictionJobs:
     def create_batch_prediction_job(self, request: Any, _context: Any) -> api.BatchPredictionJob:
         parent, sent = names.location(request.parent), request.batch_prediction_job
         if sent.unmanaged_container_model:
-            raise not_played(f"{FIELD}.unmanaged_container_model", "Upload the model.")
+            raise not_emulated(f"{FIELD}.unmanaged_container_model", "Upload the model.")
         if "publishers/" in sent.model:
-            raise not_played(f"publisher models ({sent.model})")
+            raise not_emulated(f"publisher models ({sent.model})")
         if not sent.model:
             raise invalid_argument(f"{FIELD}.model", "is required.")
         model = self._models.find(sent.model)
@@ -101,23 +106,14 @@ class BatchPredictionJobs:
         return self._view(self._get(request.name))
 
     def list_batch_prediction_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
-        parent = names.location(request.parent)
-        matches = filters.parse_filter(request.filter, JOB_FIELDS)
-        jobs = (self._view(job) for _, job in self._table.list(f"{parent}/batchPredictionJobs/"))
-        found, token = page(filter(matches, jobs), request.page_size, request.page_token)
-        return {
-            "batch_prediction_jobs": [masked(job, request.read_mask) for job in found],
-            "next_page_token": token,
-        }
+        prefix = f"{names.location(request.parent)}/batchPredictionJobs/"
+        jobs = (self._view(job) for _, job in self._table.list(prefix))
+        return listed(request, "batch_prediction_jobs", jobs, JOB_FIELDS)
 
     def cancel_batch_prediction_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
         with self._state.transaction():
             job = self._get(request.name)
-            if job.end_time:
-                raise failed_precondition(
-                    f'The BatchPredictionJob "{job.name}" is in state {job.state.name} and cannot '
-                    "be canceled."
-                )
+            check_cancellable(job)
             if self._runner.get(names.last(job.name)):
                 self._runner.cancel(names.last(job.name))
             else:  # who prepares it looks here before it goes on
@@ -127,34 +123,19 @@ class BatchPredictionJobs:
     def delete_batch_prediction_job(self, request: Any, _context: Any) -> Any:
         with self._state.transaction():
             job = self._get(request.name)
-            if not job.end_time:
-                raise failed_precondition(
-                    f'The BatchPredictionJob "{job.name}" is in state {job.state.name} and cannot '
-                    "be deleted. Cancel it and wait until it has ended."
-                )
+            check_deletable(job)
             self._table.delete(job.name)
             if self._runner.get(names.last(job.name)):
                 self._runner.forget(names.last(job.name))
             return self._operations.done(job.name, metadata=deletion_metadata())
 
     def status(self) -> list[dict[str, Any]]:
-        """The jobs in the JSON of `python -m local_gcp status`, oldest first."""
+        """The jobs in the JSON of `local-gcp status`, oldest first."""
         return [self._status(job, self._runner.get(names.last(n))) for n, job in self._table.list()]
 
     def _status(self, job: api.BatchPredictionJob, run: Run | None) -> dict[str, Any]:
-        shown = self._view(api.BatchPredictionJob(job))
-        return {
-            "name": job.name,
-            "display_name": job.display_name,
-            "kind": "batch",
-            "state": shown.state.name,
-            "labels": dict(job.labels),
-            "create_time": job.create_time.rfc3339(),
-            "error": shown.error.message or None,
-            "cores": run.spec.cores if run else 0,
-            "replicas": self._runner.replicas(run) if run else [],
-            "trials": [],
-        }
+        replicas = self._runner.replicas(run) if run else []
+        return shown(self._view(job), "batch", run.spec.cores if run else 0, replicas)
 
     def _check_destination(self, uri: str) -> None:
         """A table that is named in full must not be there yet."""
@@ -181,7 +162,7 @@ class BatchPredictionJobs:
         file = work / "config.json"
         file.write_text(json.dumps(config))
         with self._state.transaction():
-            if self._get(name).end_time:  # cancelled meanwhile
+            if self._get(name).end_time:  # cancelled in the meantime
                 shutil.rmtree(work, ignore_errors=True)
                 return
             spec = own_program("local_gcp.vertex.batch_prediction.predict", str(file))
@@ -255,22 +236,13 @@ class BatchPredictionJobs:
 
     def _view(self, job: api.BatchPredictionJob) -> api.BatchPredictionJob:
         run = None if job.end_time else self._runner.get(names.last(job.name))
-        if run is None:
-            return job
-        if run.final:
-            # Its results are being published: until then it is not over.
-            run.state, run.error = "running", None
-        return _follow(job, run)
+        return job if run is None else _follow(job, ending(run))
 
     def _folder(self, job: api.BatchPredictionJob) -> Path:
         return self._work / names.last(job.name)
 
     def _get(self, name: str) -> api.BatchPredictionJob:
-        name = names.resource(name, "batchPredictionJobs")
-        job = self._table.get(name)
-        if job is None:
-            raise not_found(name)
-        return job
+        return find(self._table, name, "batchPredictionJobs")
 
 
 def _follow(job: api.BatchPredictionJob, run: Run) -> api.BatchPredictionJob:

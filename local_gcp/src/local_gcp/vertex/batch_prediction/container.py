@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from local_gcp.home import LOOPBACK
+from local_gcp.jobs.machine import free_addresses
+from local_gcp.jobs.variables import environment, expand
 from local_gcp.vertex.automl.features import DataError
-from local_gcp.vertex.machine import free_addresses
-from local_gcp.vertex.variables import environment, expand
 
 READY = 300.0
 """Seconds until it must be healthy."""

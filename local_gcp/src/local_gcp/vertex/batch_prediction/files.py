@@ -99,7 +99,8 @@ class Csv:
 
 def publish(work: Path, kind: str, folder: Path) -> None:
     """Move the files into a folder of a bucket; one for errors only if there are any, as CSV and
-    for images."""
+    for images.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     results, errors = NAMES[kind]
     lines = 1 if kind == "csv" else 0
@@ -112,7 +113,8 @@ def publish(work: Path, kind: str, folder: Path) -> None:
 
 def jsonable(value: Any) -> Any:
     """A value of a table as BigQuery has it in JSON: times in RFC 3339, bytes in base64, and as
-    text decimals and what is no number of JSON ("NaN", "Infinity")."""
+    text decimals and what is not a number of JSON ("NaN", "Infinity").
+    """
     if isinstance(value, dict):
         return {name: jsonable(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -193,7 +193,7 @@ def _parsed(line: str, where: str) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise DataError(f"{where} is no JSON: {error}") from None
+        raise DataError(f"{where} is not JSON: {error}") from None
 
 
 def _shaped(value: Any, shape: dict[str, Any], kind: str | None) -> Any:

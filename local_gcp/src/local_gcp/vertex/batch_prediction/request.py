@@ -16,17 +16,17 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format
 
 from local_gcp import names
-from local_gcp.home import PROJECT, PROJECT_NUMBER
-from local_gcp.images import ImageError, find_image
+from local_gcp.jobs.images import ImageError, find_image
+from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.vertex import gcs, tables, validation
-from local_gcp.wire import invalid_argument, not_played
+from local_gcp.wire import invalid_argument, not_emulated
 
 FIELD = "batch_prediction_job"
 CONTAINER_INPUTS = ("jsonl", "csv", "bigquery", "file-list")
 CONTAINER_OUTPUTS = ("jsonl", "bigquery")
 BATCH_SIZE = 64
 _LARGEST_BATCH = 4096
-_NOT_PLAYED = {
+_NOT_EMULATED = {
     "generate_explanation": "explanations",
     "explanation_spec": "explanations",
     "unmanaged_container_model": "unmanaged container models; upload the model",
@@ -44,9 +44,9 @@ def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
     """Refuse a job that cannot run: INVALID_ARGUMENT or UNIMPLEMENTED."""
     validation.check_display_name(sent.display_name, f"{FIELD}.display_name")
     validation.check_labels(sent.labels, f"{FIELD}.labels")
-    for name, what in _NOT_PLAYED.items():
+    for name, what in _NOT_EMULATED.items():
         if name in sent and getattr(sent, name):
-            raise not_played(f"{FIELD}.{name} ({what})")
+            raise not_emulated(f"{FIELD}.{name} ({what})")
     kind = model_kind(model)
     inputs = list(model.supported_input_storage_formats) or CONTAINER_INPUTS
     outputs = list(model.supported_output_storage_formats) or CONTAINER_OUTPUTS
@@ -67,11 +67,9 @@ def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
         tables.table_ref(sent.input_config.bigquery_source.input_uri, field)
     _check_instances(sent, kind)
     if kind == "container":
-        if not sent.dedicated_resources.machine_spec.machine_type:
-            raise invalid_argument(
-                f"{FIELD}.dedicated_resources.machine_spec.machine_type",
-                "is required for a model with a container.",
-            )
+        machine = sent.dedicated_resources.machine_spec
+        field = f"{FIELD}.dedicated_resources.machine_spec"
+        validation.check_machine(machine, field, serving=True)
         container(model)
 
 
@@ -79,7 +77,8 @@ def program(
     sent: api.BatchPredictionJob, model: api.Model, buckets: Path, models: Path, work: Path
 ) -> dict[str, Any]:
     """The config of predict.py. `work`: where the server has put instances.parquet, if it had to;
-    `models`: folder of the models that were trained here."""
+    `models`: folder of the models that were trained here.
+    """
     kind = model_kind(model)
     if kind == "container":
         which = container(model)
@@ -119,7 +118,7 @@ def parameters(sent: api.BatchPredictionJob) -> Any:
 
 
 def container(model: api.Model) -> dict[str, Any]:
-    """How the model's container is run; INVALID_ARGUMENT if nothing here plays its image."""
+    """How the model's container is run; INVALID_ARGUMENT if its image is unknown."""
     spec, field = model.container_spec, "model.container_spec"
     try:
         image = find_image(spec.image_uri)
@@ -171,7 +170,7 @@ def output_info(
         name = re.sub(r"[^A-Za-z0-9_]", "_", model.display_name)
         dataset = f"prediction_{name}_{stamp}"
     return api.BatchPredictionJob.OutputInfo(
-        bigquery_output_dataset=f"bq://{PROJECT}.{dataset}",
+        bigquery_output_dataset=f"bq://{project_id()}.{dataset}",
         bigquery_output_table=table or f"predictions_{stamp}_{job_id[-3:]}",
     )
 
@@ -186,7 +185,7 @@ def _check_format(config: Any, name: str, oneof: str, field: str, known: Any) ->
     form = getattr(config, name)
     if form not in known:
         raise invalid_argument(
-            f"{FIELD}.{field}.{name}", f"{form!r} is none of the model's: {', '.join(known)}."
+            f"{FIELD}.{field}.{name}", f"{form!r} is not one of the model's: {', '.join(known)}."
         )
     given = type(config).pb(config).WhichOneof(oneof)
     wanted = f"{'bigquery' if form == 'bigquery' else 'gcs'}_{oneof}"
@@ -204,7 +203,7 @@ def _check_instances(sent: api.BatchPredictionJob, kind: str) -> None:
         raise invalid_argument(f"{field}.excluded_fields", "included_fields are given already.")
     if "instance_config" in sent and shape:
         if kind != "container":
-            raise not_played(f"{field} for AutoML models")
+            raise not_emulated(f"{field} for AutoML models")
         if sent.input_config.instances_format not in ("jsonl", "bigquery"):
             raise invalid_argument(field, "is for jsonl and bigquery only.")
     size = sent.manual_batch_tuning_parameters.batch_size

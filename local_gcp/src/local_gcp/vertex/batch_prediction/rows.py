@@ -86,7 +86,8 @@ class _Csv(_Lines):
 
 class _Parquet:
     """Rows as Parquet files, which the server makes tables of: a column predicted_TARGET, or
-    errors_TARGET."""
+    errors_TARGET.
+    """
 
     def __init__(self, work: Path, table: pa.Table, model: TabularModel):
         self._model = model
@@ -144,7 +145,7 @@ def _json_tables(paths: list[Path], model: TabularModel) -> Iterator[pa.Table]:
             rows = [json.loads(line) for line in chunk]
             table = pa.Table.from_pylist(rows, schema)
         except (ValueError, AttributeError, TypeError, pa.ArrowException) as error:
-            raise DataError(f"The instances are no JSON objects of one kind: {error}") from None
+            raise DataError(f"The instances are not JSON objects of one kind: {error}") from None
         if schema is None:
             # A column that is null throughout has no type yet.
             kinds = [

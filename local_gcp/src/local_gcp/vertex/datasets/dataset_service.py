@@ -2,7 +2,7 @@
 
 A tabular dataset is its metadata: {"inputConfig": {"gcsSource": {"uri": [...]}}} or
 {"inputConfig": {"bigquerySource": {"uri": "bq://..."}}}. Images are imported, from files that
-name them. Other kinds of datasets, versions, saved queries and exports are not played.
+name them. Other kinds of datasets, versions, saved queries and exports are not emulated.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from local_gcp.vertex import gcs, tables, validation
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.items import Items
-from local_gcp.vertex.jobs import deletion_metadata, timestamp
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, not_played
+from local_gcp.vertex.resources import deletion_metadata, timestamp
+from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_emulated, not_found
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/dataset"
 TABULAR = f"{_SCHEMA}/metadata/tabular_1.0.0.yaml"
@@ -62,12 +62,12 @@ class Datasets:
         validation.check_display_name(sent.display_name, "dataset.display_name")
         validation.check_labels(sent.labels, "dataset.labels")
         if sent.metadata_schema_uri not in _TITLES:
-            raise not_played(
+            raise not_emulated(
                 f"datasets of the kind {sent.metadata_schema_uri!r}",
                 f"There are {TABULAR} and {IMAGE}.",
             )
         if sent.saved_queries:
-            raise not_played("dataset.saved_queries")
+            raise not_emulated("dataset.saved_queries")
         now = timestamp(time.time())
         dataset = api.Dataset(
             name=f"{parent}/datasets/{names.new_id()}",
@@ -107,7 +107,7 @@ class Datasets:
         with self._state.transaction():
             dataset = self.find(sent.name)
             if sent.etag and sent.etag != dataset.etag:
-                raise failed_precondition(f"{dataset.name} was changed meanwhile (etag).")
+                raise failed_precondition(f"{dataset.name} was changed by another request (etag).")
             if "display_name" in paths:
                 validation.check_display_name(sent.display_name, "dataset.display_name")
                 dataset.display_name = sent.display_name
@@ -139,7 +139,7 @@ class Datasets:
         for number, config in enumerate(request.import_configs):
             field = f"import_configs[{number}]"
             if config.import_schema_uri != SINGLE_LABEL:
-                raise not_played(
+                raise not_emulated(
                     f"the import schema {config.import_schema_uri!r}", f"There is {SINGLE_LABEL}."
                 )
             for uri in config.gcs_source.uris:
@@ -283,7 +283,7 @@ def _mapping(value: Any, field: str) -> dict[str, Any]:
 
 def _check_order(request: Any) -> None:
     if request.order_by:
-        raise not_played("order_by", "The newest come first; sort in the client.")
+        raise not_emulated("order_by", "The newest come first; sort in the client.")
 
 
 def _times(now: Any) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _csv(lines: Iterable[str]) -> Iterator[tuple[int, Item | str]]:
         if not row[0].startswith("gs://"):
             use = row.pop(0).strip().lower()
             if use and use not in USES:
-                yield reader.line_num, f"{use!r} is none of {', '.join(USES)}"
+                yield reader.line_num, f"{use!r} is not one of {', '.join(USES)}"
                 continue
             labels = {ML_USE: use} if use else {}
         if not row:
@@ -87,7 +87,7 @@ def _json_lines(lines: Iterable[str]) -> Iterator[tuple[int, Item | str]]:
         try:
             yield number, _json_item(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            yield number, f"is no image of the import schema: {error!r}"
+            yield number, f"is not an image of the import schema: {error!r}"
 
 
 def _json_item(record: Any) -> Item:
@@ -101,7 +101,7 @@ def _json_item(record: Any) -> Item:
     annotation = record.get("classificationAnnotation") or {}
     labels = dict(record.get("dataItemResourceLabels") or {})
     if labels.get(ML_USE, USES[0]) not in USES:
-        raise ValueError(f"{labels[ML_USE]!r} is none of {', '.join(USES)}")
+        raise ValueError(f"{labels[ML_USE]!r} is not one of {', '.join(USES)}")
     return Item(
         record["imageGcsUri"],
         annotation.get("displayName"),

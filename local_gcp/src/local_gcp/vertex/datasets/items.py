@@ -14,7 +14,7 @@ from google.cloud import aiplatform_v1 as api
 
 from local_gcp.state import State
 from local_gcp.vertex.datasets.importing import Item
-from local_gcp.vertex.jobs import timestamp
+from local_gcp.vertex.resources import timestamp
 
 CLASSIFICATION = (
     "gs://google-cloud-aiplatform/schema/dataset/annotation/image_classification_1.0.0.yaml"

@@ -4,7 +4,7 @@ https://cloud.google.com/vertex-ai/docs/training/using-managed-datasets and the 
 InputDataConfig: a folder dataset-ID-TYPE-TIME in the bucket, with training-*, validation-* and
 test-* in it (JSON lines for images, CSV with a header for tables), or a BigQuery dataset
 dataset_ID_TYPE_TIME with the tables training, validation and test. The variables AIP_DATA_FORMAT,
-AIP_TRAINING_DATA_URI, AIP_VALIDATION_DATA_URI and AIP_TEST_DATA_URI say so to the program.
+AIP_TRAINING_DATA_URI, AIP_VALIDATION_DATA_URI and AIP_TEST_DATA_URI name them to the program.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ import pyarrow.parquet as pq
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import filters, names
-from local_gcp.home import PROJECT
+from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits, tables
 from local_gcp.vertex.datasets import importing
+from local_gcp.vertex.datasets.dataset_service import IMAGE, ITEM_FIELDS, source
 from local_gcp.vertex.datasets.items import CLASSIFICATION
-from local_gcp.vertex.datasets.service import IMAGE, ITEM_FIELDS, source
-from local_gcp.wire import failed_precondition, invalid_argument, not_played
+from local_gcp.wire import failed_precondition, invalid_argument, not_emulated
 
 _SHARD = "00000-of-00001"
 
 
 def check(config: api.InputDataConfig, dataset: api.Dataset, custom: bool, field: str) -> None:
     """Refuse what cannot be laid out: INVALID_ARGUMENT, UNIMPLEMENTED. `custom`: for a custom
-    training, which needs a destination; AutoML has none."""
+    training, which needs a destination; AutoML has none.
+    """
     images = dataset.metadata_schema_uri == IMAGE
     splits.check(config, not images, field)
     for name in ("annotations_filter", "saved_query_id", "persist_ml_use_assignment"):
         if getattr(config, name):
-            raise not_played(f"{field}.{name}")
+            raise not_emulated(f"{field}.{name}")
     if "filter_split" in config:
         for name in splits.NAMES:
             text = getattr(config.filter_split, f"{name}_filter")
@@ -107,7 +108,7 @@ def lay_out(
     parts = split_table(tables_, dataset, config, work)
     if "bigquery_destination" in config:
         stamp = now.strftime("%Y_%m_%dT%H_%M_%S_") + f"{now.microsecond // 1000:03}Z"
-        uri = f"bq://{PROJECT}.dataset_{number}_tables_{stamp}"
+        uri = f"bq://{project_id()}.dataset_{number}_tables_{stamp}"
         for name, file in parts.items():
             tables_.publish(f"{uri}.{name}", file, "bigquery_destination")
         return _environment("bigquery", {name: f"{uri}.{name}" for name in parts})

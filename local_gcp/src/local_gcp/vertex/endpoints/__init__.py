@@ -1,6 +1,6 @@
 """Endpoints: models deployed as real serving processes, and predictions from them.
 
-service.py      EndpointService: endpoints, their deployed models, their traffic
+endpoint_service.py   EndpointService: endpoints, their deployed models, their traffic
   request.py      what is refused
   traffic.py      the traffic split
 fleet.py        starts, watches, restarts, scales, drains and ends the serving processes
@@ -14,7 +14,5 @@ prediction.py   PredictionService: predict, raw predict, explain
   values.py       google.protobuf.Value as JSON
   explain.py      sampled Shapley attributions
   rest.py         the same over REST
-model_http.py   the serving programs of local_gcp's own:
-  savedmodel_server.py    plays Google's pre-built TensorFlow prediction images
-  automl_server.py        serves models that AutoML trained here
+servers/        the model servers of local_gcp's own
 """

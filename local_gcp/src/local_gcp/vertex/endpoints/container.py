@@ -8,30 +8,30 @@ from __future__ import annotations
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
-from local_gcp.home import PROJECT_NUMBER
-from local_gcp.images import ImageError, find_image
+from local_gcp.jobs.images import ImageError, find_image
+from local_gcp.jobs.program import own_program
+from local_gcp.project import PROJECT_NUMBER
 from local_gcp.vertex.endpoints.deployment import Launch
-from local_gcp.vertex.program import own_program
-from local_gcp.wire import failed_precondition, not_played
+from local_gcp.wire import failed_precondition, not_emulated
 
 HEALTHY_WITHIN = 1800.0
 """Seconds that a deployment may take if the model does not say (deployment_timeout)."""
-_NOT_PLAYED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports")
+_NOT_EMULATED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports")
 
 
 def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str) -> Launch:
     """How a replica of `deployed` is run. `artifacts`: gs:// folder with the model's files, or "".
 
-    FAILED_PRECONDITION if nothing here plays the model's image; UNIMPLEMENTED.
+    FAILED_PRECONDITION if no entry of images.yaml stands for the model's image; UNIMPLEMENTED.
     """
     if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
         return _automl(model, deployed, endpoint, artifacts)
     spec = model.container_spec
-    for name in _NOT_PLAYED:
+    for name in _NOT_EMULATED:
         if getattr(spec, name):
-            raise not_played(f"container_spec.{name}", "Leave it out.")
+            raise not_emulated(f"container_spec.{name}", "Leave it out.")
     if spec.invoke_route_prefix:
-        raise not_played("container_spec.invoke_route_prefix", "Set a predict_route.")
+        raise not_emulated("container_spec.invoke_route_prefix", "Set a predict_route.")
     try:
         image = find_image(spec.image_uri)
     except ImageError as error:
@@ -42,7 +42,7 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
             f"{model.name}: images.yaml knows no entrypoint of {spec.image_uri}, and the model "
             "gives none (container_spec.command)."
         )
-    notes = [f"{spec.image_uri} is played by {image.bin}"]
+    notes = [f"{spec.image_uri} runs with {image.bin}"]
     port = spec.ports[0].container_port if spec.ports else 8080
     notes.append(f"AIP_HTTP_PORT, on Google Cloud {port}, is another one in each process here")
     machine = deployed.dedicated_resources.machine_spec
@@ -63,7 +63,7 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
 
 
 def _automl(model: api.Model, deployed: api.DeployedModel, endpoint: str, folder: str) -> Launch:
-    (pool,) = own_program("local_gcp.vertex.endpoints.automl_server", folder).pools
+    (pool,) = own_program("local_gcp.vertex.endpoints.servers.automl", folder).pools
     service = variables(model, deployed, endpoint, "")
     return Launch(
         argv=pool.program.argv,

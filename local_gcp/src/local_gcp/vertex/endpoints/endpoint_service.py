@@ -25,29 +25,19 @@ from local_gcp.vertex import validation
 from local_gcp.vertex.endpoints import container, request, traffic
 from local_gcp.vertex.endpoints.deployment import Deployment
 from local_gcp.vertex.endpoints.fleet import Fleet
-from local_gcp.vertex.jobs import deletion_metadata, timestamp
 from local_gcp.vertex.models import Models, key
+from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import (
     RpcError,
     already_exists,
     failed_precondition,
     invalid_argument,
+    not_emulated,
     not_found,
-    not_played,
 )
 
-
-class _Id(filters.Field):
-    """The last part of the name: =, !=."""
-
-    operators = ("=", "!=")
-
-    def test(self, op: str, value: str, _key: str | None) -> filters.Predicate:
-        return lambda message: (names.last(message.name) == value) == (op == "=")
-
-
 _FIELDS = {
-    "endpoint": _Id("endpoint"),
+    "endpoint": filters.Id("endpoint"),
     "display_name": filters.Text("display_name"),
     "labels": filters.Labels("labels"),
 }
@@ -116,7 +106,7 @@ class Endpoints:
 
     def list_endpoints(self, request_: Any, _context: Any) -> dict[str, Any]:
         if request_.order_by:
-            raise not_played("order_by", "The newest come first; sort in the client.")
+            raise not_emulated("order_by", "The newest come first; sort in the client.")
         matches = filters.parse_filter(request_.filter, _FIELDS)
         prefix = f"{names.location(request_.parent)}/endpoints/"
         every = [self._view(endpoint) for _, endpoint in self._table.list(prefix)]
@@ -254,7 +244,7 @@ class Endpoints:
         return operation
 
     def status(self) -> list[dict[str, Any]]:
-        """The deployed models in the JSON of `python -m local_gcp status`, with the jobs."""
+        """The deployed models in the JSON of `local-gcp status`, with the jobs."""
         endpoints = list(self._memory.values())
         return [self._status(e, d) for e in endpoints for d in self._fleet.of_endpoint(e.name)]
 
@@ -374,11 +364,11 @@ class Endpoints:
 
 
 def _stale(endpoint: api.Endpoint, etag: str) -> RpcError:
-    """ABORTED (https://google.aip.dev/154), in the words of Vertex AI's metadata service."""
+    """ABORTED (https://google.aip.dev/154), with the message of Vertex AI's metadata service."""
     return RpcError(
         grpc.StatusCode.ABORTED,
         f"Specified Endpoint `etag`: `{etag}` does not match server `etag`: `{endpoint.etag}`: "
-        f"{endpoint.name} was changed meanwhile. Read it again.",
+        f"{endpoint.name} was changed by another request. Read it again.",
         "endpoint.etag",
     )
 

@@ -7,7 +7,7 @@ https://cloud.google.com/vertex-ai/docs/explainable-ai/overview, https://arxiv.o
 
 The keys of ExplanationMetadata.inputs are fields of the instances, its only output is a field of
 the predictions: a number, an array, or an object of numbers, whose names are then display names.
-Gradient methods need what is inside of the model, and are not played; arrays as features neither.
+Gradient methods need what is inside of the model, and are not emulated; arrays as features neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp.vertex.endpoints import values
-from local_gcp.wire import failed_precondition, invalid_argument, not_played
+from local_gcp.wire import failed_precondition, invalid_argument, not_emulated
 
 Instance = Mapping[str, Any]
 Predict = Callable[[Sequence[Instance]], list[Any]]
@@ -37,7 +37,7 @@ def attribute(
     """
     parameters = spec.parameters
     if "sampled_shapley_attribution" not in parameters:
-        raise not_played(
+        raise not_emulated(
             "explanations other than sampled_shapley_attribution",
             "Deploy the model with that in explanation_spec.parameters.",
         )
@@ -109,7 +109,7 @@ def _baselines(spec: api.ExplanationSpec, instance: Any, where: str) -> list[dic
             raise invalid_argument(where, f"has no field {feature!r}, which is to be explained.")
         own = instance[feature]
         if isinstance(own, (list, dict)):
-            raise not_played(
+            raise not_emulated(
                 f"explanations of fields that are arrays or objects ({feature!r})",
                 "Leave it out of explanation_spec.metadata.inputs.",
             )
@@ -137,7 +137,7 @@ def _output(prediction: Any, name: str) -> dict[Any, float]:
         numbers = output if isinstance(output, dict) else {None: output}
     if not numbers or not all(isinstance(number, (int, float)) for number in numbers.values()):
         raise failed_precondition(
-            f"The output {name!r} of the predictions is no number, array or object of numbers: "
+            f"The output {name!r} of the predictions is not a number, array or object of numbers: "
             f"{str(output)[:200]}"
         )
     return numbers

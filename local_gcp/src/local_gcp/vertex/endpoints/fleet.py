@@ -27,13 +27,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from local_gcp.home import Home
+from local_gcp.jobs import recovery
+from local_gcp.jobs.attempts import Exit
+from local_gcp.jobs.machine import Machine
 from local_gcp.state import State
-from local_gcp.vertex import recovery
-from local_gcp.vertex.attempts import Exit
 from local_gcp.vertex.endpoints import health, scaling
 from local_gcp.vertex.endpoints.deployment import Deployment, Replica
 from local_gcp.vertex.endpoints.processes import Processes
-from local_gcp.vertex.machine import Machine
 
 log = logging.getLogger(__name__)
 
@@ -102,14 +102,16 @@ class Fleet:
 
     def undeploy(self, deployment: Deployment, operation: str) -> None:
         """Store that it goes, inside the caller's transaction. It takes requests until the caller
-        lets go of the state's lock: by then they must be led elsewhere."""
+        lets go of the state's lock: by then they must be led elsewhere.
+        """
         deployment.state, deployment.operation = "undeploying", operation
         self.save(deployment)
         self._wake.set()
 
     def lease(self, key: str, tried: Collection[Replica] = ()) -> Replica | None:
         """The ready replica with the fewest requests, one more now; `release` it. None: there is
-        none but those that were `tried`."""
+        none but those that were `tried`.
+        """
         with self._lock:
             deployment = self._deployments.get(key)
             ready = [r for r in deployment.ready if r not in tried] if deployment else []
@@ -122,7 +124,8 @@ class Fleet:
 
     def release(self, replica: Replica, gone: bool = False) -> None:
         """It has answered, or seems to be `gone`: then it gets no request before it has said that
-        it is healthy."""
+        it is healthy.
+        """
         with self._lock:
             replica.in_flight -= 1
             if gone:
@@ -131,7 +134,7 @@ class Fleet:
             self._wake.set()
 
     def status(self, deployment: Deployment) -> list[dict[str, Any]]:
-        """Its replicas in the JSON of `python -m local_gcp status`."""
+        """Its replicas in the JSON of `local-gcp status`."""
         return [self._processes.describe(deployment, r) for r in list(deployment.replicas)]
 
     def _adopt(self) -> None:

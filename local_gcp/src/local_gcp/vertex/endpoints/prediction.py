@@ -24,9 +24,9 @@ from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp.vertex.endpoints import explain, traffic, values
+from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
-from local_gcp.vertex.endpoints.service import Endpoints
 from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found
 
 LARGEST_REQUEST = 1_500_000
@@ -120,7 +120,7 @@ class Predictions:
             said = values.parse(answer.body)
             predictions = said["predictions"]
             if not isinstance(predictions, list):
-                raise TypeError("predictions is no array")
+                raise TypeError("predictions is not an array")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RpcError(
                 grpc.StatusCode.INTERNAL,
@@ -200,7 +200,7 @@ class Predictions:
         if not deployed_id:
             deployed_id = traffic.choose(endpoint.traffic_split, random.random()) or ""
             if not deployed_id:
-                # Google's words, as clients have reported them.
+                # Google's message, as clients have reported it.
                 raise failed_precondition(f"Endpoint {endpoint.name} doesn't have traffic_split.")
         for deployed in endpoint.deployed_models:
             if deployed.id == deployed_id:
@@ -246,13 +246,13 @@ def _overridden(
 
 
 def check_size(count: int) -> None:
-    """FAILED_PRECONDITION, in Google's words, for a request that is too large."""
+    """FAILED_PRECONDITION with Google's message, for a request that is too large."""
     if count > LARGEST_REQUEST:
         raise failed_precondition(f"The request size ({count} bytes) exceeds 1.500MB limit.")
 
 
 def _check_status(answer: Answer) -> None:
-    """The container's refusal as an RpcError, with its own words as the message."""
+    """The container's refusal as an RpcError with its message."""
     if 200 <= answer.status < 300:
         return
     code = _CODES.get(answer.status)

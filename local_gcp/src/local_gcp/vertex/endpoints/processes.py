@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from local_gcp.home import LOOPBACK, Home
-from local_gcp.vertex.attempts import Attempt
+from local_gcp.jobs.attempts import Attempt
+from local_gcp.jobs.logs import QUOTED_LINES, append_line, last_lines
+from local_gcp.jobs.machine import Machine, free_addresses
+from local_gcp.jobs.variables import environment, expand
 from local_gcp.vertex.endpoints.deployment import Deployment, Replica
-from local_gcp.vertex.logs import QUOTED_LINES, append_line, last_lines
-from local_gcp.vertex.machine import Machine, free_addresses
-from local_gcp.vertex.variables import environment, expand
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Processes:
         return f"Model server logs can be found at {path}\nIt ended with:{quote}"
 
     def describe(self, deployment: Deployment, replica: Replica) -> dict[str, Any]:
-        """A replica in the JSON of `python -m local_gcp status`."""
+        """A replica in the JSON of `local-gcp status`."""
         path = self.folder(deployment, replica) / "log"
         state = "draining" if replica.leaving else "ready" if replica.ready else "starting"
         return {

@@ -1,4 +1,4 @@
-"""What EndpointService refuses, by field and rule; and what is not played.
+"""What EndpointService refuses, by field and rule; and what is not emulated.
 
 The rules are those of the field comments of Endpoint, DeployedModel and DedicatedResources.
 """
@@ -11,7 +11,7 @@ import grpc
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp.vertex import validation
-from local_gcp.wire import RpcError, invalid_argument, not_played
+from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 _ENDPOINT_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?|[1-9][0-9]{0,8}")
 _DEPLOYED_ID = re.compile(r"[0-9]{1,10}")
@@ -39,7 +39,7 @@ def check_endpoint(endpoint: api.Endpoint, endpoint_id: str) -> None:
     validation.check_labels(endpoint.labels, "endpoint.labels")
     for name, instead in _ENDPOINT.items():
         if getattr(endpoint, name):
-            raise not_played(f"endpoint.{name}", instead)
+            raise not_emulated(f"endpoint.{name}", instead)
     if endpoint_id and not _ENDPOINT_ID.fullmatch(endpoint_id):
         raise invalid_argument("endpoint_id", f"{endpoint_id!r} is not {_ENDPOINT_ID.pattern}.")
 
@@ -48,7 +48,7 @@ def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
     """A model that is to be deployed, on a machine with `cores`."""
     for name, instead in _DEPLOYED.items():
         if getattr(deployed, name):
-            raise not_played(f"deployed_model.{name}", instead)
+            raise not_emulated(f"deployed_model.{name}", instead)
     if deployed.display_name:
         validation.check_display_name(deployed.display_name, "deployed_model.display_name")
     if deployed.id and not _DEPLOYED_ID.fullmatch(deployed.id):
@@ -57,7 +57,8 @@ def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
         field = "deployed_model.dedicated_resources"
         if "dedicated_resources" not in deployed:
             raise invalid_argument(field, "is required.")
-        validation.check_machine(deployed.dedicated_resources.machine_spec, f"{field}.machine_spec")
+        machine = deployed.dedicated_resources.machine_spec
+        validation.check_machine(machine, f"{field}.machine_spec", serving=True)
     check_replicas(deployed, cores)
 
 

@@ -73,8 +73,11 @@ def rest_app(predictions: Predictions) -> Starlette:
 
     async def refuse(request: Request) -> Response:
         what = f"{request.method} {request.url.path} over REST"
-        hint = "Use the gRPC client, which is the default of Google's libraries."
-        message = f"local_gcp does not play {what}. {hint}"
+        hint = (
+            "Use the gRPC client, the default of Google's libraries (of aiplatform.init() only if "
+            "it is given a project)."
+        )
+        message = f"local_gcp does not emulate {what}. {hint}"
         return _error(RpcError(grpc.StatusCode.UNIMPLEMENTED, message))
 
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -137,7 +140,8 @@ def _raw_predict(predictions: Predictions, name: str, body: bytes, kind: str) ->
 
 def _json(body: bytes, kind: str) -> bytes:
     """The body, unless it says that it is a form, as curl does when it is told nothing: Google
-    takes it for parameters then, in these words."""
+    takes it for parameters then, in these words.
+    """
     if kind.startswith("application/x-www-form-urlencoded"):
         name = body[:100].decode(errors="replace")
         raise _invalid(
@@ -149,7 +153,7 @@ def _json(body: bytes, kind: str) -> bytes:
 
 
 def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
-    """The fields of a request in JSON; INVALID_ARGUMENT as Google says it."""
+    """The fields of a request in JSON; INVALID_ARGUMENT with Google's message."""
     try:
         said = values.parse(body)
     except (ValueError, RecursionError) as error:

@@ -17,8 +17,9 @@ _EXACT = 2.0**53
 
 
 def parse(text: bytes) -> Any:
-    """What `text` says; ValueError for what is no JSON, also NaN and Infinity, which Python takes:
-    it names where they are. RecursionError when it is nested too deeply."""
+    """What `text` says; ValueError for what is not JSON, also NaN and Infinity, which Python takes:
+    it names where they are. RecursionError when it is nested too deeply.
+    """
     try:
         said = json.loads(text)
     except json.JSONDecodeError:
@@ -45,7 +46,7 @@ def check_finite(value: Any, path: str = "") -> None:
             waiting.append(_inside(path, value))
         elif isinstance(value, float) and not math.isfinite(value):
             raise ValueError(
-                f"{path or 'the body'}: {json.dumps(value)} is no number of JSON; send null, or "
+                f"{path or 'the body'}: {json.dumps(value)} is not a number of JSON; send null, or "
                 "leave the field out"
             )
 

@@ -2,5 +2,5 @@
 
 Pure logic (no clock, no process, no database): `space`, `spec`, `trials`, `suggest`, `stopping`,
 `failures`. With the world attached: `metrics` (files that trials write), `controller` (runs the
-trials of a job), `service` (the API).
+trials of a job), `tuning_jobs` (the API).
 """

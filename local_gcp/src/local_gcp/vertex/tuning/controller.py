@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from google.cloud import aiplatform_v1 as api
 from google.rpc import code_pb2
 
+from local_gcp.jobs.run import Run, Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.state import State as Database
-from local_gcp.vertex.jobs import CANCELED
-from local_gcp.vertex.run import Run, Spec
-from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.resources import CANCELED
 from local_gcp.vertex.tuning import lifecycle
 from local_gcp.vertex.tuning.lifecycle import Progress
 from local_gcp.vertex.tuning.metrics import missing_metric, read_measurements
@@ -46,7 +46,7 @@ MakeSpec = Callable[[api.HyperparameterTuningJob, Trial], Spec]
 
 
 class Controller:
-    """See the module. `make_spec(job, trial)`: what the runner shall run for a trial."""
+    """See the module. `make_spec(job, trial)`: what the runner runs for a trial."""
 
     def __init__(self, database: Database, runner: Runner, make_spec: MakeSpec):
         self.store = Store(database)

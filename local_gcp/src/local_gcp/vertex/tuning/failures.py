@@ -16,7 +16,7 @@ def too_many_failures(trials: Sequence[Trial], max_failed: int) -> str | None:
     """Why the job has to end as failed now; None: it goes on.
 
     With `max_failed` above 0 the job ends after that number of failed trials. With 0 Vertex ends
-    the job when its first trial fails (played as: a trial fails before any has succeeded), and
+    the job when its first trial fails (here: a trial fails before any has succeeded), and
     later when failures have "grown too high", in number or ratio. That last rule is not published;
     here: three or more, and more than have succeeded.
     """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from google.rpc import code_pb2
 
-from local_gcp.vertex.run import Run
+from local_gcp.jobs.run import Run
 from local_gcp.vertex.tuning.failures import too_many_failures
 from local_gcp.vertex.tuning.spec import Study
 from local_gcp.vertex.tuning.trials import Measurement, State, Trial, merge, select_final

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from google.cloud import aiplatform_v1 as api
 
-from local_gcp.vertex.tuning.problems import NOT_PLAYED, Problems
+from local_gcp.vertex.tuning.problems import NOT_EMULATED, Problems
 from local_gcp.vertex.tuning.space import (
     Categorical,
     Discrete,
@@ -52,7 +52,7 @@ def _parameter(
         inner = ", ".join(c.parameter_spec.parameter_id for c in spec.conditional_parameter_specs)
         problems.add(
             f"{field}.conditional_parameter_specs",
-            f"{NOT_PLAYED}: conditional parameters ({inner}).",
+            f"{NOT_EMULATED}: conditional parameters ({inner}).",
         )
     kind = api.StudySpec.ParameterSpec.pb(spec).WhichOneof("parameter_value_spec")
     if kind is None:

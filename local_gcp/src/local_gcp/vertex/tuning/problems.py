@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-NOT_PLAYED = "local_gcp does not play this"
+NOT_EMULATED = "local_gcp does not emulate this"
 
 
 @dataclasses.dataclass(frozen=True)

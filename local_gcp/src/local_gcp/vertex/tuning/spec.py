@@ -1,7 +1,7 @@
-"""From the API's StudySpec to a `Study` that can be played, or an error that names the field.
+"""From the API's StudySpec to a `Study` that can be run, or an error that names the field.
 
-What Vertex AI refuses is refused; so is what Vertex plays and local_gcp does not, with the words
-"local_gcp does not play". Field paths in messages are the API's (snake_case).
+What Vertex AI refuses is refused; so is what Vertex AI does and local_gcp does not, with the words
+"local_gcp does not emulate". Field paths in messages are the API's (snake_case).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp.vertex.tuning.parameter_specs import read_parameters
-from local_gcp.vertex.tuning.problems import NOT_PLAYED, Problems
+from local_gcp.vertex.tuning.problems import NOT_EMULATED, Problems
 from local_gcp.vertex.tuning.space import Double, Parameter
 from local_gcp.vertex.tuning.stopping import MedianStopping, StudyStopping, TimeConstraint
 
@@ -93,11 +93,11 @@ def _metric(spec: api.StudySpec, problems: Problems) -> tuple[str, bool]:
         return "", True
     if len(spec.metrics) > 1:
         names = ", ".join(metric.metric_id for metric in spec.metrics)
-        problems.add("study_spec.metrics", f"{NOT_PLAYED}: more than one metric ({names}).")
+        problems.add("study_spec.metrics", f"{NOT_EMULATED}: more than one metric ({names}).")
     metric = spec.metrics[0]
     problems.check_id("study_spec.metrics[0].metric_id", metric.metric_id)
     if "safety_config" in metric:
-        problems.add("study_spec.metrics[0].safety_config", f"{NOT_PLAYED}: leave it unset.")
+        problems.add("study_spec.metrics[0].safety_config", f"{NOT_EMULATED}: leave it unset.")
     # An unspecified goal "will default to maximize".
     return metric.metric_id, metric.goal != api.StudySpec.MetricSpec.GoalType.MINIMIZE
 
@@ -127,7 +127,7 @@ def _trial_stopping(spec: api.StudySpec, problems: Problems) -> MedianStopping |
         return None
     if kind != "median_automated_stopping_spec":
         problems.add(
-            f"study_spec.{kind}", f"{NOT_PLAYED}: use median_automated_stopping_spec or none."
+            f"study_spec.{kind}", f"{NOT_EMULATED}: use median_automated_stopping_spec or none."
         )
         return None
     return MedianStopping(spec.median_automated_stopping_spec.use_elapsed_duration)

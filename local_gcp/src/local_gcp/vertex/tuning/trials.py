@@ -51,7 +51,7 @@ class Trial:
     end: float | None = None
     infeasible_reason: str = ""
     stopped_early: bool = False
-    """By a stopping rule: whatever becomes of it, it is no failure."""
+    """By a stopping rule: whatever becomes of it, it is not a failure."""
 
     @property
     def done(self) -> bool:

@@ -9,22 +9,28 @@ import grpc
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 
-from local_gcp import filters, names
-from local_gcp.listing import masked, page
+from local_gcp import names
+from local_gcp.jobs.run import Spec
+from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
-from local_gcp.vertex.jobs import JOB_FIELDS, deletion_metadata
-from local_gcp.vertex.run import Spec
-from local_gcp.vertex.runner import Runner
+from local_gcp.vertex.resources import (
+    JOB_FIELDS,
+    check_cancellable,
+    check_deletable,
+    deletion_metadata,
+    listed,
+    shown,
+    timestamp,
+)
 from local_gcp.vertex.tuning.controller import Controller, run_id
 from local_gcp.vertex.tuning.problems import Problems
 from local_gcp.vertex.tuning.space import flags
 from local_gcp.vertex.tuning.spec import read_study
-from local_gcp.vertex.tuning.store import timestamp
 from local_gcp.vertex.tuning.trials import Trial
 from local_gcp.vertex.workload import run_spec
-from local_gcp.wire import RpcError, failed_precondition, not_found
+from local_gcp.wire import RpcError, not_found
 
 _COLLECTION = "hyperparameterTuningJobs"
 _FIELD = "hyperparameter_tuning_job"
@@ -75,34 +81,19 @@ class TuningJobs:
         return self._store.complete(self._get(request.name))
 
     def list_hyperparameter_tuning_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
-        parent = names.location(request.parent)
-        matches = filters.parse_filter(request.filter, JOB_FIELDS)
-        jobs = [job for job in self._store.list(f"{parent}/{_COLLECTION}/") if matches(job)]
-        jobs, token = page(jobs, request.page_size, request.page_token)
-        return {
-            "hyperparameter_tuning_jobs": [
-                masked(self._store.complete(job), request.read_mask) for job in jobs
-            ],
-            "next_page_token": token,
-        }
+        jobs = self._store.list(f"{names.location(request.parent)}/{_COLLECTION}/")
+        field = "hyperparameter_tuning_jobs"
+        return listed(request, field, jobs, JOB_FIELDS, self._store.complete)
 
     def cancel_hyperparameter_tuning_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
         job = self._get(request.name)
-        if job.end_time:
-            raise failed_precondition(
-                f'The HyperparameterTuningJob "{job.name}" is in state {job.state.name} and cannot '
-                "be canceled."
-            )
+        check_cancellable(job)
         self._controller.cancel(job.name)
         return empty_pb2.Empty()
 
     def delete_hyperparameter_tuning_job(self, request: Any, _context: Any) -> Any:
         job = self._get(request.name)
-        if not job.end_time:
-            raise failed_precondition(
-                f'The HyperparameterTuningJob "{job.name}" is in state {job.state.name} and cannot '
-                "be deleted. Cancel it and wait until it has ended."
-            )
+        check_deletable(job)
         self._controller.delete(job.name)
         return self._operations.done(job.name, metadata=deletion_metadata())
 
@@ -112,22 +103,15 @@ class TuningJobs:
         return any(self._controller.preempt(name) for name in found)
 
     def status(self) -> list[dict[str, Any]]:
-        """The tuning jobs in the JSON of `python -m local_gcp status`, oldest first."""
+        """The tuning jobs in the JSON of `local-gcp status`, oldest first."""
         return [self._status(job) for job in self._store.list()]
 
     def _status(self, job: api.HyperparameterTuningJob) -> dict[str, Any]:
         pools = job.trial_job_spec.worker_pool_specs
         metric = job.study_spec.metrics[0].metric_id
+        cores = job.parallel_trial_count * sum(pool.replica_count for pool in pools)
         return {
-            "name": job.name,
-            "display_name": job.display_name,
-            "kind": "tuning",
-            "state": job.state.name,
-            "labels": dict(job.labels),
-            "create_time": job.create_time.rfc3339(),
-            "error": job.error.message or None,
-            "cores": job.parallel_trial_count * sum(pool.replica_count for pool in pools),
-            "replicas": [],
+            **shown(job, "tuning", cores, []),
             "trials": [
                 self._trial_status(job.name, trial, metric)
                 for trial in self._store.trials(job.name)
@@ -168,7 +152,7 @@ def _check(job: api.HyperparameterTuningJob, location: str) -> None:
 
 
 def trial_spec(job: api.HyperparameterTuningJob, trial: Trial) -> Spec:
-    """What the runner shall run for a trial: the job's spec, with its hyperparameters as flags.
+    """What the runner runs for a trial: the job's spec, with its hyperparameters as flags.
 
     Every replica of every pool gets them, after the arguments of its pool.
     """

@@ -111,7 +111,7 @@ found["errors"] = {
     "unknown option": error(
         "CREATE MODEL DATASET.m OPTIONS (model_type = 'kmeans', speed = 3) AS SELECT 1 AS a"
     ),
-    "not played": error(
+    "not emulated": error(
         "CREATE MODEL DATASET.m OPTIONS (model_type = 'kmeans', num_trials = 3) AS SELECT 1 AS a"
     ),
     "exists": error(

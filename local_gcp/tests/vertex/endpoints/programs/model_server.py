@@ -3,7 +3,7 @@
 Environment: NAME (answered with each prediction), START (seconds until it listens), FAIL (exits
 with this code and words), SICK (a file: while it is there, health is answered 503).
 Instances: a number; {"sleep": seconds}; {"die": true}; "bad" (answered 400);
-"nan" (answered with what is no JSON).
+"nan" (answered with what is not JSON).
 """
 
 import http.server

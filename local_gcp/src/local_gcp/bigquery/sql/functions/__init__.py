@@ -8,6 +8,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.dispatch import handles, translate
+from local_gcp.bigquery.sql.literals import struct
 from local_gcp.bigquery.sql.types import Value
 
 from . import aggregates, arrays, dates, formats, numbers, strings, windows
@@ -58,10 +60,9 @@ _OF_NODES: dict[str, Callable[[Context, exp.Anonymous], Value]] = {
         }.items()
     },
 }
-_CURRENT = ("CURRENT_DATE", "CURRENT_TIME", "CURRENT_DATETIME", "CURRENT_TIMESTAMP")
 
 # BigQuery has these too: https://cloud.google.com/bigquery/docs/reference/standard-sql/functions-all
-NOT_PLAYED = frozenset(
+NOT_EMULATED = frozenset(
     [
         "APPENDS",
         "APPROX_TOP_SUM",
@@ -129,15 +130,14 @@ NOT_PLAYED = frozenset(
     ]
 )
 KNOWN = frozenset(
-    {*_SIGNATURES, *_OF_VALUES, *_OF_NODES, *_CURRENT, *aggregates.NAMES, *windows.NAMES, "STRUCT"}
+    {"STRUCT", *_SIGNATURES, *_OF_VALUES, *_OF_NODES, *dates.CURRENT}
+    | {*aggregates.NAMES, *windows.NAMES}
 )
 
 
-def call(ctx: Context, node: exp.Anonymous) -> Value:
+@handles(exp.Anonymous)
+def _call(ctx: Context, node: exp.Anonymous) -> Value:
     """A function call without OVER."""
-    from local_gcp.bigquery.sql.expressions import _CURRENT as CURRENT
-    from local_gcp.bigquery.sql.expressions import struct, translate
-
     name = node.name.upper()
     if name in aggregates.NAMES:
         return aggregates.call(ctx, node)
@@ -147,23 +147,32 @@ def call(ctx: Context, node: exp.Anonymous) -> Value:
         if not node.expressions:
             raise ctx.error(f"No matching signature for function {name} with no arguments", node)
         return _OF_NODES[name](ctx, node)
-    if name in _CURRENT and not node.expressions:
-        return CURRENT[name](ctx)
+    if name in dates.CURRENT and not node.expressions:
+        return dates.CURRENT[name](ctx)
     if name == "STRUCT":
         return struct(ctx, node.expressions)
     if name not in _SIGNATURES and name not in _OF_VALUES:
-        raise not_found(ctx, node)
+        raise _not_found(ctx, node)
     values = [translate(ctx, argument) for argument in node.expressions]
     if name in _OF_VALUES:
         return _OF_VALUES[name](ctx, node, values)
     return apply(ctx, name, _SIGNATURES[name], values, node)
 
 
-def not_found(ctx: Context, node: exp.Anonymous) -> Exception:
-    """For a function that is not in the tables: BigQuery's own error, or that it is not played."""
+@handles(exp.Window, exp.IgnoreNulls, exp.RespectNulls)
+def _over(ctx: Context, node: exp.Expression) -> Value:
+    """A function call with OVER."""
+    found = windows.over(ctx, node)
+    if isinstance(found, exp.Anonymous):
+        raise _not_found(ctx, found)
+    return found
+
+
+def _not_found(ctx: Context, node: exp.Anonymous) -> Exception:
+    """For a function that is not in the tables: BigQuery's error, or not emulated."""
     name = node.name
-    if name.upper() in NOT_PLAYED:
-        return ctx.not_played(f"function {name.upper()}", node)
+    if name.upper() in NOT_EMULATED:
+        return ctx.not_emulated(f"function {name.upper()}", node)
     close = difflib.get_close_matches(name.upper(), KNOWN, 1, 0.75)
     hint = f"; Did you mean {close[0].lower()}?" if close else ""
     return ctx.error(f"Function not found: {name}{hint}", node)

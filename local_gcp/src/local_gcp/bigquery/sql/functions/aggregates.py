@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.dispatch import translate
+from local_gcp.bigquery.sql.ordering import keys
 from local_gcp.bigquery.sql.types import (
     BYTES,
     FLOAT64,
@@ -22,7 +24,7 @@ from local_gcp.bigquery.sql.types import (
     literal,
 )
 
-from .signatures import no_signature, table
+from .signatures import apply, no_signature, table
 
 # `{distinct}` and `{order}` stand inside the call, `{filter}` and `{over}` behind it.
 SIGNATURES = table("""
@@ -94,8 +96,6 @@ def call(ctx: Context, node: exp.Anonymous, over: str = "") -> Value:
         if name != "COUNT" or modifiers.distinct:
             raise ctx.error(f"Argument * can only be used in COUNT(*), not in {name}", node)
         return Value(f"count(*){over}", INT64)
-    from local_gcp.bigquery.sql.expressions import translate
-
     values = [translate(inner, n) for n in nodes]
     if modifiers.order and name not in _ORDERED:
         raise ctx.error(f"Aggregate function {name} does not support ORDER BY in arguments", node)
@@ -116,8 +116,6 @@ def _plain(
     modifiers: Modifiers,
     over: str,
 ) -> Value:
-    from .signatures import apply
-
     found = apply(ctx, name, SIGNATURES[name], values, node)
     argument = values[0].sql
     filtered = ""
@@ -152,7 +150,7 @@ def unwrap(ctx: Context, node: exp.Anonymous) -> tuple[list[exp.Expression], Mod
                 nodes.extend(argument.expressions)
                 break
             elif isinstance(argument, exp.HavingMax):
-                raise ctx.not_played(f"HAVING MAX in {node.name.upper()}", node)
+                raise ctx.not_emulated(f"HAVING MAX in {node.name.upper()}", node)
             else:
                 nodes.append(argument)
                 break
@@ -167,8 +165,6 @@ def _special(
     modifiers: Modifiers,
     over: str,
 ) -> Value:
-    from local_gcp.bigquery.sql.ordering import keys
-
     value = values[0]
     distinct = "DISTINCT " if modifiers.distinct else ""
     order = ""
@@ -196,7 +192,7 @@ def _special(
         return _quantiles(ctx, node, values, modifiers, over)
     count = values[1].text if len(values) == 2 else None
     if not isinstance(count, int):
-        raise ctx.not_played("APPROX_TOP_COUNT with a number that is not a literal", node)
+        raise ctx.not_emulated("APPROX_TOP_COUNT with a number that is not a literal", node)
     kind = array_of(Type("STRUCT", fields=(("value", value.type), ("count", INT64))))
     return Value(f"bq_top_count(list({value.sql}){over}, {count})", kind)
 
@@ -214,7 +210,7 @@ def _string_agg(
     separator = coerce(values[1], STRING) if len(values) > 1 else literal(",")
     if text is None or separator is None or len(values) > 2:
         if values[0].type == BYTES:
-            raise ctx.not_played("STRING_AGG of BYTES", node)
+            raise ctx.not_emulated("STRING_AGG of BYTES", node)
         raise no_signature(ctx, "STRING_AGG", values, node)
     if limit:
         items = f"(list({distinct}{text}{order}) FILTER (WHERE {text} IS NOT NULL){over}){limit}"
@@ -230,11 +226,11 @@ def _quantiles(
     if not isinstance(number, int) or number < 1:
         raise ctx.error("Second argument of APPROX_QUANTILES must be a positive literal", node)
     if modifiers.nulls == "RESPECT":
-        raise ctx.not_played("APPROX_QUANTILES with RESPECT NULLS", node)
+        raise ctx.not_emulated("APPROX_QUANTILES with RESPECT NULLS", node)
     value = values[0]
     if value.type.element or value.type.name in ("STRUCT", "JSON"):
         raise no_signature(ctx, "APPROX_QUANTILES", values, node)
     if modifiers.distinct:
-        raise ctx.not_played("APPROX_QUANTILES with DISTINCT", node)
+        raise ctx.not_emulated("APPROX_QUANTILES with DISTINCT", node)
     fractions = ", ".join(repr(i / number) for i in range(number + 1))
     return Value(f"quantile_disc({value.sql}, [{fractions}]){over}", array_of(value.type))

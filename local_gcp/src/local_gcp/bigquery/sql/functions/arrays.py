@@ -67,7 +67,7 @@ def extreme(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
 def to_json_string(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
     """TO_JSON_STRING of any value."""
     if len(values) != 1:
-        raise ctx.not_played("TO_JSON_STRING with pretty print", node)
+        raise ctx.not_emulated("TO_JSON_STRING with pretty print", node)
     value = values[0]
     return Value(f"coalesce({json_text(ctx, value.sql, value.type, node)}, 'null')", STRING)
 

@@ -6,9 +6,12 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/date_functions and
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.dispatch import translate, translate_as
 from local_gcp.bigquery.sql.types import (
     DATE,
     DATETIME,
@@ -19,6 +22,7 @@ from local_gcp.bigquery.sql.types import (
     Type,
     Value,
     coerce,
+    literal,
 )
 
 from .signatures import no_signature, table
@@ -109,8 +113,6 @@ def part_of(ctx: Context, node: exp.Expression) -> tuple[str, int]:
 
 def _operand(ctx: Context, node: exp.Expression, wanted: Type | None) -> Value:
     """A date or time; a literal string is the wanted one."""
-    from local_gcp.bigquery.sql.expressions import translate
-
     value = translate(ctx, node)
     if wanted is not None and (value.null or value.type == STRING):
         sql = coerce(value, wanted)
@@ -128,15 +130,13 @@ def shifted(
     wanted: Type | None = None,
 ) -> Value:
     """`operand` plus or minus an INTERVAL."""
-    from local_gcp.bigquery.sql.expressions import translate_as
-
     value = _operand(ctx, operand, wanted)
     what = node.name.upper() if isinstance(node, exp.Anonymous) else "INTERVAL arithmetic"
     if not isinstance(interval, exp.Interval):
         raise ctx.error(f"Expected INTERVAL expression in {what}", node)
     unit = interval.args.get("unit")
     if not isinstance(unit, exp.Var) or value.type.name not in _PARTS:
-        raise ctx.not_played(f"INTERVAL {interval.sql('bigquery')} with {value.type}", node)
+        raise ctx.not_emulated(f"INTERVAL {interval.sql('bigquery')} with {value.type}", node)
     part = unit.name.upper()
     if part not in _PARTS[value.type.name]:
         raise ctx.error(f"{what} does not support the {part} date part for {value.type}", node)
@@ -160,8 +160,6 @@ def add(ctx: Context, node: exp.Anonymous) -> Value:
 
 def truncate(ctx: Context, node: exp.Anonymous) -> Value:
     """DATE_TRUNC, DATETIME_TRUNC, TIMESTAMP_TRUNC, TIME_TRUNC."""
-    from local_gcp.bigquery.sql.expressions import translate_as
-
     kind = Type(node.name.upper().rpartition("_")[0])
     value = _operand(ctx, node.expressions[0], kind)
     part, first_day = part_of(ctx, node.expressions[1]) if len(node.expressions) > 1 else ("DAY", 0)
@@ -247,8 +245,6 @@ _TIME_PARTS = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
 def extract(ctx: Context, node: exp.Extract) -> Value:
     """EXTRACT(part FROM x [AT TIME ZONE z])."""
-    from local_gcp.bigquery.sql.expressions import translate, translate_as
-
     source, zone = node.expression, None
     if isinstance(source, exp.AtTimeZone):
         zone = translate_as(ctx, source.args["zone"], STRING, "Time zone")
@@ -307,8 +303,6 @@ def generate(ctx: Context, node: exp.Anonymous) -> Value:
         if kind == TIMESTAMP:
             zero = exp.cast(exp.Literal.string("2000-01-01"), exp.DType.TIMESTAMPTZ)
         shifted(ctx, zero, interval, False, node)  # checks the part
-        from local_gcp.bigquery.sql.expressions import translate_as
-
         amount = interval.this
         number = (
             f"CAST({int(amount.this)} AS BIGINT)"
@@ -323,3 +317,20 @@ def generate(ctx: Context, node: exp.Anonymous) -> Value:
         f"CAST(generate_series({first}, {last}, {step}) AS {element}[])",
         Type("ARRAY", kind),
     )
+
+
+def _current(kind: Type, convert: str) -> Callable[[Context], Value]:
+    def value(ctx: Context) -> Value:
+        now = literal(ctx.job.settings.now.isoformat())
+        return Value(convert.format(f"CAST({now} AS TIMESTAMP WITH TIME ZONE)"), kind)
+
+    return value
+
+
+CURRENT = {
+    "CURRENT_TIMESTAMP": _current(TIMESTAMP, "{0}"),
+    "CURRENT_DATE": _current(DATE, "CAST({0} AS DATE)"),
+    "CURRENT_DATETIME": _current(DATETIME, "CAST({0} AS TIMESTAMP)"),
+    "CURRENT_TIME": _current(TIME, "CAST(CAST({0} AS TIMESTAMP) AS TIME)"),
+}
+"""CURRENT_DATE and the like, with and without parentheses."""

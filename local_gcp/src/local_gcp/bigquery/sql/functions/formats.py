@@ -10,6 +10,7 @@ import re
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.dispatch import translate
 from local_gcp.bigquery.sql.types import STRING, TIME, TIMESTAMP, Type, Value, coerce, literal
 
 from .signatures import no_signature
@@ -60,8 +61,6 @@ def _elements(ctx: Context, text: str, node: exp.Expression) -> list[tuple[str, 
 
 def format_time(ctx: Context, node: exp.Anonymous) -> Value:
     """FORMAT_DATE, FORMAT_DATETIME, FORMAT_TIMESTAMP, FORMAT_TIME."""
-    from local_gcp.bigquery.sql.expressions import translate
-
     name = node.name.upper()
     kind = Type(name.partition("_")[2])
     values = [translate(ctx, n) for n in node.expressions]
@@ -69,7 +68,7 @@ def format_time(ctx: Context, node: exp.Anonymous) -> Value:
         raise no_signature(ctx, name, values, node)
     pattern, value = values[0].text, coerce(values[1], kind)
     if not isinstance(pattern, str):
-        raise ctx.not_played(f"{name} with a format that is not a literal", node)
+        raise ctx.not_emulated(f"{name} with a format that is not a literal", node)
     if value is None and kind != TIME and values[1].type.name in ("DATE", "DATETIME", "TIMESTAMP"):
         value = values[1].sql  # FORMAT_DATE takes the others too
     if value is None:
@@ -93,14 +92,12 @@ def format_time(ctx: Context, node: exp.Anonymous) -> Value:
         elif element in _WRITTEN and not (zoned and element in ("s", "Z", "z", "Ez")):
             parts.append(_WRITTEN[element].format(sql))
         else:
-            raise ctx.not_played(f"format element %{element} of {name}", node)
+            raise ctx.not_emulated(f"format element %{element} of {name}", node)
     return Value("(" + " || ".join(parts or ["''"]) + ")", STRING)
 
 
 def parse_time(ctx: Context, node: exp.Anonymous) -> Value:
     """PARSE_DATE, PARSE_DATETIME, PARSE_TIMESTAMP, PARSE_TIME."""
-    from local_gcp.bigquery.sql.expressions import translate
-
     name = node.name.upper()
     kind = Type(name.partition("_")[2])
     values = [translate(ctx, n) for n in node.expressions]
@@ -108,12 +105,12 @@ def parse_time(ctx: Context, node: exp.Anonymous) -> Value:
         raise no_signature(ctx, name, values, node)
     text = coerce(values[1], STRING)
     if not isinstance(values[0].text, str) or text is None:
-        raise ctx.not_played(f"{name} with a format that is not a literal", node)
+        raise ctx.not_emulated(f"{name} with a format that is not a literal", node)
     elements = _elements(ctx, values[0].text, node)
     used = {element for element, _ in elements if element}
     if kind != TIME and not used & {"Y", "y", "E4Y"}:
         # BigQuery takes 1970 for a missing year, DuckDB 1900.
-        raise ctx.not_played(f"{name} with a format without a year", node)
+        raise ctx.not_emulated(f"{name} with a format without a year", node)
     pattern = "".join(
         _parsed(ctx, name, element, node) if element else plain.replace("%", "%%")
         for element, plain in elements
@@ -121,7 +118,7 @@ def parse_time(ctx: Context, node: exp.Anonymous) -> Value:
     sql = f"strptime({text}, {literal(pattern)})"
     if kind == TIMESTAMP and len(values) == 3:
         if used & {"z", "Ez", "Z"}:
-            raise ctx.not_played(f"{name} with two time zones", node)
+            raise ctx.not_emulated(f"{name} with two time zones", node)
         return Value(f"timezone({coerce(values[2], STRING)}, {sql})", TIMESTAMP)
     return Value(f"CAST({sql} AS {kind.duckdb})", kind)
 
@@ -139,4 +136,4 @@ def _parsed(ctx: Context, name: str, element: str, node: exp.Expression) -> str:
         return "%S.%f"
     if element in ("z", "Ez"):
         return "%z"
-    raise ctx.not_played(f"format element %{element} of {name}", node)
+    raise ctx.not_emulated(f"format element %{element} of {name}", node)

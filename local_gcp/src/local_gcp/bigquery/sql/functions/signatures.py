@@ -3,7 +3,7 @@
 Parameters are types, `T` for any type (all T of a signature coerce to one) or `N` for any number;
 `ARRAY<T>` for an array of it; the last one followed by `*` may come any number of times. In the
 template `{0}`, `{1}` are the arguments, `{*}` is all of them. A template that begins with `!` says
-that a call of this signature is not played. A line that is indented continues the one above.
+that a call of this signature is not emulated. A line that is indented continues the one above.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def apply(
         raise no_signature(ctx, name, values, node)
     _, arguments, kind, signature = best
     if signature.template.startswith("!"):
-        raise ctx.not_played(f"{name} {signature.template[1:].strip()}", node)
+        raise ctx.not_emulated(f"{name} {signature.template[1:].strip()}", node)
     sql = signature.template.replace("{*}", ", ".join(arguments))
     for index in range(len(arguments)):
         sql = sql.replace(f"{{{index}}}", f"\0{index}\0")

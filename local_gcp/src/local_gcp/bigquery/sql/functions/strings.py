@@ -97,7 +97,7 @@ STRING(TIME) -> STRING = bq_time_text({0})
 def _groups(ctx: Context, pattern: Value, node: exp.Expression) -> int:
     """How many capturing groups a literal pattern has."""
     if not isinstance(pattern.text, str):
-        raise ctx.not_played(f"{node.name.upper()} with a pattern that is not a literal", node)
+        raise ctx.not_emulated(f"{node.name.upper()} with a pattern that is not a literal", node)
     count, in_class, escaped = 0, False, False
     text = pattern.text
     for index, char in enumerate(text):
@@ -124,7 +124,7 @@ def _text_and_pattern(
     ctx: Context, node: exp.Anonymous, values: list[Value]
 ) -> tuple[str, str, int]:
     if len(values) != 2:
-        raise ctx.not_played(f"{node.name.upper()} with a position", node)
+        raise ctx.not_emulated(f"{node.name.upper()} with a position", node)
     text, pattern = coerce(values[0], STRING), coerce(values[1], STRING)
     if text is None or pattern is None:
         raise no_signature(ctx, node.name.upper(), values, node)
@@ -172,7 +172,7 @@ def format_string(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Val
     from local_gcp.bigquery.sql import casts
 
     if not values or not isinstance(values[0].text, str):
-        raise ctx.not_played("FORMAT with a format that is not a literal", node)
+        raise ctx.not_emulated("FORMAT with a format that is not a literal", node)
     arguments = iter(values[1:])
     parts: list[str] = []
     for text, spec, letter in re.findall(r"([^%]+)|%(-?0?\d*(?:\.\d+)?)(.)", values[0].text):
@@ -192,7 +192,7 @@ def format_string(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Val
         elif letter == "t" and casts.text(value) is not None:
             parts.append(f"printf('%{spec}s', coalesce({casts.text(value)}, 'NULL'))")
         else:
-            raise ctx.not_played(f"FORMAT's %{spec}{letter} for {value.type}", node)
+            raise ctx.not_emulated(f"FORMAT's %{spec}{letter} for {value.type}", node)
     if next(arguments, None) is not None:
         raise ctx.error("Too many arguments to FORMAT for pattern", node)
     return Value("(" + " || ".join(parts or ["''"]) + ")", STRING)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
+from local_gcp.bigquery.sql.dispatch import translate, translate_as
+from local_gcp.bigquery.sql.ordering import keys
 from local_gcp.bigquery.sql.types import FLOAT64, INT64, Value, coerce, supertype
 
 from . import aggregates
@@ -26,10 +28,8 @@ _PERCENTILES = ("PERCENTILE_CONT", "PERCENTILE_DISC")
 NAMES = frozenset({*_NUMBERING, *_NAVIGATION, *_PERCENTILES})
 
 
-def over(ctx: Context, node: exp.Expression) -> Value:
-    """A call with an OVER clause."""
-    from . import not_found
-
+def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
+    """A call with an OVER clause; the call itself if there is no function of its name."""
     if not isinstance(node, exp.Window):
         raise ctx.error("IGNORE NULLS and RESPECT NULLS are only allowed in calls", node)
     function, nulls = node.this, ""
@@ -37,7 +37,7 @@ def over(ctx: Context, node: exp.Expression) -> Value:
         nulls = "IGNORE NULLS" if isinstance(function, exp.IgnoreNulls) else "RESPECT NULLS"
         function = function.this
     if not isinstance(function, exp.Anonymous):
-        raise ctx.not_played(f"OVER after {function.sql('bigquery')}", node)
+        raise ctx.not_emulated(f"OVER after {function.sql('bigquery')}", node)
     name = function.name.upper()
     if ctx.no_windows:
         raise ctx.error(f"Analytic function {name} not allowed in {ctx.no_windows}", node)
@@ -52,14 +52,11 @@ def over(ctx: Context, node: exp.Expression) -> Value:
         return _percentile(inner, function, name, nulls, clause)
     if name in aggregates.NAMES:
         return aggregates.call(inner, function, clause)
-    raise not_found(ctx, function)
+    return function
 
 
 def _window(ctx: Context, node: exp.Window) -> str:
     """What stands in the parentheses of OVER."""
-    from local_gcp.bigquery.sql.expressions import translate
-    from local_gcp.bigquery.sql.ordering import keys
-
     base = node.args.get("alias")
     parts: list[exp.Expression] = list(node.args.get("partition_by") or [])
     order, spec = node.args.get("order"), node.args.get("spec")
@@ -86,11 +83,9 @@ def _window(ctx: Context, node: exp.Window) -> str:
 
 def _frame(ctx: Context, spec: exp.WindowSpec) -> str:
     if spec.args.get("exclude"):
-        raise ctx.not_played("EXCLUDE in a window frame", spec)
+        raise ctx.not_emulated("EXCLUDE in a window frame", spec)
 
     def bound(side: str) -> str:
-        from local_gcp.bigquery.sql.expressions import translate
-
         edge, direction = spec.args.get(side), spec.args.get(f"{side}_side") or ""
         if isinstance(edge, exp.Expression):
             edge = translate(ctx, edge).sql
@@ -100,8 +95,6 @@ def _frame(ctx: Context, spec: exp.WindowSpec) -> str:
 
 
 def _numbering(ctx: Context, node: exp.Anonymous, name: str, clause: str) -> Value:
-    from local_gcp.bigquery.sql.expressions import translate_as
-
     arguments = [translate_as(ctx, n, INT64, f"Argument of {name}") for n in node.expressions]
     if len(arguments) != (1 if name == "NTILE" else 0):
         raise ctx.error(f"No matching signature for analytic function {name}", node)
@@ -111,8 +104,6 @@ def _numbering(ctx: Context, node: exp.Anonymous, name: str, clause: str) -> Val
 
 
 def _navigation(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause: str) -> Value:
-    from local_gcp.bigquery.sql.expressions import translate, translate_as
-
     nodes, modifiers = aggregates.unwrap(ctx, node)
     if modifiers.nulls:
         nulls = f"{modifiers.nulls} NULLS"
@@ -135,12 +126,10 @@ def _navigation(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause
 
 
 def _percentile(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause: str) -> Value:
-    from local_gcp.bigquery.sql.expressions import translate
-
     nodes, modifiers = aggregates.unwrap(ctx, node)
     values = [translate(ctx, n) for n in nodes]
     if "RESPECT" in (nulls or modifiers.nulls or ""):
-        raise ctx.not_played(f"{name} with RESPECT NULLS", node)
+        raise ctx.not_emulated(f"{name} with RESPECT NULLS", node)
     fraction = values[1].text if len(values) == 2 else None
     if not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
         raise ctx.error(f"Second argument of {name} must be a literal between 0 and 1", node)

@@ -1,4 +1,4 @@
-"""Serves a model that AutoML trained here: python -m local_gcp.vertex.endpoints.automl_server DIR
+"""Serves a model that AutoML trained here: python -m local_gcp.vertex.endpoints.servers.automl DIR
 
 Instances and predictions are those of Google's schemas: a table's row is {column: value}, an image
 {"content": base64}, with the parameters confidenceThreshold and maxPredictions.
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from local_gcp.vertex.automl.features import DataError
 from local_gcp.vertex.automl.model import ImageModel, TabularModel, load
-from local_gcp.vertex.endpoints.model_http import BadInstance, serve
+from local_gcp.vertex.endpoints.servers.model_http import BadInstance, serve
 
 
 def predict_rows(model: TabularModel, request: dict[str, Any]) -> list[Any]:
@@ -24,7 +24,7 @@ def predict_rows(model: TabularModel, request: dict[str, Any]) -> list[Any]:
     try:
         table = pa.Table.from_pylist(request["instances"])
     except (AttributeError, TypeError, pa.ArrowException) as error:
-        raise BadInstance(f"The instances are no objects of one kind: {error}") from None
+        raise BadInstance(f"The instances are not objects of one kind: {error}") from None
     missing = [name for name in model.features.columns if name not in table.column_names]
     if missing:
         raise BadInstance(f"The instances have no column {', '.join(missing)}.")

@@ -1,7 +1,7 @@
-"""Plays Google's pre-built TensorFlow prediction images: a SavedModel's signature, in rows.
+"""Emulates Google's pre-built TensorFlow prediction images: a SavedModel's signature, in rows.
 
-python -m local_gcp.vertex.endpoints.savedmodel_server, in the environment of the trainer (standard
-library and TensorFlow only). The contract is TensorFlow Serving's REST API, which those images are:
+A script: `python SAVEDMODEL_SERVER` (see jobs/images.py) in an environment with TensorFlow, where
+local_gcp is not installed. The contract is TensorFlow Serving's REST API, which those images are:
 https://www.tensorflow.org/tfx/serving/api_rest - {"instances": [...], "signature_name": ...}; an
 instance is the value of the only input, or {input: value}; {"b64": "..."} are bytes; a prediction
 is the value of the only output, or {output: value}, where outputs called ..._bytes are {"b64"}.
@@ -12,8 +12,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-
-from local_gcp.vertex.endpoints.model_http import BadInstance, serve, storage_path
+from model_http import BadInstance, serve, storage_path
 
 DEFAULT = "serving_default"
 

@@ -1,0 +1,18 @@
+"""Tables by time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How a table is partitioned by time.
+
+    `column`: DATE, DATETIME or TIMESTAMP column; None: by ingestion time, and then the relation
+    has one column more than `fields`, `_PARTITIONTIME` TIMESTAMP WITH TIME ZONE.
+    `type`: DAY, HOUR, MONTH or YEAR.
+    """
+
+    column: str | None = None
+    type: str = "DAY"

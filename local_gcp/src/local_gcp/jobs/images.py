@@ -1,0 +1,192 @@
+"""images.yaml: the local environment that stands for a container image.
+
+    - image: "*-docker.pkg.dev/my-project/my-repository/trainer:*"
+      bin: /opt/trainer/bin
+
+The files are those of `local-gcp up --images FILE` or $LOCAL_GCP_IMAGES (several, with ":" between
+them). The first entry whose pattern matches the image's URI counts. Keys:
+
+image       pattern of the image's URI (shell wildcards; the tag belongs to the URI)
+bin         folder with the image's programs, first in PATH
+entrypoint  the image's ENTRYPOINT (default: none)
+cmd         its CMD, used when a job gives no arguments (default: none)
+workdir     its WORKDIR (default: /)
+env         its ENV (default: none)
+
+${HERE} is the folder of the file. ${SAVEDMODEL_SERVER} is a program that serves a TensorFlow
+SavedModel as Google's prediction images do: `entrypoint: [python, "${SAVEDMODEL_SERVER}"]`. There
+is no container: the program sees this machine's files.
+
+Or the image itself, whose programs then run in containers (jobs/container.py). It takes root and
+runc. All else is in the image:
+
+    - image: "*-docker.pkg.dev/my-project/my-repository/trainer:*"
+      oci: ${HERE}/trainer
+
+oci         folder with the image as an OCI image layout (jobs/oci.py says what writes one)
+memory      bytes that a container may use, with K, M or G (default: 4G)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import os
+import re
+import string
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local_gcp.jobs import oci
+
+FILES = "LOCAL_GCP_IMAGES"
+_SAVEDMODEL_SERVER = Path(__file__).parents[1] / "vertex/endpoints/servers/savedmodel.py"
+_CONTAINER = Path(__file__).with_name("container.py")
+_KEYS = ("image", "bin", "entrypoint", "cmd", "workdir", "env")
+_KEYS_OF_OCI = ("image", "oci", "memory")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ImageError(Exception):
+    """An images.yaml that cannot be used, or an image without an entry; says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """How programs of a container image are run here."""
+
+    image: str
+    """Pattern of the image URI."""
+    bin: str
+    """Folder with its programs; of an OCI image, its layout."""
+    entrypoint: Sequence[str] = ()
+    cmd: Sequence[str] = ()
+    workdir: str = "/"
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    memory: int = 0
+    """Bytes that a container may use; 0: there is no container."""
+    runs_by: Sequence[str] = ()
+    """The beginning of each command: what runs it in a container."""
+
+    def environment(self) -> dict[str, str]:
+        """The variables of a process in this image, before those of the job."""
+        if self.runs_by:
+            return {"PYTHONUNBUFFERED": "1", **self.env}
+        inherited = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+        return {
+            **inherited,
+            "PATH": f"{self.bin}:{_SYSTEM_PATH}",
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",  # a log line is there when it is printed
+            **self.env,
+        }
+
+    def command(self, command: Sequence[str], args: Sequence[str]) -> list[str]:
+        """What runs: `command` takes the place of ENTRYPOINT, `args` that of CMD.
+
+        As in Kubernetes, a command without args leaves the image's CMD out.
+        """
+        argv = [*command, *args] if command else [*self.entrypoint, *(args or self.cmd)]
+        return [*self.runs_by, *argv] if argv else []
+
+
+def find_image(uri: str) -> Image:
+    """The entry for an image URI; ImageError if there is none.
+
+    The files are read each time: an edit counts for the next job, without a restart.
+    """
+    images = [image for file in image_files() for image in read_images(file)]
+    for image in images:
+        if fnmatch.fnmatchcase(uri, image.image):
+            if not Path(image.bin).is_dir():
+                raise ImageError(f"{image.bin}, which stands for {uri}, does not exist.")
+            return _unpacked(image) if image.memory else image
+    known = ", ".join(image.image for image in images) or "none"
+    raise ImageError(
+        f"no local environment stands for the image {uri}. Known patterns: {known}. Add an entry "
+        "(image, bin) to a file that `local-gcp up --images FILE` or $LOCAL_GCP_IMAGES names."
+    )
+
+
+def _unpacked(image: Image) -> Image:
+    """An entry with `oci`, completed by what the image says of itself."""
+    if missing := oci.needs():
+        raise ImageError(
+            f"containers of {image.bin} cannot be run: {missing} is missing (apt-get install runc; "
+            "local_gcp runs them as root)."
+        )
+    try:
+        content = oci.read(Path(image.bin))
+        rootfs = oci.unpack(content)
+    except (oci.LayoutError, OSError) as error:
+        raise ImageError(f"{image.bin}: {error}") from None
+    container = {
+        "rootfs": str(rootfs),
+        "user": content.user,
+        "workdir": content.workdir,
+        "memory": image.memory,
+    }
+    return dataclasses.replace(
+        image,
+        entrypoint=content.entrypoint,
+        cmd=content.cmd,
+        env=content.env,
+        runs_by=[sys.executable, "-I", "-S", str(_CONTAINER), json.dumps(container)],
+    )
+
+
+def image_files() -> list[Path]:
+    """The files that $LOCAL_GCP_IMAGES names, in their order."""
+    return [Path(file) for file in os.environ.get(FILES, "").split(os.pathsep) if file]
+
+
+def read_images(file: Path) -> list[Image]:
+    """The entries of one file, checked."""
+    try:
+        entries = yaml.safe_load(file.read_text()) or []
+    except (OSError, yaml.YAMLError) as error:
+        raise ImageError(f"{file}: {error}") from None
+    if not isinstance(entries, list):
+        raise ImageError(f"{file}: expected a list of images.")
+    return [_read(entry, file, number) for number, entry in enumerate(entries, start=1)]
+
+
+def _read(entry: Any, file: Path, number: int) -> Image:
+    where = f"{file}, image {number}"
+    if not isinstance(entry, dict) or "image" not in entry or ("bin" in entry) == ("oci" in entry):
+        raise ImageError(f"{where}: expected a mapping with `image` and either `bin` or `oci`.")
+    keys = _KEYS_OF_OCI if "oci" in entry else _KEYS
+    if unknown := sorted(entry.keys() - set(keys)):
+        raise ImageError(
+            f"{where}: unknown key {unknown[0]!r}; there are {', '.join(sorted(keys))}."
+        )
+    here = str(file.absolute().parent)
+    filled = _fill(entry, {"HERE": here, "SAVEDMODEL_SERVER": str(_SAVEDMODEL_SERVER)})
+    if "oci" in filled:
+        return _container(filled, where)
+    return Image(**{**filled, "bin": os.path.normpath(filled["bin"])})
+
+
+def _container(entry: Mapping[str, str], where: str) -> Image:
+    size = re.fullmatch(r"(\d+)([KMG]?)", entry.get("memory", "4G"))
+    if not size:
+        raise ImageError(f"{where}: memory is {entry['memory']!r}; write it as 512M or 4G.")
+    return Image(
+        image=entry["image"],
+        bin=os.path.normpath(entry["oci"]),
+        memory=int(size[1]) * _UNITS[size[2]],
+    )
+
+
+def _fill(value: Any, variables: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _fill(item, variables) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fill(item, variables) for item in value]
+    return string.Template(str(value)).safe_substitute(variables)

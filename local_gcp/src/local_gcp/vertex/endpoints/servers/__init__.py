@@ -1,0 +1,6 @@
+"""The model servers of local_gcp's own.
+
+model_http.py   Vertex AI's contract with a serving container, over HTTP
+savedmodel.py   emulates Google's pre-built TensorFlow prediction images
+automl.py       serves models that AutoML trained here
+"""

@@ -1,0 +1,125 @@
+"""What the services of jobs and pipelines have in common: how one is found, listed, ended, shown.
+
+A "job" here is a message with `name`, `display_name`, `state`, `labels`, `create_time`, `end_time`
+and `error`: CustomJob, HyperparameterTuningJob, BatchPredictionJob, TrainingPipeline.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from google.cloud import aiplatform_v1 as api
+from google.rpc import code_pb2, status_pb2
+
+from local_gcp import filters, names
+from local_gcp.jobs.run import Run
+from local_gcp.listing import masked, page
+from local_gcp.state import Table
+from local_gcp.wire import failed_precondition, not_found
+
+T = TypeVar("T")
+
+JOB_FIELDS = {
+    "display_name": filters.Text("display_name"),
+    "state": filters.Choice("state", api.JobState),
+    "create_time": filters.Time("create_time"),
+    "labels": filters.Labels("labels"),
+}
+"""What the lists of all kinds of jobs can filter by."""
+
+CANCELED = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
+"""The error of a job that was cancelled, in Vertex AI's spelling."""
+
+
+def find(table: Table, name: str, collection: str) -> Any:
+    """The stored message of a resource name; INVALID_ARGUMENT, NOT_FOUND."""
+    name = names.resource(name, collection)
+    found = table.get(name)
+    if found is None:
+        raise not_found(name)
+    return found
+
+
+def listed(
+    request: Any,
+    field: str,
+    messages: Iterable[T],
+    fields: Mapping[str, filters.Field],
+    complete: Callable[[T], T] = lambda message: message,
+) -> dict[str, Any]:
+    """The answer of a list method. `complete`: adds to what is on the page, and to nothing else."""
+    matches = filters.parse_filter(request.filter, fields)
+    found, token = page(filter(matches, messages), request.page_size, request.page_token)
+    shown = [masked(complete(message), request.read_mask) for message in found]
+    return {field: shown, "next_page_token": token}
+
+
+def check_cancellable(job: Any) -> None:
+    """FAILED_PRECONDITION for one that is over, as Google answers its Java samples' tests."""
+    if job.end_time:
+        raise failed_precondition(
+            f'The {type(job).__name__} "{job.name}" is in state {job.state.name} and cannot be '
+            "canceled."
+        )
+
+
+def check_deletable(job: Any) -> None:
+    """FAILED_PRECONDITION for one that is not over."""
+    if not job.end_time:
+        raise failed_precondition(
+            f'The {type(job).__name__} "{job.name}" is in state {job.state.name} and cannot be '
+            "deleted. Cancel it and wait until it has ended."
+        )
+
+
+def follow(message: Any, run: Run) -> None:
+    """Give a job the times and the error of its run; state and end are the caller's."""
+    message.update_time = timestamp(run.updated)
+    if run.started:
+        message.start_time = timestamp(run.started)
+    if run.error and run.final:
+        message.error = run.error
+    elif run.state == "cancelled":
+        message.error = CANCELED
+
+
+def ending(run: Run) -> Run:
+    """A run as its job shows it while its results are being written: not over before they are."""
+    if run.final:
+        run.state, run.error = "running", None
+    return run
+
+
+def shown(job: Any, kind: str, cores: int, replicas: list[dict[str, Any]]) -> dict[str, Any]:
+    """A job in the JSON of `local-gcp status`. `job`: with the state of its run."""
+    return {
+        "name": job.name,
+        "display_name": job.display_name,
+        "kind": kind,
+        "state": job.state.name.replace("PIPELINE_STATE", "JOB_STATE"),
+        "labels": dict(job.labels),
+        "create_time": job.create_time.rfc3339(),
+        "error": job.error.message or None,
+        "cores": cores,
+        "replicas": replicas,
+        "trials": [],
+    }
+
+
+def job_state(run: Run) -> api.JobState:
+    """The run's state as Vertex AI calls it."""
+    return api.JobState[f"JOB_STATE_{run.state.upper()}"]
+
+
+def timestamp(seconds: float) -> datetime.datetime:
+    """Unix seconds as proto-plus takes them for a Timestamp field."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+
+def deletion_metadata() -> api.DeleteOperationMetadata:
+    """Metadata of the operation of a deletion that was done just now."""
+    now = timestamp(time.time())
+    return api.DeleteOperationMetadata(generic_metadata={"create_time": now, "update_time": now})

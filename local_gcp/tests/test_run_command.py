@@ -1,0 +1,78 @@
+"""`local-gcp run`: a server for one command."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# What a command sees: the status document, and which home it is.
+LOOK = """
+import json, os, urllib.request
+status = urllib.request.urlopen(os.environ["LOCAL_GCP_URL"] + "/local_gcp/status")
+print(json.dumps({**json.load(status), "proxy": os.environ["https_proxy"]}))
+"""
+
+
+@pytest.fixture
+def server(new_local_gcp):
+    return new_local_gcp()
+
+
+def test_a_server_is_started_and_stopped(server):
+    seen = json.loads(server.command("run", "--", sys.executable, "-c", LOOK).stdout)
+    assert seen["home"] == str(server.home)
+    assert seen["proxy"] == seen["endpoints"]["proxy"]
+    assert "was not running" in server.command("down").stdout
+
+
+def test_one_that_is_up_stays_up(server):
+    server.up()
+    pid = server.pid
+    server.command("run", sys.executable, "-c", LOOK)
+    assert server.pid == pid
+    assert server.status()["healthy"]
+
+
+def test_a_temporary_one_leaves_nothing(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    options = ("--temporary", "--project", "research-7")
+    seen = json.loads(server.command("run", *options, "--", sys.executable, "-c", LOOK).stdout)
+    assert seen["project"] == "research-7"
+    assert Path(seen["home"]).is_relative_to(tmp_path)
+    assert not Path(seen["home"]).exists()
+    assert not server.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [(["false"], 1), (["sh", "-c", "kill -9 $$"], 137), (["/no/such"], 127)]
+)
+def test_the_exit_code_is_the_commands(server, command, code):
+    done = server.command("run", "--", *command, check=False)
+    assert done.returncode == code, done.stderr
+
+
+def test_nothing_to_run_is_refused_before_a_server_starts(server):
+    refused = server.command("run", check=False)
+    assert "Usage: local-gcp run" in refused.stderr
+    assert not server.home.exists()
+
+
+def test_sigterm_ends_the_command_and_then_the_server(server):
+    script = "trap 'echo ended; exit 3' TERM; echo begun; while :; do sleep 0.1; done"
+    command = [sys.executable, "-m", "local_gcp", "--home", str(server.home), "run", "--"]
+    process = subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 3
+    assert process.stdout.read() == "ended\n"
+    assert "was not running" in server.command("down").stdout
+
+
+def test_the_commands_own_python_path_is_kept(server, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    show = "import os; print(os.environ['PYTHONPATH'])"
+    path = server.command("run", "--", sys.executable, "-c", show).stdout.strip().split(":")
+    assert path[1:] == ["/mine"]
