@@ -2,15 +2,15 @@
 
     python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
 
-Every full training and every baseline of the run is a contender, and the model that is served while
-the run looks. All are scored by one program from their predictions, on the test split as it lies in
-the dataset, and every score carries a 95% interval. A contender that failed is listed with its
-reason and does not stop the comparison; a baseline that predicted other keys than the test split's
-is one that failed. What stops it (exit code 1, nothing written): a training's predictions for other
-keys, labels or classes than the dataset's test split, or not one contender to score.
+The contenders are the run's full trainings, its baselines, and the model that is served at the time
+of the run. One program scores all of them from their predictions for the dataset's test split;
+every score has a 95% confidence interval. A failed contender is listed with the reason, and the
+comparison continues; a baseline with predictions for other keys than the test split's has failed.
+The comparison ends with exit code 1 and writes nothing if a training's predictions are for other
+keys, labels or classes than the test split's, or if there is no contender to score.
 
-If the experiment has a deploy section, its gate decides whether the best training is promoted, and
-challenger.json tells its deployment what it has to know.
+If the experiment has a deploy section, its gate decides whether the best training is promoted;
+challenger.json describes that training for the deployment.
 """
 
 import argparse
@@ -22,17 +22,17 @@ from typing import Any
 from trainer import storage
 from trainer.comparison import challenger, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Check, Gate, Promotion, decide
-from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
-from trainer.comparison.run import Contender, Run, RunError, read_run
+from trainer.comparison.raw_examples import RawExamplesError
+from trainer.comparison.regression import REGRESSION_METRICS
+from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
-from trainer.comparison.scores import CLASSIFICATION_METRICS
 from trainer.comparison.served import with_served
 from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
 from trainer.dataset_description import DatasetError
-from trainer.raw_examples import RawExamplesError
 from trainer.report.page import render
 from trainer.storage import StorageError
 
@@ -76,7 +76,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         raise ComparisonError(_nothing_to_compare(run, failures))
     outcomes = _outcomes(scored, split)
     scores = Scoreboard(outcomes, primary)
-    deploy = (run.plan.get("configuration") or {}).get("deploy")
+    deploy = run.plan.deploy
     promotion, challenging = None, None
     if deploy is not None:
         promotion = decide(Gate.of(deploy), run, scores, failures)
@@ -84,7 +84,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     board = leaderboard.document(run, outcomes, scores.standings, failures, primary, promotion)
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
-    # Before leaderboard.json: whoever sees that finds the others beside it.
+    # Before leaderboard.json, whose presence means that the others are there too.
     storage.write_text(storage.join(folder, "report.html"), page)
     if challenging:
         text = challenger.to_json(challenging)
@@ -100,7 +100,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
 def _challenger(
     promotion: Promotion, run: Run, deploy: Mapping
 ) -> tuple[Promotion, dict[str, Any] | None]:
-    """The decision and challenger.json's content; without raw examples it cannot be tried."""
+    """The decision, and challenger.json's content: None, and no promotion, without raw examples."""
     contender = next((c for c in run.contenders if c.name == promotion.challenger), None)
     if contender is None:
         return promotion, None
@@ -108,41 +108,40 @@ def _challenger(
     try:
         return promotion, challenger.document(run, contender, examples, private)
     except RawExamplesError as error:
-        lacking = Check("there are raw examples to try it with", False, str(error))
+        lacking = Check("raw examples for the smoke test exist", False, str(error))
         return dataclasses.replace(promotion, checks=[*promotion.checks, lacking]), None
 
 
 def _unusable(contender: Contender, run: Run) -> str | None:
     """Why a contender cannot be scored, None if it can."""
-    trained_on = (contender.training.get("dataset") or {}).get("fingerprint")
+    trained_on = contender.training["dataset"]["fingerprint"] if contender.training else None
     if contender.reason is None and trained_on not in (None, run.dataset.fingerprint):
         # It may have seen this dataset's test examples in training.
         return (
-            f"was trained on dataset {trained_on}, the run's dataset is {run.dataset.fingerprint}"
+            f"it was trained on dataset {trained_on}; the run's dataset is "
+            f"{run.dataset.fingerprint}"
         )
     return contender.reason
 
 
 def _nothing_to_compare(run: Run, failures: Mapping[str, str]) -> str:
     if not failures:
-        return f"there is no training and no baseline below {run.uri} to compare"
+        return f"{run.uri} has no training and no baseline to compare"
     reasons = "".join(f"\n  {name}: {reason}" for name, reason in failures.items())
-    return f"all {len(failures)} contenders failed, so there is no champion:{reasons}"
+    return f"all {len(failures)} contenders failed; there is no winner:{reasons}"
 
 
-def _outcomes(
-    contenders: list[Contender], split: TestSplit
-) -> dict[str, Outcome] | dict[str, ValueOutcome]:
+def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, AnyOutcome]:
     """Predictions by contender in the test split's order; all mismatches are reported at once."""
     outcomes, problems = {}, []
     for contender in contenders:
         try:
-            outcomes[contender.name] = split.outcome(contender.predictions)
+            outcomes[contender.name] = split.outcome(contender.scorable)
         except TestSplitError as error:
             problems.append(f"\n  {contender.name} {error}")
     if problems:
         raise ComparisonError(
-            "the contenders were not all scored on the dataset's test split, so their scores "
+            "not all contenders have predictions for the dataset's test split, so their scores "
             f"cannot be compared:{''.join(problems)}"
         )
     return outcomes
@@ -170,7 +169,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metric",
         required=True,
-        help="metric that decides the ranking, one of the task's below (loss: log_loss or rmse)",
+        help="metric that decides the ranking, one of those listed below for the task "
+        "(loss: log_loss or rmse)",
     )
     parser.add_argument(
         "--output",

@@ -80,14 +80,16 @@ record's vector. Every statistic and vocabulary is of the train split alone:
                 another term (count = sum of frequencies + other)
 
 Nothing in it depends on when or where it was written: the same source gives the same bytes.
-Only the standard library is imported here, so that any program can read a description at no cost.
+TensorFlow is not imported here, so that any program can read a description at little cost.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar, cast
 
-from trainer import storage
+from trainer import contracts, storage
+from trainer.contracts import ContractError
 
 SCHEMA_VERSION = 2
 FILE_NAME = "dataset.json"
@@ -101,6 +103,8 @@ COLUMN_RULE = "column ML_USE"
 REGRESSION = "regression"
 TASKS = ("binary_classification", "multiclass_classification", REGRESSION)
 
+# Kinds of features. An image is the only feature of its dataset.
+IMAGE = "image"
 # Kinds of table features, and the vectors of the record that hold them. A sequence is its own.
 NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
     "numeric",
@@ -117,6 +121,9 @@ NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
 NULL_TIMESTAMP = -(2**63)
 
 QUANTILES = 21
+
+
+Value = TypeVar("Value")
 
 
 class DatasetError(ValueError):
@@ -168,7 +175,8 @@ class TermStatistics:
 class Feature:
     """One input of a model; the module's docstring says which kind has which fields.
 
-    shape is (height, width, channels) for kind "image", (None,) for "sequence", else ().
+    shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). The
+    properties are the fields that a kind must have; they raise TypeError for another kind.
     """
 
     name: str
@@ -182,10 +190,51 @@ class Feature:
     statistics: Statistics | TermStatistics | None = None
 
     @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of an image."""
+        if self.kind != IMAGE:
+            raise TypeError(f"feature {self.name!r} is {self.kind}, not an image")
+        return cast(tuple[int, int, int], self.shape)
+
+    @property
+    def image_encoding(self) -> str:
+        """How an image is stored: png or jpeg."""
+        return _present(self.encoding, self, "encoding")
+
+    @property
+    def table_column(self) -> str:
+        """Column of a table's feature."""
+        return _present(self.column, self, "column")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Vocabulary of a categorical feature."""
+        return _present(self.vocabulary, self, "vocabulary")
+
+    @property
+    def number_statistics(self) -> Statistics:
+        """Statistics of a table's feature that is not categorical."""
+        if not isinstance(self.statistics, Statistics):
+            raise TypeError(f"feature {self.name!r} has no statistics of numbers")
+        return self.statistics
+
+    @property
+    def longest(self) -> int:
+        """Elements of the train split's longest sequence."""
+        return _present(self.number_statistics.max_length, self, "lengths")
+
+    @property
+    def term_statistics(self) -> TermStatistics:
+        """Statistics of a categorical feature."""
+        if not isinstance(self.statistics, TermStatistics):
+            raise TypeError(f"feature {self.name!r} has no statistics of terms")
+        return self.statistics
+
+    @property
     def record_name(self) -> str:
         """The feature of the record that holds this one: itself, a vector, or a sequence."""
         if self.kind == SEQUENCE:
-            return SEQUENCE_PREFIX + self.column
+            return SEQUENCE_PREFIX + self.table_column
         return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
 
 
@@ -200,6 +249,13 @@ class Label:
     dtype: str = "int64"
     column: str | None = None
     statistics: Statistics | None = None
+
+    @property
+    def number_statistics(self) -> Statistics:
+        """Statistics of a regression's values. Raises TypeError for a classification."""
+        if self.statistics is None:
+            raise TypeError("the label has no statistics: it is a class")
+        return self.statistics
 
 
 @dataclass(frozen=True)
@@ -237,8 +293,8 @@ class DatasetDescription:
 
     @property
     def kind(self) -> str:
-        """ "image" or "table"."""
-        return "image" if any(feature.kind == "image" for feature in self.features) else "table"
+        """What the examples are: image or table."""
+        return "image" if any(feature.kind == IMAGE for feature in self.features) else "table"
 
     @property
     def is_regression(self) -> bool:
@@ -263,7 +319,7 @@ class DatasetDescription:
         return [storage.join(directory, shard.name) for shard in self.files[split]]
 
     def to_json(self) -> str:
-        """The text of dataset.json."""
+        """The text of dataset.json. Raises ContractError if it would not match its schema."""
         document = {
             "schema": SCHEMA_VERSION,
             "fingerprint": self.fingerprint,
@@ -284,48 +340,59 @@ class DatasetDescription:
             "rejected": self.rejected,
             "warnings": self.warnings,
         }
-        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return contracts.to_json("dataset", document, FILE_NAME)
 
     @classmethod
     def from_json(cls, text: str, where: str = FILE_NAME) -> "DatasetDescription":
         """Read the text of a dataset.json. Raises DatasetError, naming `where`, if it is none."""
         try:
             document = json.loads(text)
-            version = document["schema"]
-            if version != SCHEMA_VERSION:
-                raise DatasetError(
-                    f"{where} has schema {version}; this trainer reads schema {SCHEMA_VERSION}. "
-                    "Use the trainer that wrote it, or export the dataset anew"
-                )
-            return cls(
-                fingerprint=document["fingerprint"],
-                source=document["source"],
-                split=Split(
-                    rule=document["split"]["rule"],
-                    ranges={
-                        split: tuple(document["split"][split])
-                        for split in SPLITS
-                        if split in document["split"]
-                    },
-                ),
-                features=tuple(_feature(feature) for feature in document["features"]),
-                label=Label(**_with_statistics(document["label"])),
-                classes=tuple(document["classes"]),
-                counts={split: Counts(**document["counts"][split]) for split in SPLITS},
-                files={
-                    split: tuple(Shard(**shard) for shard in document["files"][split])
-                    for split in SPLITS
-                },
-                rejected=document["rejected"],
-                warnings=tuple(document["warnings"]),
-                task=document["task"],
+        except ValueError as error:
+            raise DatasetError(f"{where} is not JSON: {error}") from error
+        version = document.get("schema") if isinstance(document, dict) else None
+        if version not in (None, SCHEMA_VERSION):
+            raise DatasetError(
+                f"{where} has schema {version}; this trainer reads schema {SCHEMA_VERSION}. "
+                "Use the trainer that wrote it, or export the dataset again"
             )
-        except DatasetError:
-            raise
-        except KeyError as error:
-            raise DatasetError(f"{where} lacks the key {error}") from error
-        except (ValueError, TypeError, AttributeError) as error:
-            raise DatasetError(f"{where} is not a dataset description: {error}") from error
+        try:
+            contracts.check("dataset", document, where)
+        except ContractError as error:
+            raise DatasetError(str(error)) from error
+        return cls(
+            fingerprint=document["fingerprint"],
+            source=document["source"],
+            split=Split(
+                rule=document["split"]["rule"],
+                ranges={
+                    split: _range(document["split"][split])
+                    for split in SPLITS
+                    if split in document["split"]
+                },
+            ),
+            features=tuple(_feature(feature) for feature in document["features"]),
+            label=Label(**_with_statistics(document["label"])),
+            classes=tuple(document["classes"]),
+            counts={split: Counts(**document["counts"][split]) for split in SPLITS},
+            files={
+                split: tuple(Shard(**shard) for shard in document["files"][split])
+                for split in SPLITS
+            },
+            rejected=document["rejected"],
+            warnings=tuple(document["warnings"]),
+            task=document["task"],
+        )
+
+
+def _present(value: Value | None, feature: Feature, field_name: str) -> Value:
+    if value is None:
+        raise TypeError(f"feature {feature.name!r} is {feature.kind} and has no {field_name}")
+    return value
+
+
+def _range(edges: list[int]) -> tuple[int, int]:
+    low, high = edges
+    return low, high
 
 
 def _without_none(fields: dict) -> dict:
@@ -349,10 +416,11 @@ def _with_statistics(document: dict) -> dict:
     if "statistics" not in document:
         return document
     # Their only lists are quantiles and frequencies.
-    values = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in document["statistics"].items()
     }
+    kind: type[TermStatistics | Statistics]
     kind = TermStatistics if "frequencies" in values else Statistics
     return {**document, "statistics": kind(**values)}
 

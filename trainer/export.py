@@ -1,22 +1,22 @@
 """Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
 
 Every image is decoded, turned upright, resized and stored, with its key and class index, in a
-TFRecord file of its split; every row is encoded as trainer/dataset_description.py describes it. The
-split is a pure function of the key, unless a manifest of images names it, so it is the same today
-and in every later export. Files:
+TFRecord file of its split; every row is encoded as trainer/dataset_description.py describes. The
+split is a pure function of the key, unless a manifest of images names it, so it is the same in
+every export. Files:
 
   OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, features, label
   OUTPUT/rejected.jsonl         manifest lines that became no example, with the reason
-  OUTPUT/dataset.json           what is in the files; written last, without it there is no dataset
-  OUTPUT/partial/               while a table is being exported: its rows in another order
+  OUTPUT/dataset.json           describes the files; written last: its presence commits the dataset
+  OUTPUT/partial/               temporary files during the export of a table
 
 A manifest is Vertex AI's image import CSV, one image a line, without a header:
 
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
 
-A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet beside it. A
-source whose name ends in .json is a table, any other a manifest.
+A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet in the same
+folder. A source whose name ends in .json is a table, any other a manifest.
 
 Examples:
   python -m trainer.export --source gs://bucket/flowers/manifest.csv \\
@@ -29,19 +29,23 @@ Examples:
 
 Other flags are Beam's pipeline options
 (https://cloud.google.com/dataflow/docs/reference/pipeline-options). Without --runner the export
-runs in this process. When OUTPUT already holds the dataset with this fingerprint, nothing is done.
+runs in this process. If OUTPUT already holds the dataset with this fingerprint, nothing is done.
 Exit codes: 0 committed (on Dataflow: submitted), 1 refused, 2 wrong flags.
 """
 
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trainer import storage
 from trainer.dataset_description import FILE_NAME, SPLITS, DatasetDescription, DatasetError
 from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
-from trainer.exporting.settings import ExportSettings
+from trainer.exporting.settings import ExportSettings, ImageExportSettings
+
+if TYPE_CHECKING:
+    from trainer.exporting.objects import Objects
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,11 +65,11 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     Raises ExportError if that cannot be done as asked; dataset.json is not written then.
     """
     # Beam takes seconds to import: --help and a wrong flag must not wait for it.
-    from trainer.exporting import pipeline
+    from trainer.exporting import run
     from trainer.exporting.objects import Objects
 
-    if unknown := pipeline.unknown_flags(beam_flags):
-        raise ExportError(f"neither this program nor Beam knows --{', --'.join(unknown)}")
+    if unknown := run.unknown_flags(beam_flags):
+        raise ExportError(f"unknown to this program and to Beam: --{', --'.join(unknown)}")
     objects = Objects(beam_flags)
     if _find_dataset(settings, objects):
         print(f"dataset {settings.fingerprint} is already in {settings.output}: nothing to do")
@@ -73,21 +77,26 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     start = time.monotonic()
     for address in (settings.source, settings.output):
         objects.require_bucket(address)
-    check = _check_table if settings.is_table else _check_manifest
-    sha256 = check(settings, objects)
+    if isinstance(settings, ImageExportSettings):
+        sha256 = _check_manifest(settings, objects)
+    else:
+        sha256 = _check_table(settings, objects)
     try:
-        committed = pipeline.run(settings, beam_flags, sha256)
+        committed = run.run_export(settings, beam_flags, sha256)
     except BaseException:
         _remove_partial_files(settings, objects)
         raise
     if not committed:
-        print("submitted; the job goes on without this program")
+        print("submitted; the job continues on Dataflow")
         return
-    _print_summary(settings, _find_dataset(settings, objects), time.monotonic() - start)
+    dataset = _find_dataset(settings, objects)
+    if dataset is None:
+        raise ExportError(f"{settings.output} has no {FILE_NAME} after the export; export again")
+    _print_summary(settings, dataset, time.monotonic() - start)
 
 
-def _find_dataset(settings: ExportSettings, objects) -> DatasetDescription | None:
-    """The dataset in the output folder, if it is committed. ExportError if it is another one."""
+def _find_dataset(settings: ExportSettings, objects: "Objects") -> DatasetDescription | None:
+    """The committed dataset in the output folder, if any. ExportError if it is another one."""
     address = storage.join(settings.output, FILE_NAME)
     try:
         dataset = DatasetDescription.from_json(objects.read(address).decode(), address)
@@ -103,8 +112,8 @@ def _find_dataset(settings: ExportSettings, objects) -> DatasetDescription | Non
     return dataset
 
 
-def _check_table(settings: ExportSettings, objects) -> str:
-    """Check all that can be known before a row is read; the SHA-256 of columns.json.
+def _check_table(settings: ExportSettings, objects: "Objects") -> str:
+    """Run all checks that need no row; returns the SHA-256 of columns.json.
 
     Raises ExportError.
     """
@@ -120,22 +129,22 @@ def _check_table(settings: ExportSettings, objects) -> str:
     return source.columns.sha256
 
 
-def _remove_partial_files(settings: ExportSettings, objects) -> None:
-    """After a refusal; what a killed export leaves, the next one writes again and removes."""
+def _remove_partial_files(settings: ExportSettings, objects: "Objects") -> None:
+    """Clean up after a failure. The next export overwrites and removes what a killed one leaves."""
     from trainer.exporting.tables.layout import PARTIAL_FOLDER
 
-    if settings.is_table:
+    if not isinstance(settings, ImageExportSettings):
         objects.remove_folder(storage.join(settings.output, PARTIAL_FOLDER))
 
 
-def _check_manifest(settings: ExportSettings, objects) -> str:
-    """Check all that can be known before an image is read; the manifest's SHA-256.
+def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
+    """Run all checks that need no image; returns the SHA-256 of the manifest.
 
     Raises ExportError.
     """
-    from trainer.exporting.commit import check_rejected_share
-    from trainer.exporting.manifest import parse
-    from trainer.exporting.plan import make_plan
+    from trainer.exporting.images.assignment import make_plan
+    from trainer.exporting.images.commit import check_rejected_share
+    from trainer.exporting.images.manifest import parse
 
     try:
         content = objects.read(settings.source)

@@ -1,16 +1,16 @@
 """All hyperparameters: type, bounds, default, unit and meaning, in this one place.
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
-and a column of the leaderboard. Its metadata are JSON Schema's words, so that the same lines check
-the command line here and an experiment file where there is no TensorFlow (trainer.schema). Two
-words are ours: "inputs" and "tasks" name the only kinds of dataset and the only tasks for which a
-hyperparameter has any effect; without them it has one for all.
+and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
+the command line here and an experiment file where there is no TensorFlow (trainer.schema). Three
+keywords are our own: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of
+dataset and the tasks that a hyperparameter affects (absent: all).
 """
 
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 Value = bool | int | float | str
 
@@ -22,7 +22,14 @@ class HyperparameterError(ValueError):
 _CLASSIFICATION = ["multiclass_classification", "binary_classification"]
 
 
-def _hyperparameter(default: Value, description: str, *, unit: str = "", models=(), **schema):
+def _hyperparameter(
+    default: Value,
+    description: str,
+    *,
+    unit: str = "",
+    models: tuple[str, ...] = (),
+    **schema: Any,
+) -> Any:
     """A field. models: the only models that read it; empty: all do. schema: JSON Schema's words,
     and "inputs" and "tasks".
     """
@@ -200,13 +207,18 @@ class Hyperparameters:
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
+_KINDS: dict[str, type] = get_type_hints(Hyperparameters)
 _TYPES = {float: "number", int: "integer", bool: "boolean", str: "string"}
 
 
 def schema() -> dict[str, dict[str, Any]]:
     """JSON Schema of every hyperparameter, by name."""
     return {
-        name: {"type": _TYPES[field.type], **field.metadata["schema"]}
+        name: {
+            "type": _TYPES[_KINDS[name]],
+            "expected": expected(name),
+            **field.metadata["schema"],
+        }
         for name, field in _FIELDS.items()
     }
 
@@ -228,7 +240,8 @@ def parse(name: str, text: str) -> Value:
     """The value of a flag. An integer may come as 2.0: Vertex AI's tuner keeps every number as a
     double. Raises HyperparameterError when the text is no value of that hyperparameter.
     """
-    kind = _FIELDS[name].type
+    kind = _KINDS[name]
+    value: Value
     try:
         if kind is bool:
             value = {"true": True, "false": False}[text.lower()]
@@ -243,19 +256,24 @@ def parse(name: str, text: str) -> Value:
 
 
 def expected(name: str) -> str:
-    """What a hyperparameter takes, in words: `a number above 0, at most 1`."""
-    field = _FIELDS[name]
-    limits = field.metadata["schema"]
+    """What a hyperparameter takes, in words: `a whole number from 1 to 8`, `a number above 0 and
+    at most 1`. Airflow's side shows the same text, which it reads from trainer_schema.json.
+    """
+    limits = _FIELDS[name].metadata["schema"]
     if "enum" in limits:
         return "one of " + ", ".join(map(str, limits["enum"]))
     words = {
-        "minimum": "at least",
+        "minimum": "of at least",
         "exclusiveMinimum": "above",
         "maximum": "at most",
         "exclusiveMaximum": "below",
     }
-    kind = {float: "a number", int: "a whole number", bool: "true or false"}[field.type]
-    bounds = ", ".join(f"{text} {limits[word]}" for word, text in words.items() if word in limits)
+    kind = {float: "a number", int: "a whole number", bool: "true or false"}[_KINDS[name]]
+    if "minimum" in limits and "maximum" in limits:
+        return f"{kind} from {limits['minimum']} to {limits['maximum']}"
+    bounds = " and ".join(
+        f"{text} {limits[word]}" for word, text in words.items() if word in limits
+    )
     return f"{kind} {bounds}".strip()
 
 

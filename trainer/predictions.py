@@ -26,14 +26,18 @@ The metadata may also hold b"origin", a JSON object that says what the predictio
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from trainer import contracts
+from trainer.contracts import ContractError
 
 SCHEMA_VERSION = 1
 
@@ -97,8 +101,10 @@ class Predictions:
             self.keys,
             "probabilities hold NaN or infinity (did the training diverge?)",
         )
-        outside = (self.probabilities < 0) | (self.probabilities > 1 + SUM_TOLERANCE)
-        _refuse(outside.any(axis=1), self.keys, "a probability is outside [0, 1]")
+        low, high = self.probabilities.min(axis=1), self.probabilities.max(axis=1)
+        _refuse(
+            (low < 0) | (high > 1 + SUM_TOLERANCE), self.keys, "a probability is outside [0, 1]"
+        )
         sums = self.probabilities.sum(axis=1, dtype=np.float64)
         _refuse(
             np.abs(sums - 1) > SUM_TOLERANCE,
@@ -154,11 +160,11 @@ def _refuse(bad: np.ndarray, keys: np.ndarray, what: str) -> None:
         raise PredictionsError(f"{what}: {int(bad.sum())} row(s), first keys {first}")
 
 
-def _texts(keys) -> np.ndarray:
+def _texts(keys: Iterable[str | bytes]) -> np.ndarray:
     return np.array([_text(key) for key in keys], dtype=object)
 
 
-def _text(key) -> str:
+def _text(key: str | bytes) -> str:
     """TensorFlow hands out keys as bytes; the dataset stores them as UTF-8."""
     return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
@@ -174,11 +180,14 @@ def write(
     The file is built in memory and written in one go, because a Cloud Storage FUSE folder knows
     only whole objects and a reader must never see half a file.
     """
-    table = _value_table if isinstance(predictions, Values) else _probability_table
-    written = table(predictions)
+    if isinstance(predictions, Values):
+        written = _value_table(predictions)
+    else:
+        written = _probability_table(predictions)
     if origin is not None:
         added = {"origin": json.dumps(dict(origin))}
         written = written.replace_schema_metadata({**written.schema.metadata, **added})
+    _check_schema(written.schema)
     buffer = pa.BufferOutputStream()
     pq.write_table(written, buffer, compression="zstd")
     with open(path, "wb") as file:
@@ -235,16 +244,40 @@ def read(path: str | PathLike) -> Predictions | Values:
             table = pq.read_table(pa.BufferReader(file.read()))
         except (pa.ArrowInvalid, OSError) as error:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
-    metadata = table.schema.metadata or {}
-    version = metadata.get(b"schema", b"").decode()
-    if version != str(SCHEMA_VERSION):
-        raise PredictionsError(
-            f"schema version {version or 'missing'!r} in the file's metadata; this program reads "
-            f"{SCHEMA_VERSION} (written by trainer.predictions.write)"
-        )
-    if metadata.get(b"task") == _REGRESSION.encode():
+    metadata = _check_schema(table.schema)["metadata"]
+    if metadata.get("task") == _REGRESSION:
         return _values(table)
-    return _probabilities(table, _classes(metadata))
+    return _probabilities(table, tuple(metadata["classes"]))
+
+
+def _check_schema(schema: pa.Schema) -> dict[str, Any]:
+    """The Parquet schema in the form of predictions.schema.json. Raises PredictionsError."""
+    described = {
+        "metadata": {
+            name.decode(): _decoded(name, text) for name, text in (schema.metadata or {}).items()
+        },
+        "columns": {field.name: _type_name(field.type) for field in schema},
+    }
+    try:
+        contracts.check("predictions", described, "its Parquet schema")
+    except ContractError as error:
+        raise PredictionsError(str(error)) from error
+    return described
+
+
+def _decoded(name: bytes, text: bytes) -> Any:
+    """A value of the metadata; those of "classes" and "origin" are JSON."""
+    if name not in (b"classes", b"origin"):
+        return text.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.decode(errors="replace")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """An Arrow type; of a list without the name of its elements, which differs between writers."""
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
 def _values(table: pa.Table) -> Values:
@@ -270,24 +303,9 @@ def _probabilities(table: pa.Table, classes: tuple[str, ...]) -> Predictions:
     )
 
 
-def _classes(metadata: dict[bytes, bytes]) -> tuple[str, ...]:
-    try:
-        classes = json.loads(metadata[b"classes"])
-    except (KeyError, ValueError) as error:
-        raise PredictionsError("no JSON list of class names in the file's metadata") from error
-    return tuple(classes)
-
-
 def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    if name not in table.column_names:
-        raise PredictionsError(f"no column {name!r}; the file has {', '.join(table.column_names)}")
     column = table.column(name)
     if column.null_count:
         raise PredictionsError(f"column {name!r} has {column.null_count} NULL(s)")
-    try:
-        # combine_chunks of a chunked array with no chunk at all would fail: concat handles both.
-        return pa.concat_arrays(
-            [chunk.cast(kind) for chunk in column.chunks] or [pa.array([], kind)]
-        )
-    except pa.ArrowInvalid as error:
-        raise PredictionsError(f"column {name!r} cannot be read as {kind}: {error}") from error
+    # combine_chunks of a chunked array with no chunk at all would fail: concat handles both.
+    return pa.concat_arrays(column.chunks or [pa.array([], kind)])

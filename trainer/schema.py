@@ -1,6 +1,6 @@
 """What others must know of the trainer without importing it: `python -m trainer.task --schema`.
 
-The Airflow side keeps a copy (dags/research/trainer_schema.json, a test compares) and checks every
+The Airflow side keeps a copy, trainer_schema.json (a test compares the two), and checks every
 experiment file against it, in full and without TensorFlow, before anything is spent. Version 1:
 
     {"version": 1,
@@ -22,20 +22,11 @@ import json
 from dataclasses import dataclass
 
 from trainer import hyperparameters
+from trainer.commands import COMMANDS
 from trainer.models import MODELS
 
 VERSION = 1
 IMAGE_TAG = "0.1.0"
-
-COMMANDS = {
-    name: ["python", "-m", module]
-    for name, module in (
-        ("train", "trainer.task"),
-        ("export", "trainer.export"),
-        ("compare", "trainer.compare"),
-        ("serve", "trainer.serve"),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,9 @@ def document() -> dict:
     return {
         "version": VERSION,
         "image_tag": IMAGE_TAG,
-        "commands": COMMANDS,
+        "commands": {
+            name: ["python", "-m", command.module] for name, command in sorted(COMMANDS.items())
+        },
         "tasks": {
             name: {
                 "description": task.description,

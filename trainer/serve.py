@@ -1,7 +1,7 @@
 """Serve predictions of a trained model over HTTP, as Vertex AI asks of a custom container.
 
-On an endpoint Vertex AI sets what to serve and where (AIP_STORAGE_URI, AIP_HTTP_PORT,
-AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE) and no flag is needed. By hand:
+On an endpoint, Vertex AI sets the model, port and routes (AIP_STORAGE_URI, AIP_HTTP_PORT,
+AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE), and no flag is needed. By hand:
 
   python -m trainer.serve --model gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/
   python -m trainer.serve --model ./model --port 0                 on any free port
@@ -10,27 +10,27 @@ AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE) and no flag is needed. By hand:
   echo '{"instances": [{"image_bytes": {"b64": "'$(base64 -w0 seven.png)'"}}]}' |
     curl localhost:8080/predict --data-binary @-
 
-Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. To a model of images one
-           of
+Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a model of images,
+           an instance is one of
              {"image_bytes": {"b64": "..."}}     the image file in base64
-             {"image_uri": "gs://..."}           which the server's service account may read
-           JPEG, PNG, BMP, GIF, WEBP or TIFF of any size up to 33.6 megapixels. To a model of rows
+             {"image_uri": "gs://..."}           readable by the server's service account
+           JPEG, PNG, BMP, GIF, WEBP or TIFF up to 33.6 megapixels. For a model of rows, it is
              {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
               "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
-           every column of the table that is a feature, raw; null where a value is not known; a
-           number may be a string, "17.9", as BigQuery writes NUMERIC in JSON
+           the raw value of every feature's column, null if it is not known; a number may be a
+           string, "17.9", as BigQuery writes NUMERIC in JSON
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
-             {"value": 152.1}                    of a regression, in the label's unit
+             {"value": 152.1}                    for a regression, in the label's unit
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
-  400, 413   the request is wrong, for example instances[3].image_bytes.b64; all of it is refused
-  429, 503   too many requests, or the model is still being loaded: again after Retry-After seconds
-  500        the fault is the server's; its log says more
+  400, 413   the request is wrong, for example instances[3].image_bytes.b64; none of it is answered
+  429, 503   too many requests, or the model is still loading: retry after Retry-After seconds
+  500        an error of the server; see its log
 
-Requests that come at the same time share one call of the model. SIGTERM ends the server after it
-has given notice (health says 503) and answered what came. Exit codes: 0 ended by a signal,
-1 could not serve, 2 wrong flags.
+Concurrent requests share one call of the model. On SIGTERM the server reports itself unhealthy
+(503), answers the requests that still arrive, and exits. Exit codes: 0 ended by a signal, 1 could
+not serve, 2 wrong flags.
 """
 
 import argparse
@@ -39,6 +39,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from trainer import storage
+from trainer.serving.settings import Settings
 
 _ROUTES = {"AIP_HEALTH_ROUTE": "/health", "AIP_PREDICT_ROUTE": "/predict"}
 
@@ -49,16 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Takes a second to import: --help and a wrong flag must not wait for it.
     from trainer.serving import server
 
-    return server.run(server.Settings(**settings))
+    return server.run(settings)
 
 
-def parse_flags(
-    argv: Sequence[str], environment: Mapping[str, str] = os.environ
-) -> dict[str, str | int]:
-    """The checked fields of trainer.serving.server.Settings.
-
-    Exits: with code 2 if something is wrong, with 0 after --help.
-    """
+def parse_flags(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
+    """The checked settings. Exits: with code 2 if something is wrong, with 0 after --help."""
     parser = _parser(environment)
     flags = parser.parse_args(argv)
     if not flags.model:
@@ -79,14 +75,14 @@ def parse_flags(
         if not route.startswith("/") or set(route) & set("{}?#"):
             parser.error(f"{name}: expected a path like {_ROUTES[name]}, got {route!r}")
     if len(set(routes.values())) < len(routes):
-        parser.error(f"{' and '.join(routes)} are the same; health would hide the predictions")
-    return {
-        "model": flags.model,
-        "host": flags.host,
-        "port": port,
-        "health_route": routes["AIP_HEALTH_ROUTE"],
-        "predict_route": routes["AIP_PREDICT_ROUTE"],
-    }
+        parser.error(f"{' and '.join(routes)} must differ: both are {routes['AIP_HEALTH_ROUTE']!r}")
+    return Settings(
+        model=flags.model,
+        host=flags.host,
+        port=port,
+        health_route=routes["AIP_HEALTH_ROUTE"],
+        predict_route=routes["AIP_PREDICT_ROUTE"],
+    )
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -106,14 +102,14 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--host",
         default=environment.get("SERVE_HOST") or "127.0.0.1",
-        help="address to listen on. The job image sets SERVE_HOST to 0.0.0.0: a container is "
-        "reached from outside, a process on a workstation should not be (default: $SERVE_HOST, "
-        "else 127.0.0.1)",
+        help="address to listen on; the image sets SERVE_HOST to 0.0.0.0, so that a container can "
+        "be reached from outside (default: $SERVE_HOST, else 127.0.0.1)",
     )
     parser.add_argument(
         "--port",
         default=environment.get("AIP_HTTP_PORT") or "8080",
-        help="0 takes any free one and prints it (default: $AIP_HTTP_PORT, else 8080)",
+        help="port to listen on; 0: any free one, which is printed (default: $AIP_HTTP_PORT, else "
+        "8080)",
     )
     return parser
 

@@ -1,19 +1,19 @@
 """Train a model: one tuning trial, or one full training on any number of machines.
 
-The dataset is what trainer.export wrote, of images or of a table's rows. A row's features are made
-fit for a network by the model itself, with statistics of the train split: numbers are standardized
-(NULL counts as the mean, and a flag tells of it), terms are embedded (NULL and unknown terms have
-embeddings of their own), a time becomes its age, time of day and day of week, and a sequence its
-mean, spread, maximum and length (dense) or what a GRU makes of it (recurrent).
+Reads a dataset of images or of a table's rows that trainer.export wrote. The model itself
+preprocesses a row's features, with statistics of the train split: numbers are standardized (NULL
+becomes the mean, and a flag marks it), terms are embedded (NULL and unknown terms have their own
+embeddings), a timestamp becomes age, time of day and day of week, and a sequence becomes mean,
+standard deviation, maximum and length (dense) or the last state of a GRU (recurrent).
 
-After every epoch the validation split is evaluated, a checkpoint saved, and one line printed:
+After every epoch, the program evaluates the validation split, saves a checkpoint and prints a line:
 
   epoch 3/30 loss 0.213 accuracy 0.931 val_loss 0.201 val_accuracy 0.944 lr 0.001 2.1 s
 
 At the end, the weights of the best epoch (by --metric on the validation split) become
-  model/                 SavedModel: encoded images (JPEG, PNG) or raw rows in, one tensor for each
-                         column; probabilities out, or for a regression the value in its own unit
-  predictions.parquet    what that SavedModel says about every example of the test split
+  model/                 SavedModel: takes encoded images (JPEG, PNG) or raw rows, one tensor for
+                         each column; returns probabilities, or a regression's value in its unit
+  predictions.parquet    predictions of that SavedModel for every example of the test split
   metrics.json           settings, every epoch, final metrics, what each replica did
 
 Examples:
@@ -25,10 +25,10 @@ Examples:
   ... --outputs metrics                                         as a tuning trial does
   python -m trainer.task --schema                               all of it, for programs
 
-Killed at any moment and started again, it goes on from its last checkpoint and ends with the same
-weights, bit for bit, as if it had not been killed. On several machines (TF_CONFIG) all end when
-one is lost, and wait for one another when they start again. Exit codes: 0 done, 1 refused or
-diverged, 2 wrong flags, 75 lost another machine (start again), 143 asked to stop (SIGTERM).
+A training that is killed and started again resumes from its last checkpoint and ends with the same
+weights, bit for bit, as one that ran through. On several machines (TF_CONFIG), all processes exit
+when one is lost, and wait for each other when they restart. Exit codes: 0 done, 1 refused or
+diverged, 2 wrong flags, 75 another machine was lost (start again), 143 stopped by SIGTERM.
 """
 
 import os
@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
     try:
         dataset = checked_dataset(settings)
-        # TensorFlow takes seconds to import: what is wrong with the flags or the dataset is said
-        # before. Its C++ log says nothing that its exceptions do not (3: only what ends it).
+        # After the checks: TensorFlow takes seconds to import. Its C++ log repeats what its
+        # exceptions say (3: fatal messages only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from trainer.training import run
 

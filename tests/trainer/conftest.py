@@ -4,6 +4,7 @@ import json
 import math
 
 import cv2
+import hypothesis
 import numpy as np
 import pytest
 
@@ -19,6 +20,10 @@ from trainer.dataset_description import (
 )
 from trainer.exporting import tfrecord
 from trainer.predictions import Predictions
+
+# On a busy machine, how long an example took says nothing about the code.
+hypothesis.settings.register_profile("trainer", deadline=None)
+hypothesis.settings.load_profile("trainer")
 
 EPOCHS = 6
 
@@ -88,7 +93,7 @@ class RunFolder:
         return f"{self.path}/"
 
     def plan(self, changed):
-        """Write plan.json, with some fields changed."""
+        """Write plan.json, with some fields changed; of an object the fields that are named."""
         document = {
             "schema": 1,
             "experiment": "digits",
@@ -122,10 +127,17 @@ class RunFolder:
                 "fingerprint": "f00d",
                 "exists": False,
                 "source": "gs://research/digits/manifest.csv",
+                "previous": None,
             },
+            "baselines": [],
+            "rates": {"training": 0.44, "trial": 0.22},
             "jobs": {"dataflow": 1, "tuning": 1, "custom": 3},
         }
-        return self._write("plan.json", document | changed)
+        for name, value in changed.items():
+            before = document.get(name)
+            merge = isinstance(value, dict) and isinstance(before, dict)
+            document[name] = before | value if merge else value
+        return self._write("plan.json", document)
 
     def trial(
         self, number, value, rank=None, state="SUCCEEDED", skill=2.0, history=4, **parameters
@@ -135,7 +147,7 @@ class RunFolder:
             "id": str(number),
             "state": state,
             "parameters": parameters,
-            "final": None if value is None else {"step": history, "value": value},
+            "final": None if value is None else {"step": history, "value": value, "loss": 0.5},
             "start": "2026-01-01T00:01:00+00:00",
             "end": "2026-01-01T00:01:40+00:00",
         }
@@ -145,9 +157,8 @@ class RunFolder:
                 {"rank": rank, "trial": str(number), "parameters": parameters, "value": value}
             )
         if history:
-            self._write(
-                f"tuning/{number}/metrics.json", {"schema": 1, "history": epochs(skill, history)}
-            )
+            changed = {"hyperparameters": parameters, "test": None}
+            self._write(f"tuning/{number}/metrics.json", self._metrics(skill, history) | changed)
         document = {
             "schema": 1,
             "job": "projects/1/locations/europe-west4/hyperparameterTuningJobs/7",
@@ -174,7 +185,16 @@ class RunFolder:
 
     def training(self, rank, skill=2.0, count=EPOCHS, **changed):
         """Add a full training's metrics.json alone."""
-        document = {
+        return self._write(f"training/{rank}/metrics.json", self._metrics(skill, count) | changed)
+
+    def _metrics(self, skill, count):
+        replica = {
+            "steps": 440,
+            "examples": 14080,
+            "weights_sha256": "ab" * 32,
+            "last_weights_sha256": "cd" * 32,
+        }
+        return {
             "schema": 1,
             "model": "convolutional",
             "task": "multiclass_classification",
@@ -183,16 +203,15 @@ class RunFolder:
             "seed": 7,
             "strategy": "multi_worker",
             "epochs_run": count,
-            "best_epoch": count - 1,
+            "best_epoch": max(1, count - 1),
             "history": epochs(skill, count),
             "validation": {"accuracy": 0.97, "loss": 0.1},
             "test": {"accuracy": 0.97, "loss": 0.1},
-            "replicas": {"chief:0": {"steps": 440}, "worker:0": {"steps": 440}},
+            "replicas": {"chief:0": replica, "worker:0": replica},
             "weights_sha256": "ab" * 32,
             "parameters": 34_826,
             "dataset": {"uri": f"{self.dataset}/", "fingerprint": "f00d"},
         }
-        return self._write(f"training/{rank}/metrics.json", document | changed)
 
     def _write(self, name, document):
         path = self.path / name

@@ -49,7 +49,7 @@ def test_the_command_writes_both_files_and_prints_the_leaderboard(run, capsys):
     printed = capsys.readouterr().out
     assert "1  *  training/1" in printed
     assert f"Report       {run.path}/leaderboard/report.html" in printed
-    assert board_of(run)["champion"] == "training/1"
+    assert board_of(run)["winner"] == "training/1"
     assert (run.path / "leaderboard" / "report.html").read_text().startswith("<!doctype html>")
 
 
@@ -86,9 +86,9 @@ def test_the_ranking_follows_the_metric(run, classifier):
     run.contender(1, classifier(LABELS, 10, skill=3, seed=1, confidence=30))
     run.contender(2, classifier(LABELS, 10, skill=2.5, seed=2))
     compare.main(["--run", run.uri, "--metric", "accuracy"])
-    assert board_of(run)["champion"] == "training/1"
+    assert board_of(run)["winner"] == "training/1"
     compare.main(["--run", run.uri, "--metric", "loss"])
-    assert board_of(run)["champion"] == "training/2"
+    assert board_of(run)["winner"] == "training/2"
     assert board_of(run)["primary_metric"] == "log_loss"
 
 
@@ -111,7 +111,7 @@ def test_a_training_on_another_dataset_is_a_failed_one(run):
     run.training(2, dataset={"uri": "gs://b/datasets/beef/", "fingerprint": "beef"})
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
     assert board_of(run)["contenders"][1]["reason"] == (
-        "was trained on dataset beef, the run's dataset is f00d"
+        "it was trained on dataset beef; the run's dataset is f00d"
     )
 
 
@@ -120,14 +120,14 @@ def test_all_failed_is_an_error_with_every_reason(run, capsys):
         (run.path / f"training/{rank}/predictions.parquet").unlink()
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
     message = capsys.readouterr().err
-    assert "all 2 contenders failed, so there is no champion:\n  training/1: no pred" in message
+    assert "all 2 contenders failed; there is no winner:\n  training/1: no pred" in message
     assert "\n  training/2: no predictions.parquet" in message
     assert not (run.path / "leaderboard").exists()
 
 
 def test_nothing_to_compare_is_an_error(run_folder, capsys):
     assert compare.main(["--run", run_folder(LABELS, 10).uri, "--metric", "accuracy"]) == 1
-    assert "there is no training and no baseline below" in capsys.readouterr().err
+    assert "has no training and no baseline to compare" in capsys.readouterr().err
 
 
 def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classifier, capsys):
@@ -136,7 +136,7 @@ def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classi
     run.contender(2, probabilities, keys=["x.png", *run.keys[1:]])
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
     message = capsys.readouterr().err
-    assert "were not all scored on the dataset's test split" in message
+    assert "not all contenders have predictions for the dataset's test split" in message
     assert "training/1 scored 179 keys; the test split has 180; 1 missing: 'images/00000" in message
     assert "training/2 scored 180 keys; the test split has 180; 1 missing" in message
     assert "1 not in the test split: 'x.png'" in message
@@ -163,7 +163,7 @@ def test_what_is_missing_is_named(run, capsys, damage, message):
 def test_an_unknown_metric_names_the_known_ones(run, capsys):
     assert compare.main(["--run", run.uri, "--metric", "acc"]) == 1
     assert (
-        "no metric 'acc' to rank a classification by; there are: accuracy, balanced_accuracy"
+        "unknown metric 'acc' for a classification; expected one of accuracy, balanced_accuracy"
         in (capsys.readouterr().err)
     )
 
@@ -205,7 +205,7 @@ def test_a_challenger_that_could_not_be_tried_is_not_promoted(table_run, classif
     promotion = board_of(run)["promotion"]
     assert (promotion["challenger"], promotion["promoted"]) == ("training/1", False)
     assert (
-        "there are raw examples to try it with (there is no rows-*.parquet" in (promotion["reason"])
+        "raw examples for the smoke test exist (there is no rows-*.parquet" in (promotion["reason"])
     )
     assert not (run.path / "leaderboard/challenger.json").exists()
 
@@ -266,10 +266,8 @@ def test_a_baseline_that_predicted_other_keys_fails_alone_and_lists_them(table, 
 def test_a_baseline_may_win_and_the_trainings_may_all_have_failed(table):
     (table.path / "training/1/predictions.parquet").unlink()
     assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
-    assert board_of(table)["champion"] == "baselines/automl"
-    assert (
-        "trained by the service with these" in (table.path / "leaderboard/report.html").read_text()
-    )
+    assert board_of(table)["winner"] == "baselines/automl"
+    assert "The service trained" in (table.path / "leaderboard/report.html").read_text()
 
 
 def test_all_services_are_scored_from_the_same_predictions_alike(table):
@@ -297,4 +295,4 @@ def test_a_run_over_a_table_gives_the_same_bytes_again(table):
 def test_a_regression_ranked_by_a_metric_of_classes_is_refused(table_run, capsys):
     run = table_run(np.linspace(0, 1, 20)).values(1, np.linspace(0, 1, 20))
     assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
-    assert "no metric 'auc' to rank a regression by; there are: rmse" in capsys.readouterr().err
+    assert "unknown metric 'auc' for a regression; expected one of rmse" in capsys.readouterr().err

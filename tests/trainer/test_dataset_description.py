@@ -151,17 +151,17 @@ def test_shards_are_addressed_below_the_dataset():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no dataset description"),
-        ("[]", "not a dataset description"),
-        ('{"fingerprint": "3f2a"}', "lacks the key 'schema'"),
+        ("", "is not JSON"),
+        ("[]", "the document: expected object, got []"),
+        ('{"fingerprint": "3f2a"}', "the key 'schema' is missing"),
         ('{"schema": 1}', "schema 1; this trainer reads schema 2"),
-        ('{"schema": 2}', "lacks the key 'fingerprint'"),
+        ('{"schema": 2}', "the key 'fingerprint' is missing"),
     ],
 )
 def test_what_is_no_description_is_refused_with_its_address(text, message):
     with pytest.raises(DatasetError) as refused:
         DatasetDescription.from_json(text, "gs://b/dataset.json")
-    assert message.removeprefix("no ") in str(refused.value)
+    assert message in str(refused.value)
     assert "gs://b/dataset.json" in str(refused.value)
 
 

@@ -16,8 +16,9 @@ import tensorflow as tf
 
 from trainer import dataset_description, export
 from trainer.dataset_description import SPLITS
-from trainer.exporting import ExportError, pipeline
+from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
+from trainer.exporting.run import run_export
 from trainer.exporting.splits import buckets
 
 CLASSES = ("9", "10", "été")
@@ -161,7 +162,7 @@ def test_a_broken_description_is_reported_not_overwritten(folder, capsys):
     (folder / "dataset").mkdir()
     (folder / "dataset/dataset.json").write_text("{")
     assert run(folder) == 1
-    assert "is not a dataset description" in capsys.readouterr().err
+    assert "is not JSON" in capsys.readouterr().err
 
 
 def test_an_export_that_was_killed_before_the_commit_is_done_anew(folder):
@@ -258,7 +259,7 @@ def test_a_bad_manifest_is_refused_before_anything_is_written(folder, capsys, li
     [
         ({"source": "nowhere.csv"}, [], "there is no manifest at nowhere.csv"),
         ({"shards": 1000}, [], "--shards 1000 is more than the "),
-        ({}, ["--job_naem=x"], "neither this program nor Beam knows --job_naem"),
+        ({}, ["--job_naem=x"], "unknown to this program and to Beam: --job_naem"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -272,7 +273,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 def test_a_manifest_that_changes_while_the_export_begins_is_noticed(folder):
     settings, _ = parse_flags(arguments(folder), "")
     with pytest.raises(ExportError, match="changed while the export began"):
-        pipeline.run(settings, [], sha256="of another manifest")
+        run_export(settings, [], sha256="of another manifest")
 
 
 def test_direct_runner_does_not_download_prism_and_workers_do_not_load_tensorflow(folder):

@@ -188,10 +188,11 @@ def test_what_is_odd_is_a_warning(tmp_path, capsys):
 
 
 def test_a_columns_json_that_changes_while_the_export_begins_is_noticed(tmp_path):
-    from trainer.exporting import ExportError, pipeline
+    from trainer.exporting import ExportError
     from trainer.exporting.flags import parse_flags
+    from trainer.exporting.run import run_export
 
     source = write_table(tmp_path / "source", small(), SMALL)
     flags = [f"--source={source}", f"--output={tmp_path}/dataset", "--fingerprint=f"]
     with pytest.raises(ExportError, match="changed while the export began"):
-        pipeline.run(parse_flags(flags, "")[0], [], sha256="of another columns.json")
+        run_export(parse_flags(flags, "")[0], [], sha256="of another columns.json")

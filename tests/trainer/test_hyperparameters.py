@@ -27,13 +27,13 @@ def test_a_tuner_writes_categories_as_text():
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("layers", "2.5", "'2.5' is not a whole number at least 1, at most 8"),
-        ("layers", "9", "9 is not a whole number at least 1, at most 8"),
-        ("learning_rate", "0", "0.0 is not a number above 0, at most 1"),
-        ("learning_rate", "nan", "nan is not a number above 0, at most 1"),
-        ("learning_rate", "fast", "'fast' is not a number above 0, at most 1"),
-        ("layers", "1e400", "'1e400' is not a whole number at least 1, at most 8"),
-        ("dropout", "1", "1.0 is not a number at least 0, below 1"),
+        ("layers", "2.5", "'2.5' is not a whole number from 1 to 8"),
+        ("layers", "9", "9 is not a whole number from 1 to 8"),
+        ("learning_rate", "0", "0.0 is not a number above 0 and at most 1"),
+        ("learning_rate", "nan", "nan is not a number above 0 and at most 1"),
+        ("learning_rate", "fast", "'fast' is not a number above 0 and at most 1"),
+        ("layers", "1e400", "'1e400' is not a whole number from 1 to 8"),
+        ("dropout", "1", "1.0 is not a number of at least 0 and below 1"),
         ("optimizer", "adan", "'adan' is not one of adam, sgd, rmsprop"),
         ("kernel", "2", "2 is not one of 1, 3, 5, 7"),
         ("augment", "1", "'1' is not true or false"),
@@ -46,7 +46,7 @@ def test_what_is_out_of_bounds_is_told_with_the_bounds(name, text, expected):
 
 
 def test_bounds_hold_without_a_command_line_too():
-    with pytest.raises(HyperparameterError, match="at least 1"):
+    with pytest.raises(HyperparameterError, match="from 1 to 65536"):
         Hyperparameters(batch_size=0)
 
 

@@ -100,10 +100,15 @@ def test_what_cannot_be_scored_is_refused(changed, message):
         some_predictions(**changed)
 
 
+SCHEMA = pa.schema(
+    {"key": pa.string(), "label": pa.int32(), "probabilities": pa.list_(pa.float32())},
+    {"schema": "1", "classes": '["x", "y"]'},
+)
+
+
 def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
     table = pa.table(
-        {"key": ["a", "b"], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0]]},
-        metadata={"schema": "1", "classes": '["x", "y"]'},
+        {"key": ["a", "b"], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
     with pytest.raises(PredictionsError, match=r"not exactly 2 probabilities.*'b'"):
@@ -113,14 +118,13 @@ def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
 def test_a_missing_column_is_named(tmp_path):
     table = pa.table({"key": ["a"]}, metadata={"schema": "1", "classes": '["x", "y"]'})
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="no column 'label'; the file has key"):
+    with pytest.raises(PredictionsError, match="columns: the key 'label' is missing"):
         predictions.read(tmp_path / "p.parquet")
 
 
 def test_a_null_is_refused(tmp_path):
     table = pa.table(
-        {"key": ["a", None], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0, 0.0]]},
-        metadata={"schema": "1", "classes": '["x", "y"]'},
+        {"key": ["a", None], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0, 0.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
     with pytest.raises(PredictionsError, match="column 'key' has 1 NULL"):
@@ -129,7 +133,7 @@ def test_a_null_is_refused(tmp_path):
 
 def test_another_schema_version_is_refused(tmp_path):
     pq.write_table(pa.table({"key": ["a"]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="schema version 'missing'"):
+    with pytest.raises(PredictionsError, match="metadata: the key 'schema' is missing"):
         predictions.read(tmp_path / "p.parquet")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import preprocessing
-from trainer.exporting.images import resize
+from trainer.exporting.images.convert import resize
 
 
 def noise(height, width, channels, seed=0):

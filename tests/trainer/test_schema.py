@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 from trainer import hyperparameters, schema
 from trainer.hyperparameters import Hyperparameters
 
-COPY = Path(__file__).parents[2] / "dags/research/trainer_schema.json"
+ROOT = Path(__file__).parents[2]
+COPY = ROOT / "plugins/trellis/workflow/spec/trainer_schema.json"
 
 
 def test_the_airflow_side_has_the_schema_that_the_trainer_prints():
@@ -18,10 +19,10 @@ def test_the_airflow_side_has_the_schema_that_the_trainer_prints():
         capture_output=True,
         text=True,
         check=True,
-        cwd=COPY.parents[2],
+        cwd=ROOT,
     ).stdout
     assert printed == COPY.read_text(), (
-        f"run: python -m trainer.task --schema > {COPY.relative_to(COPY.parents[2])}"
+        f"run: python -m trainer.task --schema > {COPY.relative_to(ROOT)}"
     )
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from trainer.serve import parse_flags
+from trainer.serving.settings import Settings
 
 ON_VERTEX = {
     "AIP_STORAGE_URI": "gs://managed-copy/model",
@@ -31,29 +32,29 @@ def serve(*flags, **variables):
 
 
 def test_on_an_endpoint_no_flag_is_needed():
-    assert parse_flags([], ON_VERTEX) == {
-        "model": "gs://managed-copy/model",
-        "host": "0.0.0.0",
-        "port": 8081,
-        "health_route": "/v1/endpoints/1/deployedModels/2",
-        "predict_route": "/v1/endpoints/1/deployedModels/2:predict",
-    }
+    assert parse_flags([], ON_VERTEX) == Settings(
+        model="gs://managed-copy/model",
+        host="0.0.0.0",
+        port=8081,
+        health_route="/v1/endpoints/1/deployedModels/2",
+        predict_route="/v1/endpoints/1/deployedModels/2:predict",
+    )
 
 
 def test_by_hand_it_keeps_to_loopback():
-    assert parse_flags(["--model", "model"], {}) == {
-        "model": "model",
-        "host": "127.0.0.1",
-        "port": 8080,
-        "health_route": "/health",
-        "predict_route": "/predict",
-    }
+    assert parse_flags(["--model", "model"], {}) == Settings(
+        model="model",
+        host="127.0.0.1",
+        port=8080,
+        health_route="/health",
+        predict_route="/predict",
+    )
 
 
 def test_flags_come_before_the_environment():
     flags = ["--model", "mine", "--host", "::1", "--port", "0"]
     settings = parse_flags(flags, ON_VERTEX)
-    assert (settings["model"], settings["host"], settings["port"]) == ("mine", "::1", 0)
+    assert (settings.model, settings.host, settings.port) == ("mine", "::1", 0)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_flags_come_before_the_environment():
         (["--model", "m"], {"AIP_HTTP_PORT": "70000"}, "AIP_HTTP_PORT"),
         (["--model", "m"], {"AIP_HEALTH_ROUTE": "ping"}, "expected a path like /health"),
         (["--model", "m"], {"AIP_PREDICT_ROUTE": "/{name}"}, "AIP_PREDICT_ROUTE"),
-        (["--model", "m"], {"AIP_PREDICT_ROUTE": "/health"}, "are the same"),
+        (["--model", "m"], {"AIP_PREDICT_ROUTE": "/health"}, "must differ"),
         (["--modle", "m"], {}, "--mod"),
     ],
 )

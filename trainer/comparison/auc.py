@@ -89,7 +89,7 @@ def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[flo
     Method 5 of R. Newcombe, Statistics in Medicine 25 (2006): the AUCs from which `value` is no
     further than chance allows, by Hanley & McNeil's variance with the mean of both counts.
     """
-    positive = np.count_nonzero(outcome.labels == 1)
+    positive = int(np.count_nonzero(outcome.labels == 1))
     counts = positive, len(outcome.labels) - positive
     return _lower(value, *counts, level), 1 - _lower(1 - value, *counts, level)
 

@@ -4,18 +4,9 @@
     RUN/baselines/NAME/baseline.json         what the service was asked, took and found (below)
     RUN/baselines/NAME/predictions.parquet   written here: the same in the trainer's form
 
-baseline.json, schema 1:
-
-    {"schema": 1, "name": "bqml-logistic_reg", "kind": "bqml",            or "automl"
-     "status": "succeeded", "reason": null,                               or "failed", "..."
-     "model": "projects/p/datasets/d/models/m",                           null if there is none
-     "options": {"model_type": "LOGISTIC_REG", ...}, "features_left_out": ["pulse"],
-     "seconds": 41.2, "cost_usd": 0.05,                                   at most; null if unknown
-     "feature_importance": [{"feature": "radius", "weight": 0.4, "what": "gain"}, ...],
-     "evaluation": {"roc_auc": 0.99, ...}}                                the service's own metrics
-
-A baseline that failed, left nothing, or whose predictions are not for exactly the test split's keys
-is a contender that failed, with the reason: it spoils neither the trainings nor their comparison.
+trainer/contracts/baseline.schema.json describes baseline.json. A baseline that failed, left no
+files, or whose predictions are not for exactly the test split's keys is a failed contender, with
+the reason; the comparison of the others goes on.
 """
 
 import dataclasses
@@ -24,7 +15,7 @@ from math import isfinite
 
 from trainer import predictions, storage
 from trainer.comparison import raw_predictions
-from trainer.comparison.run import Contender, Run, RunError, read_document
+from trainer.comparison.run_folder import Contender, Run, RunError, read_document
 from trainer.comparison.test_split import TestSplit, TestSplitError
 from trainer.predictions import PredictionsError
 
@@ -34,7 +25,7 @@ def with_baselines(run: Run, split: TestSplit) -> Run:
 
     Writes the predictions.parquet of each that can be scored.
     """
-    expected = run.plan.get("baselines") or []
+    expected = run.plan.baselines
     folder = storage.local_path(storage.join(run.uri, "baselines"))
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
     names = [*expected, *sorted(found - set(expected))]
@@ -44,24 +35,24 @@ def with_baselines(run: Run, split: TestSplit) -> Run:
 
 def _contender(name: str, run: Run, split: TestSplit) -> Contender:
     uri = storage.join(run.uri, "baselines", name) + "/"
-    try:
-        document = read_document(storage.join(uri, "baseline.json"))
-        reason = None
-    except RunError as error:
-        document, reason = None, str(error)
     contender = Contender(
-        name=f"baselines/{name}",
-        kind="automl" if name.startswith("automl") else "bqml",
-        uri=uri,
-        baseline=document or {},
-        seconds=(document or {}).get("seconds"),
-        cost_usd=(document or {}).get("cost_usd"),
+        name=f"baselines/{name}", kind="automl" if name.startswith("automl") else "bqml", uri=uri
     )
-    if reason is None and document is None:
-        reason = "it left no baseline.json: its stage did not finish; see the task's log"
-    elif reason is None and document.get("status") != "succeeded":
-        reason = document.get("reason") or "it failed, and gave no reason"
-    if reason:
+    try:
+        document = read_document("baseline", storage.join(uri, "baseline.json"))
+    except RunError as error:
+        return dataclasses.replace(contender, reason=str(error))
+    if document is None:
+        reason = "there is no baseline.json: its stage did not finish; see the task's log"
+        return dataclasses.replace(contender, reason=reason)
+    contender = dataclasses.replace(
+        contender,
+        baseline=document,
+        seconds=document["seconds"],
+        cost_usd=document["cost_usd"],
+    )
+    if document["status"] != "succeeded":
+        reason = document["reason"] or "it failed, and its baseline.json gives no reason"
         return dataclasses.replace(contender, reason=reason)
     return _with_predictions(contender, split)
 
@@ -78,9 +69,5 @@ def _with_predictions(contender: Contender, split: TestSplit) -> Contender:
 
 def importances(baseline: Mapping) -> list[Mapping]:
     """A baseline.json's feature importances that are numbers, the largest first."""
-    found = [
-        one
-        for one in baseline.get("feature_importance") or []
-        if isinstance(one["weight"], int | float) and isfinite(one["weight"])
-    ]
+    found = [one for one in baseline["feature_importance"] if isfinite(one["weight"])]
     return sorted(found, key=lambda one: -abs(one["weight"]))

@@ -7,7 +7,7 @@ makes an example hard for both cancels out, and the interval of a difference is 
 two intervals suggest.
 
 It measures the uncertainty that comes from the test split alone: not from the training's seed, nor
-from choosing the champion among several by the same split.
+from choosing the winner among several by the same split.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.outcome import AnyOutcome
 
 RESAMPLES = 2000
 
@@ -45,7 +44,7 @@ def draw(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[np.nd
 
 
 def resampled_scores(
-    outcomes: Sequence[Outcome | ValueOutcome],
+    outcomes: Sequence[AnyOutcome],
     metrics: Sequence[Metric],
     resamples: int = RESAMPLES,
     seed: int = SEED,

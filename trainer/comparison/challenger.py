@@ -1,4 +1,4 @@
-"""challenger.json: what a deployment needs to know of the training that it deploys.
+"""challenger.json: describes the best training for its deployment.
 
     {"schema": 1,
      "contender": "training/1",
@@ -6,16 +6,16 @@
      "examples": [{"key": "4711",                     of the test split
                    "instance": {"radius_mean": 17.9, ...},      as trainer.serve takes it
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
-                                                      as trainer.serve is to answer it; of a
+                                                      as trainer.serve must answer; for a
                                                       regression {"value": 152.1}
-     "explanation_spec": {...},                       see `explanation`; null: nothing is explained
+     "explanation_spec": {...},                       see `explanation`; null: no explanations
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
 
-Predictions come from predictions.parquet, that is from the dataset's records, instances from the
-raw rows that the dataset was made of. An endpoint that answers these instances otherwise does not
-serve what was trained and compared.
+Predictions come from predictions.parquet, hence from the dataset's records; instances come from the
+raw rows that the dataset was made of. An endpoint that answers them differently does not serve what
+was trained and compared.
 """
 
 import json
@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from trainer import raw_examples, storage
-from trainer.comparison import explanation, provenance
-from trainer.comparison.run import Contender, Run
+from trainer import contracts, storage
+from trainer.comparison import explanation, provenance, raw_examples
+from trainer.comparison.raw_examples import RawExamplesError
+from trainer.comparison.run_folder import Contender, Run
 from trainer.predictions import Predictions, Values
-from trainer.raw_examples import RawExamplesError
 
 SCHEMA_VERSION = 1
 FILE_NAME = "challenger.json"
@@ -55,7 +55,7 @@ def document(
         "schema": SCHEMA_VERSION,
         "contender": contender.name,
         "model": storage.join(contender.uri, "model") + "/",
-        "examples": _examples(run, contender.predictions, examples, largest),
+        "examples": _examples(run, contender.scorable, examples, largest),
         "explanation_spec": explanation.specification(run.dataset),
         "hyperparameters": dict(contender.parameters),
         "provenance": {
@@ -68,8 +68,8 @@ def document(
 
 
 def to_json(challenger: dict[str, Any]) -> str:
-    """The text of challenger.json."""
-    return json.dumps(challenger, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """The text of challenger.json, checked."""
+    return contracts.to_json("challenger", challenger, FILE_NAME)
 
 
 def _examples(
@@ -84,15 +84,15 @@ def _examples(
     instances = {example.key: example.instance for example in raw}
     if missing := places.keys() - instances.keys():
         raise RawExamplesError(
-            f"the raw rows of {run.dataset_uri} lack {len(missing)} key(s) of the test split, "
-            f"{min(missing)!r} for one: they are not the rows that the dataset was made of"
+            f"the raw rows of {run.dataset_uri} lack {len(missing)} key(s) of the test split, such "
+            f"as {min(missing)!r}: they are not the rows that the dataset was made of"
         )
     sizes = {key: len(json.dumps(instance)) for key, instance in instances.items()}
     if sizes and min(sizes.values()) > largest:
         raise RawExamplesError(
             f"none of {count} examples fits into a request: the smallest has "
-            f"{min(sizes.values()) / 1e6:.1f} MB, and the endpoint takes {largest / 1e6:.1f} MB; "
-            "give images a smaller `size`, or `encoding: jpeg`"
+            f"{min(sizes.values()) / 1e6:.1f} MB, the endpoint's limit is {largest / 1e6:.1f} MB; "
+            "choose a smaller `size` for images, or `encoding: jpeg`"
         )
     return [
         {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}

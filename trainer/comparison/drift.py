@@ -29,6 +29,7 @@ from scipy import stats
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     TIMESTAMP,
     DatasetDescription,
     Feature,
@@ -71,19 +72,20 @@ def drift(before: DatasetDescription, now: DatasetDescription) -> list[Drift]:
     Features with another kind than before, or that only one of the two has, come last.
     """
     rows = before.examples("train"), now.examples("train")
-    earlier = {feature.name: feature for feature in before.features}
-    current = {feature.name: feature for feature in now.features}
+    images = {f.name for f in (*before.features, *now.features) if f.kind == IMAGE}
+    earlier = {f.name: f for f in before.features if f.name not in images}
+    current = {f.name: f for f in now.features if f.name not in images}
     features = [
-        _feature(earlier.get(name), current.get(name), rows)
-        for name in dict.fromkeys([*current, *earlier])
-        if not any(f is not None and f.kind == "image" for f in _both(earlier, current, name))
+        _feature(earlier[name], feature, rows) if name in earlier else _unmeasured(feature, "new")
+        for name, feature in current.items()
+    ]
+    features += [
+        _unmeasured(feature, "no longer there")
+        for name, feature in earlier.items()
+        if name not in current
     ]
     features.sort(key=lambda one: (one.psi is None, -(one.psi or 0)))
     return [_label(before, now, rows), *features]
-
-
-def _both(earlier: dict, current: dict, name: str) -> tuple[Feature | None, Feature | None]:
-    return earlier.get(name), current.get(name)
 
 
 def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int, int]) -> Drift:
@@ -91,7 +93,8 @@ def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int,
     if before.is_regression != now.is_regression:
         return Drift(name, "label", None, None, None, remark="was another task before")
     if now.is_regression:
-        return _numbers(name, "label", before.label.statistics, now.label.statistics, rows)
+        statistics = before.label.number_statistics, now.label.number_statistics
+        return _numbers(name, "label", *statistics, rows)
     counts = [dict(dataset.counts["train"].classes) for dataset in (before, now)]
     classes = list(dict.fromkeys([*counts[0], *counts[1]]))
     p, q = (np.array([count.get(c, 0) for c in classes], float) for count in counts)
@@ -101,41 +104,42 @@ def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int,
     return _judged(name, "label", p, q, rows, remark=remark)
 
 
-def _feature(before: Feature | None, now: Feature | None, rows: tuple[int, int]) -> Drift:
-    if before is None:
-        return Drift(now.name, now.kind, None, None, None, remark="new")
-    if now is None:
-        return Drift(before.name, before.kind, None, None, None, remark="no longer there")
+def _unmeasured(feature: Feature, remark: str) -> Drift:
+    return Drift(feature.name, feature.kind, None, None, None, remark=remark)
+
+
+def _feature(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
     if before.kind != now.kind:
-        return Drift(now.name, now.kind, None, None, None, remark=f"was {before.kind} before")
+        return _unmeasured(now, f"was {before.kind} before")
     if before.statistics is None or now.statistics is None:
-        return Drift(now.name, now.kind, None, None, None, remark="no statistics")
+        return _unmeasured(now, "no statistics")
     if now.kind == CATEGORICAL:
         return _terms(before, now, rows)
     if now.kind == TIMESTAMP:
-        return Drift(now.name, now.kind, None, None, None, remark="moves with the calendar")
-    return _numbers(now.name, now.kind, before.statistics, now.statistics, rows)
+        return _unmeasured(now, "moves with the calendar")
+    return _numbers(now.name, now.kind, before.number_statistics, now.number_statistics, rows)
 
 
 def _terms(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
     counts = [
-        dict(zip(feature.vocabulary, feature.statistics.frequencies, strict=True))
+        dict(zip(feature.terms, feature.term_statistics.frequencies, strict=True))
         for feature in (before, now)
     ]
     both = [term for term in counts[0] if term in counts[1]]
     # Only a vocabulary that holds all terms tells that one is new or gone, not just rare.
-    whole = [feature.statistics.other == 0 for feature in (before, now)]
+    whole = [feature.term_statistics.other == 0 for feature in (before, now)]
     new = [t for t in counts[1] if t not in counts[0]] if whole[0] else []
     gone = [t for t in counts[0] if t not in counts[1]] if whole[1] else []
     frequent = sorted(both, key=lambda term: -counts[0][term] - counts[1][term])[:_TERMS]
     shares = []
     for feature, count in zip((before, now), counts, strict=True):
-        statistics: TermStatistics = feature.statistics
+        statistics = feature.term_statistics
         kept = [count[term] for term in frequent]
         shares.append(np.array([*kept, statistics.count - sum(kept), statistics.missing], float))
-    missing = _shares_missing(before.statistics, now.statistics)
+    missing = _shares_missing(before.term_statistics, now.term_statistics)
     remark = _came_and_went(new, gone)
-    return _judged(now.name, now.kind, *shares, rows, missing=missing, remark=remark)
+    p, q = shares
+    return _judged(now.name, now.kind, p, q, rows, missing=missing, remark=remark)
 
 
 def _came_and_went(new: Sequence[str], gone: Sequence[str]) -> str:
@@ -187,23 +191,37 @@ def _cumulative(statistics: Statistics, edges: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], shares, [1.0]])
 
 
-def _shares_missing(before, now) -> tuple[float, float]:
-    return tuple(s.missing / max(1, s.count + s.missing) for s in (before, now))
+def _shares_missing(
+    before: Statistics | TermStatistics, now: Statistics | TermStatistics
+) -> tuple[float, float]:
+    return _share_missing(before), _share_missing(now)
+
+
+def _share_missing(statistics: Statistics | TermStatistics) -> float:
+    return statistics.missing / max(1, statistics.count + statistics.missing)
 
 
 def _judged(
-    name: str, kind: str, p: np.ndarray, q: np.ndarray, rows: tuple[int, int], **fields
+    name: str,
+    kind: str,
+    p: np.ndarray,
+    q: np.ndarray,
+    rows: tuple[int, int],
+    *,
+    shift: float | None = None,
+    missing: tuple[float, float] | None = None,
+    remark: str = "",
 ) -> Drift:
     """p, q: counts by bin, before and now. rows: of the train splits."""
     used = (p > 0) | (q > 0)
     if not p.sum() or not q.sum():
-        return Drift(name, kind, None, None, None, **fields)
+        return Drift(name, kind, None, None, None, shift, missing, remark)
     shares = [np.maximum(c[used], _HALF) / np.maximum(c[used], _HALF).sum() for c in (p, q)]
     psi = float(((shares[0] - shares[1]) * np.log(shares[0] / shares[1])).sum())
     freedom = max(1, int(used.sum()) - 1)
     chance = (1 / rows[0] + 1 / rows[1]) * _chance(freedom)
     level = LEVELS[0] if psi <= max(SOME, chance) else LEVELS[1 + (psi > MUCH)]
-    return Drift(name, kind, psi, chance, level, **fields)
+    return Drift(name, kind, psi, chance, level, shift, missing, remark)
 
 
 @functools.cache

@@ -24,6 +24,7 @@ https://cloud.google.com/vertex-ai/docs/explainable-ai/configuring-explanations-
 
 from typing import Any
 
+from trainer.comparison.raw_examples import time_text
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
@@ -32,7 +33,6 @@ from trainer.dataset_description import (
     DatasetDescription,
     Feature,
 )
-from trainer.raw_examples import time_text
 
 # Orders of the features that are drawn, of at most 50: each costs a prediction for every feature.
 _PATHS = 10
@@ -49,7 +49,7 @@ def specification(dataset: DatasetDescription) -> dict[str, Any] | None:
     return {
         "parameters": {"sampledShapleyAttribution": {"pathCount": _PATHS}},
         "metadata": {
-            "inputs": {f.column: {"inputBaselines": [baseline(f)]} for f in explained},
+            "inputs": {f.table_column: {"inputBaselines": [baseline(f)]} for f in explained},
             "outputs": {"value" if dataset.is_regression else "probabilities": {}},
         },
     }
@@ -57,11 +57,11 @@ def specification(dataset: DatasetDescription) -> dict[str, Any] | None:
 
 def baseline(feature: Feature) -> float | bool | str | None:
     """A feature's ordinary value, as an instance has it."""
-    known = feature.statistics
+    if feature.kind == CATEGORICAL:
+        return feature.terms[0] if feature.term_statistics.count else None
+    known = feature.number_statistics
     if not known.count:
         return None
-    if feature.kind == CATEGORICAL:
-        return feature.vocabulary[0]
     if feature.kind == BOOLEAN:
         return known.mean > 0.5
     if feature.kind == TIMESTAMP:

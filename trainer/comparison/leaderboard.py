@@ -1,31 +1,31 @@
 """leaderboard.json and its table in the terminal.
 
-`leaderboard.schema.json` beside this module describes every field of the file. Nothing in it
-depends on when it was made: the same run and the same image give the same bytes.
+trainer/contracts/leaderboard.schema.json describes every field. The file does not depend on when it
+is made: the same run and the same image give the same bytes.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from typing import Any
 
+from trainer import contracts
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.metric import Metric
 from trainer.comparison.notes import notes
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
-from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.run import Contender, Run
+from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import Difference, Estimate, Standing, decimals, metrics_for
 from trainer.dataset_description import DatasetDescription
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def document(
     run: Run,
-    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
+    outcomes: Mapping[str, AnyOutcome],
     standings: Sequence[Standing],
     failures: Mapping[str, str],
     primary: Metric,
@@ -44,11 +44,11 @@ def document(
     remarks = [run.served.remark] if run.served and run.served.remark else []
     return {
         "schema": SCHEMA_VERSION,
-        "experiment": plan.get("experiment"),
+        "experiment": plan.experiment,
         "run": run.name,
-        "run_id": plan.get("run_id"),
-        "created": plan.get("created"),
-        "data_interval": plan.get("data_interval"),
+        "run_id": plan.run_id,
+        "created": plan.created,
+        "data_interval": plan.data_interval,
         "task": _task(dataset),
         "dataset": {
             "uri": run.dataset_uri,
@@ -82,19 +82,19 @@ def document(
             "code_sha256": provenance.code_sha256(),
         },
         "notes": notes(outcomes, standings, len(failed), primary, dataset.classes) + remarks,
-        "champion": standings[0].name,
+        "winner": standings[0].name,
         "promotion": _promotion(promotion),
         "contenders": ranked + failed,
     }
 
 
 def to_json(board: Mapping) -> str:
-    """The text of leaderboard.json."""
-    return json.dumps(board, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """The text of leaderboard.json, checked."""
+    return contracts.to_json("leaderboard", board, "leaderboard.json")
 
 
 def _task(dataset: DatasetDescription) -> str:
-    """The task of a table as its columns.json says, of images by the number of classes."""
+    """A table's task from its columns.json; that of images from the number of classes."""
     if dataset.task:
         return dataset.task
     return f"{'binary' if len(dataset.classes) == 2 else 'multiclass'}_classification"
@@ -139,36 +139,31 @@ def _described(contender: Contender) -> dict:
     }
 
 
-def _training(metrics: Mapping) -> dict | None:
-    """The figures of metrics.json that belong on a leaderboard; None if the training left none."""
-    if not metrics:
+def _training(metrics: Mapping[str, Any] | None) -> dict | None:
+    """The fields of metrics.json that the leaderboard shows; None if the training left none."""
+    if metrics is None:
         return None
-    return {
-        "model": metrics.get("model"),
-        "parameters": metrics.get("parameters"),
-        "seed": metrics.get("seed"),
-        "strategy": metrics.get("strategy"),
-        "epochs_run": metrics.get("epochs_run"),
-        "best_epoch": metrics.get("best_epoch"),
-        "replicas": len(metrics.get("replicas") or {}),
-        "weights_sha256": metrics.get("weights_sha256"),
+    copied = ("model", "parameters", "seed", "strategy", "epochs_run", "best_epoch")
+    return {name: metrics[name] for name in copied} | {
+        "replicas": len(metrics["replicas"]),
+        "weights_sha256": metrics["weights_sha256"],
     }
 
 
-def _baseline(document: Mapping) -> dict | None:
-    """What a service was asked and what it left out; None of a training."""
-    if not document:
+def _baseline(document: Mapping[str, Any] | None) -> dict | None:
+    """What a service was asked to train, and what it left out; None for a training."""
+    if document is None:
         return None
     return {
-        "model": document.get("model"),
-        "options": dict(document.get("options") or {}),
-        "features_left_out": list(document.get("features_left_out") or []),
-        "evaluation": _scalars(document.get("evaluation") or {}),
+        "model": document["model"],
+        "options": dict(document["options"]),
+        "features_left_out": list(document["features_left_out"]),
+        "evaluation": _scalars(document["evaluation"]),
     }
 
 
 def _scalars(figures: Mapping) -> dict:
-    """Of a service's evaluation what is one value: no curves, matrices or NaN."""
+    """The single values of a service's evaluation: no curves, matrices or NaN."""
     return {
         name: value
         for name, value in figures.items()
@@ -192,7 +187,7 @@ def _difference(difference: Difference | None) -> dict | None:
         return None
     return {
         "metrics": _estimates(difference.metrics),
-        "won_by_champion": difference.won_by_champion,
+        "won_by_winner": difference.won_by_winner,
         "won_by_this": difference.won_by_this,
         "distinguishable": difference.distinguishable,
     }
@@ -226,7 +221,7 @@ def table(board: Mapping) -> str:
         rows.append(
             [
                 str(contender["rank"]),
-                "*" if contender["name"] == board["champion"] else "",
+                "*" if contender["name"] == board["winner"] else "",
                 contender["name"],
                 f"{scores[primary]['value']:.{places}f} [{low:.{places}f}, {high:.{places}f}]",
                 *(
@@ -258,5 +253,5 @@ def table(board: Mapping) -> str:
 
 
 def shown_decimals(metric: Mapping) -> int:
-    """Decimals for a reader: two fewer than the file holds."""
+    """Decimals to show: two fewer than the file has."""
     return max(0, metric["decimals"] - 2)

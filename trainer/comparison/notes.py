@@ -1,6 +1,6 @@
-"""What a reader must know before believing the ranking, in sentences.
+"""Caveats of the ranking, in sentences.
 
-The notes stand in leaderboard.json, above the table in the terminal and at the top of the report.
+The notes are in leaderboard.json, below the table in the terminal and at the top of the report.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Standing
 
@@ -23,7 +23,7 @@ _NAMED = 8
 
 
 def notes(
-    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
+    outcomes: Mapping[str, AnyOutcome],
     standings: Sequence[Standing],
     failed: int,
     primary: Metric,
@@ -31,13 +31,14 @@ def notes(
 ) -> list[str]:
     """Sentences on the size of the test split, few errors, rare classes, ties, and failures.
 
-    classes: empty for a regression, of which there is less to say.
+    classes: empty for a regression, which has fewer notes.
     """
+    of_classes = of_kind(outcomes, Outcome)
     found = [
-        _small_split(outcomes) if classes else _small_regression(outcomes),
+        _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
         _close_race(standings, primary),
-        _few_errors(outcomes) if classes else None,
-        _rare_classes(outcomes, classes) if classes else None,
+        _few_errors(of_classes) if classes else None,
+        _rare_classes(of_classes, classes) if classes else None,
         f"{failed} of {failed + len(standings)} contenders failed and could not be scored."
         if failed
         else None,
@@ -50,8 +51,8 @@ def _small_split(outcomes: Mapping[str, Outcome]) -> str | None:
     if n >= SMALL_SPLIT:
         return None
     return (
-        f"The test split is small: with {n} examples, a single one is {100 / n:.2f} percentage "
-        "points of accuracy."
+        f"The test split is small: each of its {n} examples is {100 / n:.2f} percentage points of "
+        "accuracy."
     )
 
 
@@ -64,11 +65,11 @@ def _small_regression(outcomes: Mapping[str, ValueOutcome]) -> str | None:
         for name, outcome in outcomes.items()
         if outcome.misses.any()
     }
-    worst = max(shares, key=shares.get, default=None)
+    worst = max(shares, key=lambda name: shares[name], default=None)
     if worst is None or shares[worst] < _HEAVY:
         return f"The test split is small: {n} examples."
     return (
-        f"The test split is small: {n} examples, of which a single one makes up "
+        f"The test split is small: it has {n} examples, and a single one accounts for "
         f"{shares[worst]:.0%} of {worst}'s squared error."
     )
 
@@ -78,8 +79,8 @@ def _close_race(standings: Sequence[Standing], primary: Metric) -> str | None:
     if not close:
         return None
     return (
-        f"By {primary.title}, this test split does not tell {_joined(close)} from the "
-        "champion: the interval of the difference includes zero."
+        f"In {primary.title}, the difference between the winner and {_joined(close)} is not "
+        "significant on this test split: its interval includes zero."
     )
 
 
@@ -89,12 +90,12 @@ def _few_errors(outcomes: Mapping[str, Outcome]) -> str | None:
         return None
     verb = "makes" if len(few) == 1 else "make"
     if next(iter(outcomes.values())).class_count == 2:
-        good, bad = "The intervals of accuracy and AUC allow", "F1 and differences in AUC rest"
+        good, bad = "The intervals of accuracy and AUC account", "F1 and differences in AUC"
     else:
-        good, bad = "The interval of accuracy allows", "F1 and AUC rest"
+        good, bad = "The interval of accuracy accounts", "F1 and AUC"
     return (
-        f"{_joined(few)} {verb} fewer than {FEW} errors. {good} for that; those of balanced "
-        f"accuracy, {bad} on resampling these few and are too narrow."
+        f"{_joined(few)} {verb} fewer than {FEW} errors. {good} for that; the intervals of "
+        f"balanced accuracy, {bad} are too narrow, because they resample these few errors."
     )
 
 
@@ -105,8 +106,8 @@ def _rare_classes(outcomes: Mapping[str, Outcome], classes: Sequence[str]) -> st
     if not rare:
         return None
     return (
-        f"Fewer than {FEW} test examples for {len(rare)} of {len(classes)} classes: "
-        f"{_joined(rare)}. Their rows in the tables per class say little."
+        f"{len(rare)} of {len(classes)} classes have fewer than {FEW} test examples: "
+        f"{_joined(rare)}. Their scores by class are unreliable."
     )
 
 

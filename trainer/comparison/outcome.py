@@ -5,8 +5,11 @@
   that one confident mistake costs at most 16 nats, whatever precision a contender wrote.
 """
 
+import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -16,8 +19,34 @@ from trainer.comparison.ranks import Ranking, placements
 _FLOOR = float(np.finfo(np.float32).eps)
 
 
+class AnyOutcome(abc.ABC):
+    """What both kinds of outcome have: that of classes (Outcome) and that of values (ValueOutcome).
+
+    labels: (n,) true classes or values.
+    """
+
+    labels: np.ndarray
+
+    @property
+    @abc.abstractmethod
+    def misses(self) -> np.ndarray:
+        """(n,) error of each prediction, 0 if it is right."""
+
+    def beats(self, other: "AnyOutcome") -> np.ndarray:
+        """(n,) bool: this prediction has a smaller error than the other's."""
+        return self.misses < other.misses
+
+
+OutcomeKind = TypeVar("OutcomeKind", bound=AnyOutcome)
+
+
+def of_kind(outcomes: Mapping[str, AnyOutcome], kind: type[OutcomeKind]) -> dict[str, OutcomeKind]:
+    """The outcomes, by contender's name, that are of this kind: all of a run's, or none."""
+    return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, kind)}
+
+
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(AnyOutcome):
     """What one contender said about the n test examples over c classes, and what follows from it.
 
     labels: (n,) true class indices. probabilities: (n, c). Derived arrays are computed once,
@@ -45,9 +74,10 @@ class Outcome:
         """(n,) bool: the predicted class is the true one."""
         return self.predicted == self.labels
 
-    def beats(self, other: "Outcome") -> np.ndarray:
-        """(n,) bool: this classified correctly what the other did not."""
-        return self.correct & ~other.correct
+    @cached_property
+    def misses(self) -> np.ndarray:
+        """(n,) bool: the predicted class is not the true one."""
+        return ~self.correct
 
     @cached_property
     def confidence(self) -> np.ndarray:

@@ -1,25 +1,26 @@
-"""Whether the best training of a run may be deployed: the gate of the experiment's deploy section.
+"""Whether a run's best training may be deployed: the gate of the experiment's deploy section.
 
     gate:
-      require: {auc: 0.95}   bounds by any metric of the leaderboard: at least, or at most of one to
-                             minimize; a classification's "loss" is the log loss
+      require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, for a metric to
+                             minimize upper bounds; a classification's "loss" is the log loss
       beat: baselines        or nothing
-      margin: 0.0            the lead over each baseline must be above it
-      tolerance: 0.0         the challenger may be so much worse than the served model; null: any
+      margin: 0.0            the lead over each baseline must exceed it
+      tolerance: 0.0         how much worse than the served model the challenger may be; null: any
 
-The challenger is the best ranked training, since a baseline cannot be deployed. A baseline is
-beaten when the lower end of the paired 95% interval of the difference, by the primary metric and
-turned so that positive is better, is above the margin: a lead that another test split would hardly
-take away. Bounds and the comparison with the served model go by the values as they are published.
+The challenger is the best ranked training, since a baseline cannot be deployed. It beats a baseline
+if the lower end of the paired 95% interval of the difference in the primary metric, with the sign
+that makes positive better, is above the margin: a lead that is significant on the test split.
+Bounds and the comparison with the served model use the published values.
 
-A baseline that could not be scored is no obstacle, only named: the outage of a service must not
-stop deployments. A served model that could not be scored is one: nobody would know what is lost.
+A baseline that could not be scored is listed but does not block the promotion: the outage of a
+service must not stop deployments. A served model that could not be scored does block it, because
+the loss would be unknown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainer.comparison.run import Run, Served
+from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Estimate, Scoreboard, metric_named
 
 BASELINES = ("bqml", "automl")
@@ -27,7 +28,7 @@ BASELINES = ("bqml", "automl")
 
 @dataclass(frozen=True)
 class Gate:
-    """What a challenger must show; see the module's docstring. tolerance None: no comparison."""
+    """What a challenger must satisfy; see the module's docstring. tolerance None: no comparison."""
 
     require: Mapping[str, float] = field(default_factory=dict)
     beat_baselines: bool = True
@@ -40,7 +41,7 @@ class Gate:
         gate = deploy["gate"]
         return cls(
             require=gate["require"],
-            # Of a run without baselines the plan does not say.
+            # Absent for a run without baselines.
             beat_baselines=gate.get("beat") == "baselines",
             margin=gate["margin"],
             tolerance=gate["tolerance"],
@@ -49,7 +50,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Check:
-    """One condition of the gate, whether it holds, and the values that say so."""
+    """One condition of the gate, whether it holds, and the values that decide it."""
 
     check: str
     passed: bool
@@ -60,8 +61,8 @@ class Check:
 class Promotion:
     """The decision. challenger: None if no training could be scored.
 
-    left_out: baselines that could not be scored. served: what the endpoint serves, None if nothing
-    or unknown.
+    left_out: baselines that could not be scored. served: what the endpoint serves; None if nothing
+    is served or it is unknown.
     """
 
     challenger: str | None
@@ -90,9 +91,9 @@ class Promotion:
             passed = f"all {count} checks" if count > 1 else "the only check"
             reason = f"{self.challenger} passes {passed}"
         else:
-            reason = f"{self.challenger} is the best training, and there is nothing to check it by"
+            reason = f"{self.challenger} is the best training, and the gate has no checks"
         if self.left_out:
-            reason += f"; not compared, for it could not be scored: {', '.join(self.left_out)}"
+            reason += f"; not compared because it could not be scored: {', '.join(self.left_out)}"
         return reason
 
 
@@ -116,7 +117,8 @@ def decide(gate: Gate, run: Run, board: Scoreboard, failures: Mapping[str, str])
         left_out = [name for name in baselines if name in failures]
         checks += [_beats(gate.margin, challenger, name, board) for name in scored]
     if gate.tolerance is not None and (run.served is None or served):
-        checks.append(_no_worse(gate.tolerance, challenger, run.served, board, failures))
+        contender = served.contender if served else None
+        checks.append(_no_worse(gate.tolerance, challenger, contender, board, failures))
     return Promotion(challenger, checks, left_out, served)
 
 
@@ -147,10 +149,11 @@ def _beats(margin: float, challenger: str, baseline: str, board: Scoreboard) -> 
 def _no_worse(
     tolerance: float,
     challenger: str,
-    served: Served | None,
+    served: str | None,
     board: Scoreboard,
     failures: Mapping[str, str],
 ) -> Check:
+    """served: the contender that is the served model; None if that is unknown."""
     metric = board.primary.name
     allowed = f"at most {tolerance} worse than" if tolerance else "no worse than"
     condition = f"{metric} {allowed} the served model's"
@@ -158,21 +161,21 @@ def _no_worse(
         return Check(
             condition,
             False,
-            "what is served is unknown, for the run has no served.json; clear the task `served` "
-            "and compare again, or set tolerance: null to leave this comparison out",
+            "the served model is unknown because the run has no served.json; clear the task "
+            "`served` to compare again, or set tolerance: null to skip this comparison",
         )
-    if served.contender == challenger:
-        return Check(condition, True, f"{challenger} is the model that is served already")
-    if reason := failures.get(served.contender):
+    if served == challenger:
+        return Check(condition, True, f"{challenger} is already the served model")
+    if reason := failures.get(served):
         return Check(
             condition,
             False,
-            f"the served model could not be scored: {reason}; undeploy it if it is of no more "
-            "use, or set tolerance: null in deploy's gate to leave this comparison out",
+            f"the served model could not be scored: {reason}; undeploy it if it is no longer "
+            "needed, or set tolerance: null in deploy's gate to skip this comparison",
         )
-    lead = board.lead(challenger, served.contender)
+    lead = board.lead(challenger, served)
     places = _places(board.decimals(board.primary), lead.value, -tolerance)
-    detail = _ahead(challenger, served.contender, lead, board, places)
+    detail = _ahead(challenger, served, lead, board, places)
     return Check(condition, lead.value >= -tolerance, detail)
 
 

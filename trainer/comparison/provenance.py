@@ -1,11 +1,15 @@
 """What the figures were made with: versions of the libraries and a fingerprint of the code."""
 
+import contextlib
 import hashlib
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-_LIBRARIES = ("tensorflow", "keras", "numpy", "scipy", "scikit-learn", "pyarrow")
+_LIBRARIES = ("keras", "numpy", "scipy", "scikit-learn", "pyarrow")
+# One library under two names: with CUDA (the image for GPUs), and for CPUs only.
+_TENSORFLOW = ("tensorflow", "tensorflow-cpu")
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -14,9 +18,19 @@ def versions() -> dict[str, str]:
 
     Training and comparison run in the same image, so these are the training's versions too.
     """
-    return {"python": platform.python_version()} | {
-        library: metadata.version(library) for library in _LIBRARIES
+    return {
+        "python": platform.python_version(),
+        "tensorflow": _first_version(_TENSORFLOW),
+        **{library: metadata.version(library) for library in _LIBRARIES},
     }
+
+
+def _first_version(distributions: Sequence[str]) -> str:
+    """The version of the one that is installed; raises PackageNotFoundError if none is."""
+    for name in distributions[:-1]:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return metadata.version(distributions[-1])
 
 
 def code_sha256() -> str:

@@ -73,7 +73,7 @@ def of_test_split(
     """
     if dataset.kind == "image":
         return _images(directory, dataset, keys)
-    kinds = {feature.column: feature.kind for feature in dataset.features}
+    kinds = {feature.table_column: feature.kind for feature in dataset.features}
     return _rows(directory, {c: kinds[c] for c in (kinds if columns is None else columns)}, keys)
 
 
@@ -90,7 +90,7 @@ def _images(
     for record in test_split.records(directory, dataset):
         if keys is None or record.key in keys:
             data = base64.b64encode(record.bytes_of(name)).decode()
-            label = dataset.classes[record.label]
+            label = dataset.classes[int(record.label)]
             yield RawExample(record.key, label, {"image_bytes": {"b64": data}})
 
 
@@ -110,8 +110,8 @@ def _files(directory: str) -> list[Path]:
     if files := sorted(folder.glob(_PATTERN)):
         return files
     raise RawExamplesError(
-        f"there is no {_PATTERN} in {storage.join(directory, 'source')}: the raw rows that the "
-        "dataset was made of have been deleted; export the snapshot again"
+        f"there is no {_PATTERN} in {storage.join(directory, 'source')}: the dataset's raw rows "
+        "have been deleted; export the snapshot again"
     )
 
 

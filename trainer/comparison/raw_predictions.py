@@ -1,4 +1,4 @@
-"""What a baseline service wrote, as predictions in the trainer's form.
+"""Predictions as a baseline service wrote them, converted to the trainer's form.
 
 BigQuery's EXPORT DATA leaves Parquet files with the columns
 
@@ -110,7 +110,10 @@ def _plain_list(column: pa.Array) -> pa.Array:
 def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
     if split.is_regression:
         raise PredictionsError("JSON Lines of an image model, but the dataset is a regression")
-    keys, row, names, shares = [], [], [], []
+    keys: list[str] = []
+    row: list[int] = []
+    names: list[str] = []
+    shares: list[float] = []
     for where, line in _lines(paths):
         try:
             key = storage.split_uri(line["instance"]["content"])[1]
@@ -124,7 +127,7 @@ def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np
         except (KeyError, TypeError, ValueError, StorageError) as error:
             if isinstance(error, PredictionsError):
                 raise
-            raise PredictionsError(f"{where} is no prediction for an image: {error!r}") from error
+            raise PredictionsError(f"{where} is not an image's prediction: {error!r}") from error
     if len(names) != len(shares):
         raise PredictionsError(f"{len(names)} displayNames but {len(shares)} confidences")
     return np.array(keys, dtype=object), _by_class(
@@ -162,7 +165,7 @@ def _by_class(
             f"the dataset's classes {listed(classes)}"
         )
     matrix = np.zeros((count, len(classes)))
-    np.add.at(matrix, (row, [index[name] for name in names]), shares)
+    np.add.at(matrix, (row, np.array([index[name] for name in names], int)), shares)
     return matrix
 
 
@@ -183,6 +186,6 @@ def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
         first = np.flatnonzero(short)[0]
         raise PredictionsError(
             f"probabilities do not sum to 1 for {np.count_nonzero(short):,} key(s): "
-            f"{listed(keys[short])}; {keys[first]!r} has {sums[first]:.4f} in all. Did the service "
-            "name every class?"
+            f"{listed(keys[short])}; the sum for {keys[first]!r} is {sums[first]:.4f}. Did the "
+            "service return every class?"
         )

@@ -1,7 +1,7 @@
 """Metrics of a regression on a test split, by one code path for every contender.
 
-As in `scores`, each metric exists twice: `point` is scikit-learn's, `resampled` the same quantity
-for many resamples of the split at once. Tests hold the two equal.
+As in `classification`, each metric exists twice: `point` is scikit-learn's, `resampled` the same
+quantity for many resamples of the split at once. Tests check that the two agree.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.means import ratio, weighted_mean
 from trainer.comparison.metric import Metric
+from trainer.comparison.outcome import AnyOutcome
 
 
 @dataclass(frozen=True)
-class ValueOutcome:
+class ValueOutcome(AnyOutcome):
     """What one contender said about n test examples with a numeric label.
 
     labels, values: (n,) float64, true and predicted, in the label's unit.
@@ -43,10 +44,6 @@ class ValueOutcome:
     def centred(self) -> np.ndarray:
         """(n,) labels less their mean, which keeps their variance exact far from zero."""
         return self.labels - self.labels.mean()
-
-    def beats(self, other: "ValueOutcome") -> np.ndarray:
-        """(n,) bool: this came closer to the truth than the other."""
-        return self.misses < other.misses
 
 
 def _rmse(outcome: ValueOutcome) -> float:

@@ -1,9 +1,8 @@
 """The ranking: every contender's scores with intervals, and paired differences between contenders.
 
-Rule of the ranking: the better value of the primary metric, at the decimals that are published;
-among equals the lower log loss, of a regression the lower RMSE; among equals still the earlier name
-(training/2 before training/10). The first is the champion. The published numbers alone give the
-order.
+Contenders are ranked by the primary metric at its published decimals; ties are broken by the lower
+log loss (regression: RMSE), then by name (training/2 before training/10). The first is the winner.
+The published numbers alone determine the order.
 """
 
 import math
@@ -14,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.comparison import bootstrap
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
-from trainer.comparison.scores import CLASSIFICATION_METRICS
+from trainer.comparison.outcome import AnyOutcome
+from trainer.comparison.regression import REGRESSION_METRICS
 
 DECIMALS = 6
 # What training calls the loss: cross-entropy and squared error, which rank like these.
@@ -45,23 +44,23 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """A contender against the champion on the same examples.
+    """A contender against the winner on the same examples.
 
-    metrics: this contender's score minus the champion's, by metric. won_by_champion, won_by_this:
+    metrics: this contender's score minus the winner's, by metric. won_by_winner, won_by_this:
     examples that one of them classified correctly and the other did not; of a regression, examples
     where it came closer. distinguishable: the interval of the primary metric's difference leaves
     out zero.
     """
 
     metrics: Mapping[str, Estimate]
-    won_by_champion: int
+    won_by_winner: int
     won_by_this: int
     distinguishable: bool
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One place in the ranking. Undefined metrics are absent; the champion has no difference."""
+    """One place in the ranking. Undefined metrics are absent; the winner has no difference."""
 
     name: str
     rank: int
@@ -84,7 +83,7 @@ def metric_named(name: str, regression: bool = False) -> Metric:
     if name not in known:
         task = "a regression" if regression else "a classification"
         raise ScoringError(
-            f"there is no metric {name!r} to rank {task} by; there are: {', '.join(known)}"
+            f"unknown metric {name!r} for {task}; expected one of {', '.join(known)}"
         )
     return known[name]
 
@@ -98,15 +97,13 @@ def decimals(metric: Metric, labels: np.ndarray) -> int:
 
 
 class Scoreboard:
-    """Contenders scored on the same examples, in order, and what lies between any two of them.
+    """Contenders scored on the same examples and ranked, and the difference between any two.
 
-    primary: the metric that decides. is_regression: of values, not of classes. standings: the best
-    contender, the champion, first.
+    primary: the metric that decides. is_regression: of values, not of classes. standings: the
+    winner first.
     """
 
-    def __init__(
-        self, outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome], primary: Metric
-    ):
+    def __init__(self, outcomes: Mapping[str, AnyOutcome], primary: Metric):
         """Score all contenders and rank them.
 
         outcomes: by contender's name, all over the same examples in the same order, at least one.
@@ -130,7 +127,7 @@ class Scoreboard:
         if any(primary.name not in scores for scores in self._scores.values()):
             only = "equal labels" if regression else "examples of one class"
             raise ScoringError(
-                f"{primary.name} is undefined on this test split: it holds {only} only"
+                f"{primary.name} is undefined on this test split, which has {only} only"
             )
         order = sorted(outcomes, key=self._key)
         self.standings = [
@@ -163,20 +160,20 @@ class Scoreboard:
             natural,
         )
 
-    def _standing(self, name: str, place: int, champion: str) -> Standing:
-        difference = None if name == champion else self._against(name, champion)
+    def _standing(self, name: str, place: int, winner: str) -> Standing:
+        difference = None if name == winner else self._against(name, winner)
         return Standing(name, place, self._scores[name], difference)
 
-    def _against(self, name: str, champion: str) -> Difference:
-        this, best = self._outcomes[name], self._outcomes[champion]
+    def _against(self, name: str, winner: str) -> Difference:
+        this, best = self._outcomes[name], self._outcomes[winner]
         estimates = {
-            metric: self._difference(name, champion, self._metrics[metric])
+            metric: self._difference(name, winner, self._metrics[metric])
             for metric in self._scores[name]
         }
         decisive = estimates[self.primary.name]
         return Difference(
             metrics=estimates,
-            won_by_champion=int(np.count_nonzero(best.beats(this))),
+            won_by_winner=int(np.count_nonzero(best.beats(this))),
             won_by_this=int(np.count_nonzero(this.beats(best))),
             distinguishable=not decisive.low <= 0 <= decisive.high,
         )
@@ -193,7 +190,9 @@ class Scoreboard:
         return Estimate.of(value, interval, self.decimals(metric))
 
 
-def _scores(outcome, metrics: Iterable[Metric], samples) -> dict[str, Estimate]:
+def _scores(
+    outcome: AnyOutcome, metrics: Iterable[Metric], samples: Mapping[str, np.ndarray]
+) -> dict[str, Estimate]:
     estimates = {}
     for metric in metrics:
         value = metric.point(outcome)

@@ -1,9 +1,9 @@
-"""A trained model's predictions for the test split of a dataset that it may not have been trained
-on: how the model that is served now takes part in the comparison.
+"""Predictions of the served model for the test split of a dataset, even one it was not trained on.
 
-The model is asked as `trainer.serve` asks it: each example as a request's instance, through the
-reader of requests and the signature for raw inputs. So it is right, too, for a model with another
-vocabulary, other statistics, another image size, or the same features or classes in another order.
+The model gets each example as `trainer.serve` would pass it on: as an instance of a request,
+through the reader of requests and the signature for raw inputs. So the predictions are right even
+if the model has another vocabulary, other statistics, another image size, or the same features or
+classes in another order.
 """
 
 import itertools
@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from trainer import raw_examples, storage
+from trainer import storage
+from trainer.comparison import raw_examples
+from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.comparison.test_split import TestSplitError, listed
 from trainer.dataset_description import DatasetDescription
 from trainer.predictions import Predictions, PredictionsError, Values
-from trainer.raw_examples import RawExample, RawExamplesError
 from trainer.serving import instances
 from trainer.serving.errors import InvalidRequestError
+from trainer.serving.images import EncodedImage
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import Model, ModelError
 from trainer.storage import StorageError
@@ -30,7 +32,7 @@ class ScoreError(ValueError):
 
 
 def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Predictions | Values:
-    """What the model says of every example of the test split, with the dataset's keys and labels.
+    """The model's predictions for every example of the test split, with the dataset's labels.
 
     model_uri: folder of a SavedModel that trainer.task wrote, gs:// address or path, read through
     the mount as all of a run is. Imports TensorFlow. Raises ScoreError.
@@ -41,7 +43,9 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
             f"the model {model_uri} cannot be scored on this dataset: {'; '.join(problems)}"
         )
     columns = [field.column for field in model.rows.fields] if model.rows else None
-    keys, labels, answers = [], [], []
+    keys: list[str] = []
+    labels: list[str | float] = []
+    answers = []
     try:
         examples = raw_examples.of_test_split(dataset_uri, dataset, columns=columns)
         for batch in _batches(examples, _batch_size(dataset)):
@@ -50,16 +54,17 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
             answers.append(_answers(model, batch, dataset))
         if not keys:
             raise ScoreError("the dataset's test split has no examples")
+        all_keys = np.array(keys, dtype=object)
         if dataset.is_regression:
-            return Values(keys, labels, np.concatenate(answers))
-        places = {name: place for place, name in enumerate(dataset.classes)}
-        if unknown := sorted(set(labels) - set(places)):
+            return Values(all_keys, np.array(labels, np.float64), np.concatenate(answers))
+        places: dict[str | float, int] = {name: i for i, name in enumerate(dataset.classes)}
+        if unknown := sorted(map(str, set(labels) - set(places))):
             raise ScoreError(
-                f"the raw rows have the classes {listed(unknown)}, which dataset.json does not "
-                "have: they are not the rows that the dataset was made of"
+                f"the raw rows have the classes {listed(unknown)}, which are not in dataset.json: "
+                "they are not the rows that the dataset was made of"
             )
-        indices = [places[label] for label in labels]
-        return Predictions(keys, indices, np.concatenate(answers), dataset.classes)
+        indices = np.array([places[label] for label in labels], np.int32)
+        return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes)
     except (PredictionsError, RawExamplesError, TestSplitError) as error:
         raise ScoreError(str(error)) from error
 
@@ -68,7 +73,7 @@ def _load(uri: str) -> Model:
     try:
         folder = storage.local_path(uri)
         if not (folder / "saved_model.pb").is_file():
-            raise ScoreError(f"the model {uri} is gone: there is no saved_model.pb")
+            raise ScoreError(f"the model {uri} has been deleted: it has no saved_model.pb")
         return Model.load(folder)
     except (ModelError, StorageError) as error:
         raise ScoreError(f"the model {uri} cannot be read: {error}") from error
@@ -85,7 +90,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         problems.append(f"the dataset's label has {told}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
-            f"it tells the classes {listed(model.classes)} apart, the dataset has "
+            f"it predicts the classes {listed(model.classes)}, the dataset has "
             f"{listed(dataset.classes)}"
         )
     kinds = {feature.column: feature.kind for feature in dataset.features}
@@ -107,7 +112,7 @@ def _batch_size(dataset: DatasetDescription) -> int:
     """As in serving: so many that the decoded images of one call are of bounded size."""
     if dataset.kind == "table":
         return MAX_BATCH
-    height, width, _ = dataset.features[0].shape
+    height, width, _ = dataset.features[0].image_shape
     return max(1, min(MAX_BATCH, MAX_BATCH_COST // (height * width)))
 
 
@@ -124,13 +129,15 @@ def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescript
         raise ScoreError(f"near {batch[0].key!r}: {error}") from error
     except Exception as error:  # TensorFlow's, which are of many kinds
         raise ScoreError(f"the model fails near {batch[0].key!r}: {error}") from error
+    answers = []
     for example, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Exception):
             raise ScoreError(f"{example.key!r}: {outcome}") from outcome
+        answers.append(outcome)
     if dataset.is_regression:
-        return np.array([outcome["value"] for outcome in outcomes])
+        return np.array([answer["value"] for answer in answers])
     return np.array(
-        [[outcome["probabilities"][name] for name in dataset.classes] for outcome in outcomes]
+        [[answer["probabilities"][name] for name in dataset.classes] for answer in answers]
     )
 
 
@@ -139,4 +146,5 @@ def _inputs(model: Model, batch: Sequence[RawExample]) -> list[Any]:
     body = orjson.dumps({"instances": [example.instance for example in batch]})
     if model.rows:
         return model.rows.read(body)
-    return [image.as_plain() for image in instances.read(body)]
+    images = instances.read(body)
+    return [image.as_plain() for image in images if isinstance(image, EncodedImage)]

@@ -1,30 +1,27 @@
-"""The model that is served now, as one more contender: what a challenger must not be worse than.
+"""The model that is served now, as one more contender: the challenger must not be worse.
 
-    RUN/served.json                    written by the run's task `served`:
-        {"schema": 1, "endpoint": "projects/.../endpoints/..." or null,
-         "model": "projects/.../models/ID@VERSION", null if nothing is served,
-         "artifact_uri": "gs://.../model/" or null, "traffic": 100}
-    RUN/served/predictions.parquet     written here: what that model says of this run's test split
+    RUN/served.json                    written by the run's task `served`
+    RUN/served/predictions.parquet     written here: that model's predictions for the test split
 
-The model is scored here, through the signature that serves, and TensorFlow is imported only for
-that. Its predictions are kept: a comparison that runs again reads them, as long as the same model
-is served. If the served model comes from this very run (a finished run that runs again), it stands
-among the contenders already and is not scored a second time.
+The model is scored here, through its serving signature; TensorFlow is imported only for that. Its
+predictions are kept, and read again if the comparison is repeated while the same model is served.
+If the served model is a training of this run (a finished run that runs again), it is already a
+contender and is not scored a second time.
 
-May it have seen the test split in training? Where the split follows from the key's hash, the same
-key is in the same split for ever: a test example of this run has been in no train split of the
-experiment, whatever dataset the served model was trained on, unless the shares of the splits have
-changed. That is checked as long as the model's metrics.json and its dataset are still there, and
-said in the leaderboard's notes. Of a split by a column of the source only its author knows.
+Could it have seen the test split in training? Where the split follows from the key's hash, a key is
+always in the same split: no example of the test split was ever in a train split of the experiment,
+unless the shares of the splits have changed. That is checked if the model's metrics.json and its
+dataset still exist, and noted in the leaderboard. For a split by a column of the source, only its
+author knows.
 
-Whatever goes wrong with the served model makes it a contender that failed, with the reason: it must
-not cost a run its leaderboard.
+Any failure of the served model makes it a failed contender with the reason; the run still gets its
+leaderboard.
 """
 
 import dataclasses
 
 from trainer import dataset_description, predictions, storage
-from trainer.comparison.run import Contender, Run, RunError, Served, read_document
+from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_document
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import DatasetError, Split
 from trainer.predictions import Predictions, PredictionsError, Values
@@ -41,13 +38,10 @@ def with_served(run: Run, split: TestSplit) -> Run:
     Writes its predictions.parquet. Raises RunError if served.json cannot be understood.
     """
     where = storage.join(run.uri, "served.json")
-    document = read_document(where)
+    document = read_document("served", where)
     if document is None:
         return run
-    try:
-        model, endpoint, artifact = (document[key] for key in ("model", "endpoint", "artifact_uri"))
-    except KeyError as error:
-        raise RunError(f"{where} lacks the key {error}") from error
+    model, endpoint, artifact = (document[key] for key in ("model", "endpoint", "artifact_uri"))
     if model is None:
         return dataclasses.replace(run, served=Served(None, endpoint))
     if own := _own(artifact, run):
@@ -95,7 +89,7 @@ def _predictions(
 ) -> Predictions | Values:
     """The model's predictions for the test split: those that are there already, or new ones."""
     if artifact is None:
-        raise PredictionsError(f"{model} has no artifacts to score: it was not uploaded by a run")
+        raise PredictionsError(f"{model} has no files to score: no run uploaded it")
     path = storage.local_path(storage.join(contender.uri, "predictions.parquet"))
     origin = {"model": model, "artifact_uri": artifact, "dataset": run.dataset.fingerprint}
     try:
@@ -104,7 +98,7 @@ def _predictions(
     except (FileNotFoundError, PredictionsError):
         pass
     # Not before: it imports TensorFlow, which costs more than the whole comparison.
-    from trainer import scoring
+    from trainer.comparison import scoring
 
     predicted = scoring.score(artifact, run.dataset_uri, run.dataset)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,16 +117,18 @@ def _other_shares(artifact: str | None, run: Run) -> str | None:
         return None
     folder, _, _ = artifact.rstrip("/").rpartition("/")
     try:
-        training = read_document(storage.join(folder, "metrics.json"))
+        training = read_document("metrics", storage.join(folder, "metrics.json"))
+        if training is None:
+            return None
         theirs = dataset_description.load(training["dataset"]["uri"]).split
-    except (DatasetError, KeyError, RunError, StorageError, TypeError):
+    except (DatasetError, RunError, StorageError):
         return None
     if theirs == run.dataset.split:
         return None
     return (
         f"The served model was trained on a dataset split by another rule ({_rule(theirs)}; here "
-        f"{_rule(run.dataset.split)}): it may know some of these test examples from its training, "
-        "which flatters it."
+        f"{_rule(run.dataset.split)}): its training may have included some of these test examples, "
+        "so its score may be too good."
     )
 
 

@@ -1,13 +1,14 @@
-"""The test split as it lies in the dataset: what every contender must have predicted.
+"""The test split in the dataset's files: the examples that every contender must have predicted.
 
-The files are read without TensorFlow, whose import costs more than the whole comparison. A TFRecord
-is a length, a checksum and a payload (https://www.tensorflow.org/tutorials/load_data/tfrecord). The
-payload is a tf.train.Example, a protocol buffer of nested messages (example.proto and feature.proto
-in TensorFlow's sources), declared below so that protobuf's own parser reads it.
+The files are read without TensorFlow, whose import takes longer than the whole comparison. A
+TFRecord is a length, a checksum and a payload
+(https://www.tensorflow.org/tutorials/load_data/tfrecord). The payload is a tf.train.Example, a
+protocol buffer of nested messages (example.proto and feature.proto in TensorFlow's sources),
+declared below so that protobuf's own parser reads it.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +18,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import storage
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.dataset_description import DatasetDescription
 from trainer.predictions import Predictions, Values
@@ -80,7 +81,7 @@ class TestSplit:
             payload = file.read(length)
         return _parse(payload).features.feature[name].bytes_list.value[0]
 
-    def outcome(self, predictions: Predictions | Values) -> Outcome | ValueOutcome:
+    def outcome(self, predictions: Predictions | Values) -> AnyOutcome:
         """A contender's predictions in this split's order.
 
         Raises TestSplitError unless they are for exactly these keys, with these labels and classes.
@@ -88,14 +89,14 @@ class TestSplit:
         if isinstance(predictions, Values) != self.is_regression:
             found, expected = ("values", "classes") if self.classes else ("classes", "values")
             raise TestSplitError(f"predicts {found}; the dataset's label has {expected}")
-        if not self.is_regression and predictions.classes != self.classes:
+        if isinstance(predictions, Predictions) and predictions.classes != self.classes:
             raise TestSplitError(
                 f"predicts the classes {listed(predictions.classes)}; the dataset has "
                 f"{listed(self.classes)}"
             )
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])
-        if self.is_regression:
+        if isinstance(predictions, Values):
             return ValueOutcome(self.labels, predictions.values[order])
         return Outcome(self.labels, predictions.probabilities[order])
 
@@ -118,14 +119,14 @@ class TestSplit:
         if len(wrong):
             first = wrong[0]
             raise TestSplitError(
-                f"has other labels than the test split for {len(wrong):,} of {len(self):,} keys: "
+                f"has wrong labels for {len(wrong):,} of {len(self):,} keys of the test split: "
                 f"{listed(self.keys[wrong])}; {self.keys[first]!r} is "
                 f"{self._named(self.labels[first])} in the dataset and "
                 f"{self._named(labels[first])} in the predictions"
             )
 
-    def _named(self, label) -> str:
-        return f"{label:g}" if self.is_regression else repr(self.classes[label])
+    def _named(self, label: int | float) -> str:
+        return f"{label:g}" if self.is_regression else repr(self.classes[int(label)])
 
 
 def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
@@ -139,7 +140,7 @@ def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
     return "; ".join(parts)
 
 
-def listed(names) -> str:
+def listed(names: Sequence[str] | np.ndarray) -> str:
     """The first names of a list for a message, quoted."""
     shown = ", ".join(repr(str(name)) for name in names[:_NAMED])
     return shown + (", ..." if len(names) > _NAMED else "")
@@ -159,8 +160,8 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     expected = dataset.examples("test")
     if len(keys) != expected:
         raise TestSplitError(
-            f"the test files of {directory} hold {len(keys):,} examples, dataset.json says "
-            f"{expected:,}; export the dataset anew"
+            f"the test files of {directory} have {len(keys):,} examples, but dataset.json says "
+            f"{expected:,}; export the dataset again"
         )
     order = np.argsort(np.array(keys, dtype=object))
     return TestSplit(
@@ -198,12 +199,12 @@ def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, payload) of every record; ValueError if the file is damaged."""
     while header := file.read(12):
         if len(header) < 12 or _masked_crc(header[:8]) != header[8:]:
-            raise ValueError("damaged length: this is no TFRecord file, or it was cut off")
+            raise ValueError("damaged length field: not a TFRecord file, or truncated")
         (length,) = struct.unpack("<Q", header[:8])
         offset = file.tell()
         payload, checksum = file.read(length), file.read(4)
         if len(payload) < length or _masked_crc(payload) != checksum:
-            raise ValueError("checksum does not fit the data: the file is damaged")
+            raise ValueError("wrong checksum: the file is damaged")
         yield offset, payload
 
 
@@ -225,7 +226,9 @@ def _example_class():
         name="example.proto", package="tensorflow", syntax="proto3"
     )
 
-    def field(message, name: str, number: int, kind: int | str, repeated: bool = False) -> None:
+    def field(
+        message: Any, name: str, number: int, kind: int | str, repeated: bool = False
+    ) -> None:
         declared = message.field.add(name=name, number=number)
         declared.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
         if isinstance(kind, str):
@@ -257,7 +260,7 @@ def _example_class():
 _Example = _example_class()
 
 
-def _parse(payload: bytes):
+def _parse(payload: bytes) -> Any:
     try:
         return _Example.FromString(payload)
     except Exception as error:  # protobuf's DecodeError differs between its implementations

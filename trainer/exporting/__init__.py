@@ -1,11 +1,10 @@
-"""The parts of trainer.export: manifest -> plan -> shards -> commit, and the pipeline over them.
+"""The parts of trainer.export: images/ and tables/, over the same objects, splits and TFRecords.
 
-That is the way of images; tables/ has that of rows, over the same objects, splits and TFRecords.
-Only the modules `pipeline` and `objects` know Beam and Google's clients; the rest are functions of
-plain values. TensorFlow is imported nowhere here: workers would spend nine seconds on it for
-nothing.
+Only the modules `run`, `pipeline` and `objects` know Beam and Google's clients; the rest are
+functions of plain values. Nothing here imports TensorFlow, which would cost each worker nine
+seconds.
 """
 
 
 class ExportError(Exception):
-    """An export that cannot be done as asked; the message says why and what to do."""
+    """The export cannot run as configured; the message says why and what to do."""

@@ -4,15 +4,22 @@ import argparse
 import difflib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from trainer import storage
-from trainer.dataset_description import Feature
-from trainer.exporting.settings import CHANNELS, ENCODINGS, MAX_SIDE, ExportSettings
+from trainer.dataset_description import IMAGE, Feature
+from trainer.exporting.settings import (
+    CHANNELS,
+    ENCODINGS,
+    MAX_SIDE,
+    ExportSettings,
+    ImageExportSettings,
+)
 
 _MAX_SHARDS = 99_999  # five digits in the file names
 
 # Flags that only images have. None stands for "not given", so that a table can refuse them.
-_IMAGE_DEFAULTS = {
+_IMAGE_DEFAULTS: dict[str, Any] = {
     "image_size": None,
     "channels": 3,
     "encoding": "jpeg",
@@ -26,27 +33,26 @@ def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, 
     parser = _parser(description)
     flags, others = parser.parse_known_args(argv)
     _refuse_misspelt(parser, [f"--{name}" for name in vars(flags)], others)
-    image_flags = _image_flags(parser, flags)
-    settings = ExportSettings(
-        source=flags.source,
-        output=flags.output,
-        fingerprint=flags.fingerprint,
-        shards=flags.shards,
-        **image_flags,
-    )
-    return settings, others
-
-
-def _image_flags(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> dict:
-    """The settings that only images have; all None for a table. Exits with code 2 on a mix-up."""
     if flags.source.endswith(".json"):
-        given = [name for name in _IMAGE_DEFAULTS if getattr(flags, name) is not None]
-        if given:
-            parser.error(
-                f"--{', --'.join(given)}: only of images, but {flags.source} is a table's "
-                "columns.json"
-            )
-        return {"image": None, "max_rejected": None, "fractions": None}
+        return _table_settings(parser, flags), others
+    return _image_settings(parser, flags), others
+
+
+def _common(flags: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(flags, name) for name in ("source", "output", "fingerprint", "shards")}
+
+
+def _table_settings(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> ExportSettings:
+    if given := [name for name in _IMAGE_DEFAULTS if getattr(flags, name) is not None]:
+        parser.error(
+            f"--{', --'.join(given)}: only of images, but {flags.source} is a table's columns.json"
+        )
+    return ExportSettings(**_common(flags))
+
+
+def _image_settings(
+    parser: argparse.ArgumentParser, flags: argparse.Namespace
+) -> ImageExportSettings:
     if flags.image_size is None:
         parser.error(
             "--image_size is required for images (of a table, --source is the address of its "
@@ -57,11 +63,12 @@ def _image_flags(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> 
         for name, default in _IMAGE_DEFAULTS.items()
     }
     shape = (*flags.image_size, values["channels"])
-    return {
-        "image": Feature("image", "image", "uint8", values["encoding"], shape),
-        "max_rejected": values["max_rejected"],
-        "fractions": values["split_fractions"],
-    }
+    return ImageExportSettings(
+        **_common(flags),
+        image=Feature("image", IMAGE, "uint8", values["encoding"], shape),
+        max_rejected=values["max_rejected"],
+        fractions=values["split_fractions"],
+    )
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
@@ -202,7 +209,8 @@ def _fractions(text: str) -> tuple[int, int, int]:
     parts = text.split(",")
     if len(parts) != 3 or not all(re.fullmatch(r"\d{1,3}", part.strip()) for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not three whole percentages, like 80,10,10")
-    fractions = tuple(int(part) for part in parts)
+    train, validation, test = (int(part) for part in parts)
+    fractions = (train, validation, test)
     if sum(fractions) != 100 or min(fractions) < 1:
         raise argparse.ArgumentTypeError(
             f"{text!r} must add up to 100 (it adds up to {sum(fractions)}) with at least 1 "

@@ -18,6 +18,7 @@ from apache_beam.io.gcp.gcsio import create_storage_client
 from apache_beam.options.pipeline_options import PipelineOptions
 from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
+from google.cloud.storage import Blob, Client
 
 from trainer import storage
 from trainer.exporting import ExportError
@@ -130,12 +131,12 @@ class Objects:
         except exceptions.Forbidden:
             pass  # it exists; whether its objects can be read or written shows soon enough
 
-    def _client(self):
+    def _client(self) -> Client:
         if not hasattr(self._local, "client"):
             self._local.client = create_storage_client(self._beam_options)
         return self._local.client
 
-    def _blob(self, uri: str):
+    def _blob(self, uri: str) -> Blob:
         bucket, name = storage.split_uri(uri)
         return self._client().bucket(bucket).blob(name)
 
@@ -160,9 +161,7 @@ def _read_file(path: Path) -> bytes:
 
 def _no_bucket(uri: str) -> str:
     bucket, _ = storage.split_uri(uri)
-    return (
-        f"bucket gs://{bucket} does not exist (asked for by {uri}); create it or correct its name"
-    )
+    return f"bucket gs://{bucket} does not exist (needed for {uri}); create it or correct its name"
 
 
 def _no_access(uri: str, verb: str, error: Exception) -> ExportError:

@@ -1,4 +1,4 @@
-"""What is asked of one export."""
+"""Settings of one export."""
 
 from dataclasses import dataclass
 
@@ -15,21 +15,24 @@ MAX_SIDE = 8192
 class ExportSettings:
     """The flags of trainer.export, checked; `python -m trainer.export --help` explains them.
 
-    source: address of the manifest of images, or of a table's columns.json. output: address of the
-    dataset's folder. shards: number of train shards. Of images only, else None: image: height,
-    width, channels and encoding of the stored images; max_rejected: share (0 to 1) of manifest
-    lines that may be rejected; fractions: percent of train, validation, test.
+    source: address of a table's columns.json, or of a manifest of images (ImageExportSettings).
+    output: address of the dataset's folder. shards: number of train shards.
     """
 
     source: str
     output: str
     fingerprint: str
-    image: Feature | None
     shards: int
-    max_rejected: float | None
-    fractions: tuple[int, int, int] | None
 
-    @property
-    def is_table(self) -> bool:
-        """Whether the source is a table."""
-        return self.image is None
+
+@dataclass(frozen=True, kw_only=True)
+class ImageExportSettings(ExportSettings):
+    """The flags of an export of images.
+
+    image: height, width, channels and encoding of the stored images. max_rejected: share (0 to 1)
+    of manifest lines that may be rejected. fractions: percent of train, validation, test.
+    """
+
+    image: Feature
+    max_rejected: float
+    fractions: tuple[int, int, int]

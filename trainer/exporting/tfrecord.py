@@ -12,7 +12,8 @@ One checksum per record is the only work of Python's own. TensorFlow's parser is
 tests.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeGuard
 
 import google_crc32c
 import numpy as np
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 
 # One feature's values: one bytes value a row; one number a row (n,) or a vector of them (n, c),
 # float32 or int64; or lists of float32 of any length.
-Column = Sequence[bytes] | pa.Array | np.ndarray
+Column: TypeAlias = Sequence[bytes] | pa.Array | np.ndarray
 
 # Length-delimited fields of the nested messages, as (field number << 3 | wire type 2).
 _FIELD_1 = b"\x0a"  # Example.features, Features.feature, map key, the lists' value
@@ -42,12 +43,12 @@ def tfrecords(columns: Mapping[str, Column]) -> Iterator[bytes]:
 
     columns: feature name -> n values each.
     """
-    columns = {name: _arrow_bytes(column) for name, column in columns.items()}
-    rows = max(map(len, columns.values()))
-    size = sum(column.nbytes for column in columns.values())
+    arrays = {name: _arrow_bytes(column) for name, column in columns.items()}
+    rows = max(map(len, arrays.values()))
+    size = sum(array.nbytes for array in arrays.values())
     step = max(1, rows * _BLOCK_BYTES // max(size, 1))
     for start in range(0, rows, step):
-        block = {name: column[start : start + step] for name, column in columns.items()}
+        block = {name: array[start : start + step] for name, array in arrays.items()}
         yield frame(serialize_examples(block))
 
 
@@ -60,7 +61,8 @@ def serialize_examples(columns: Mapping[str, Column]) -> pa.LargeBinaryArray:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns of different lengths: {lengths}")
-    pieces, sizes = [], np.int64(0)
+    pieces: list[pa.Array] = []
+    sizes = np.zeros(next(iter(lengths.values())), np.int64)
     for name in sorted(columns):
         list_tag, payloads = _payloads(columns[name])
         payload_sizes = _sizes(payloads)
@@ -73,18 +75,18 @@ def serialize_examples(columns: Mapping[str, Column]) -> pa.LargeBinaryArray:
 
 def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
     """The content of a TFRecord file that holds these records."""
-    records = _arrow_bytes(records if isinstance(records, pa.Array) else list(records))
-    sizes = _sizes(records)
+    array = _binary_array(records if isinstance(records, pa.Array) else list(records))
+    sizes = _sizes(array)
 
     def length_field(size: int) -> bytes:
         length = size.to_bytes(8, "little")
-        return length + _mask(np.uint32(google_crc32c.value(length))).tobytes()
+        return length + _mask(np.array([google_crc32c.value(length)], np.uint32)).tobytes()
 
-    values = records.to_numpy(zero_copy_only=False)
+    values = array.to_numpy(zero_copy_only=False)
     crcs = np.fromiter(map(google_crc32c.value, values), np.uint32, len(values))
     footers = _fixed(_mask(crcs).astype("<u4")[:, None])
     framed = pc.binary_join_element_wise(
-        _take_by_size(sizes, length_field), records, footers, _NOTHING
+        _take_by_size(sizes, length_field), array, footers, _NOTHING
     )
     return memoryview(framed.buffers()[2])[: _end(framed)].tobytes() if len(framed) else b""
 
@@ -92,12 +94,11 @@ def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
 def _payloads(column: Column) -> tuple[bytes, pa.LargeBinaryArray]:
     """The field of Feature that a column goes to, and each row's values as they stand in it."""
     if not isinstance(column, np.ndarray):
-        column = _arrow_bytes(column)
-        if column.type == _BINARY:
-            return _BYTES_LIST, column
-        # Lists of float32: the values' bytes are the payload.
-        offsets = column.offsets.to_numpy().astype(np.int64) * 4
-        return _FLOAT_LIST, _binary(column.values.to_numpy().astype("<f4", copy=False), offsets)
+        if _is_lists(column):
+            # Of float32: the values' bytes are the payload.
+            offsets = column.offsets.to_numpy().astype(np.int64) * 4
+            return _FLOAT_LIST, _binary(column.values.to_numpy().astype("<f4", copy=False), offsets)
+        return _BYTES_LIST, _binary_array(column)
     matrix = column if column.ndim == 2 else column[:, None]
     if matrix.dtype == np.float32:
         return _FLOAT_LIST, _fixed(matrix.astype("<f4", copy=False))
@@ -147,7 +148,7 @@ def _mask(crcs: np.ndarray) -> np.ndarray:
         return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_CRC_MASK)
 
 
-def _take_by_size(sizes: np.ndarray, make) -> pa.LargeBinaryArray:
+def _take_by_size(sizes: np.ndarray, make: Callable[[int], bytes]) -> pa.LargeBinaryArray:
     """make(size) for each of the sizes, called once for each distinct one."""
     distinct, positions = np.unique(sizes, return_inverse=True)
     return pa.array([make(size) for size in distinct.tolist()], _BINARY).take(pa.array(positions))
@@ -155,9 +156,17 @@ def _take_by_size(sizes: np.ndarray, make) -> pa.LargeBinaryArray:
 
 def _arrow_bytes(column: Column) -> np.ndarray | pa.Array:
     """A column of bytes as Arrow array; the others as they are."""
-    if isinstance(column, np.ndarray | pa.LargeBinaryArray | pa.ListArray | pa.LargeListArray):
+    if isinstance(column, np.ndarray) or _is_lists(column):
         return column
-    return pa.array(column, _BINARY) if not isinstance(column, pa.Array) else column.cast(_BINARY)
+    return _binary_array(column)
+
+
+def _is_lists(column: Column) -> TypeGuard[pa.ListArray | pa.LargeListArray]:
+    return isinstance(column, pa.ListArray | pa.LargeListArray)
+
+
+def _binary_array(column: Sequence[bytes] | pa.Array) -> pa.LargeBinaryArray:
+    return column.cast(_BINARY) if isinstance(column, pa.Array) else pa.array(column, _BINARY)
 
 
 def _fixed(matrix: np.ndarray) -> pa.LargeBinaryArray:

@@ -5,9 +5,13 @@ Only what a command line needs to know stands here: Keras is imported when a mod
 
 import importlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Hyperparameters
+
+if TYPE_CHECKING:
+    import keras
 
 
 class ModelError(ValueError):
@@ -37,7 +41,7 @@ MODELS = {
 }
 
 
-def build(name: str, dataset: DatasetDescription, h: Hyperparameters):
+def build(name: str, dataset: DatasetDescription, h: Hyperparameters) -> "keras.Model":
     """A Functional Keras model: examples as `trainer.models.inputs` says -> outputs (b, any).
 
     The outputs are logits, one for each class; of a regression one number, the label standardized

@@ -1,8 +1,8 @@
 """A small convolutional network in VGG's manner (https://arxiv.org/abs/1409.1556).
 
-Normalization is by group (https://arxiv.org/abs/1803.08494), not by batch: batch normalization's
-moving statistics would differ between workers, each of which sees its own share of the data, so
-there would be no one model to checkpoint, compare and export.
+Normalization is by group (https://arxiv.org/abs/1803.08494), not by batch: it depends neither on
+the batch size, which is often small here, nor on the number of workers, which batch normalization
+has to bring together in every layer of every step.
 """
 
 import keras
@@ -18,7 +18,7 @@ _MAX_FILTERS = 512
 
 def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    height, width, _ = dataset.features[0].shape
+    height, width, _ = dataset.features[0].image_shape
     most = min(height, width).bit_length() - 1
     if h.blocks > most:
         raise ModelError(
@@ -36,7 +36,7 @@ def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> kera
     return keras.Model(image, layers.Dense(outputs, name="output")(x), name="convolutional")
 
 
-def _convolution(x, filters: int, kernel: int):
+def _convolution(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:
     # The normalization's own offset makes a bias superfluous.
     x = layers.Conv2D(filters, kernel, padding="same", use_bias=False)(x)
     groups = max(g for g in range(1, _MAX_GROUPS + 1) if filters % g == 0)

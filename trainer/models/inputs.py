@@ -10,7 +10,7 @@ differ. A model of images takes one tensor; a model of rows takes a dict, of wha
     sequence_COLUMN  (b, any) float32 NaN: no element (behind the end, or NULL in the middle)
 
 NULL policy: a number or a time that is not there counts as the train split's mean, and those
-features that had NULLs there also have a 0/1 input that tells of it. NULL and unknown terms have
+features that had NULLs there also have a 0/1 input that marks them. NULL and unknown terms have
 embeddings of their own. Elements that are not there are passed over. Elements of a sequence behind
 the length of the train split's longest one are not read.
 
@@ -72,7 +72,7 @@ class Row:
 
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
     """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
-    pixels = keras.Input(dataset.features[0].shape, dtype="uint8", name="image")
+    pixels = keras.Input(dataset.features[0].image_shape, dtype="uint8", name="image")
     return pixels, layers.Rescaling(1 / 127.5, offset=-1)(pixels)
 
 
@@ -93,7 +93,8 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
     for feature in dataset.features_of(SEQUENCE):
         values = take(sequence_input(feature), (None,), "float32")
         limit = step_limit(feature)
-        sequences.append(Steps(*Elements(feature, limit)(values), limit))
+        elements, mask = Elements(feature, limit)(values)
+        sequences.append(Steps(elements, mask, limit))
     return Row(inputs, flat, sequences)
 
 
@@ -107,12 +108,12 @@ def step_limit(feature: Feature) -> int:
 
     0 for other kinds of feature.
     """
-    return max(1, feature.statistics.max_length) if feature.kind == SEQUENCE else 0
+    return max(1, feature.longest) if feature.kind == SEQUENCE else 0
 
 
 def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -> keras.KerasTensor:
     """One table for all features' terms: one look-up, however many features there are."""
-    sizes = [FIRST_TERM + len(feature.vocabulary) for feature in features]
+    sizes = [FIRST_TERM + len(feature.terms) for feature in features]
     ids = Shift(np.cumsum([0, *sizes[:-1]]))(ids)
     # Zeros: a term, NULL or unknown, that was never seen in training says nothing.
     terms = layers.Embedding(sum(sizes), width, embeddings_initializer="zeros", name="terms")(ids)
@@ -222,7 +223,8 @@ class Summary(layers.Layer):
 
 def _mean_and_scale(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """(n,) float64 each. A constant is only centred; a feature without a value is left alone."""
-    return tuple(np.array([standard(f.statistics) for f in features], np.float64).T)
+    mean, scale = np.array([standard(f.number_statistics) for f in features], np.float64).T
+    return mean, scale
 
 
 def standard(statistics: Statistics) -> tuple[float, float]:
@@ -247,7 +249,7 @@ def _tame(standard: tf.Tensor) -> tf.Tensor:
 
 
 def _with_nulls(features: Sequence[Feature]) -> list[int]:
-    return [index for index, feature in enumerate(features) if feature.statistics.missing]
+    return [index for index, feature in enumerate(features) if feature.number_statistics.missing]
 
 
 def _flags(missing: tf.Tensor, columns: list[int]) -> tf.Tensor:

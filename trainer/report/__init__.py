@@ -4,14 +4,14 @@ The modules here turn results into positions and texts; how they look is in temp
 are inline SVG that takes its colours from style.css, so they follow the reader's light or dark
 theme, print well and stay small.
 
-scales            data values to pixels, and ticks
+scales, ticks     data values to pixels, and where an axis has its ticks
 charts, planes    curves over epochs, points on two axes; and what they are drawn with
 contenders        colours and names, the same in every chart
-intervals         estimates with their intervals on one axis
+forests           estimates with their intervals on one axis
 discrimination    ROC curves
 reliability       calibration curves
 residuals         a regression's predictions against the truth
-champion          classes and mistakes of the champion
+mistakes          classes and mistakes of the winner
 confusion         confusion matrices
 learning          learning curves of the full trainings
 tuning            the tuning job's trials

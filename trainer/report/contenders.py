@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainer.comparison.run import Contender
+from trainer.comparison.run_folder import Contender
 from trainer.report.charts import colour
 
 _COLOURS = 6
@@ -11,15 +11,15 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class Look:
-    """A scored contender's name, CSS classes, and whether it is the champion."""
+    """A scored contender's name, CSS classes, and whether it is the winner."""
 
     name: str
     style: str
-    champion: bool
+    winner: bool
 
 
 def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
-    """The contenders in the order of `ranked`, the champion first.
+    """The contenders in the order of `ranked`, the winner first.
 
     A contender has the colour of its place in the run, as in the learning curves; beyond six the
     colours come back dashed. The served model, which the others are held against, is black.
@@ -28,7 +28,7 @@ def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
         contender.name: "served" if contender.kind == "served" else _style(place)
         for place, contender in enumerate(contenders, start=1)
     }
-    return [Look(name, styles[name], champion=name == ranked[0]) for name in ranked]
+    return [Look(name, styles[name], winner=name == ranked[0]) for name in ranked]
 
 
 def _style(place: int) -> str:

@@ -24,7 +24,7 @@ _AFFORDED = 2**24
 
 @dataclass(frozen=True)
 class Roc:
-    """left: one curve per contender. right: a closer look at it, or the champion's classes.
+    """left: one curve per contender. right: a closer look at it, or the winner's classes.
 
     many: of more than two classes, so curves are means over the classes. shown, left_out: looks of
     the contenders with a curve, and the number of those without.
@@ -54,9 +54,9 @@ def roc_section(
     areas = {name: float(np.trapezoid(ys, xs)) for name, (xs, ys) in curves.items()}
     right, title = None, ""
     if many and len(classes) <= _CLASSES_APART:
-        right, title = _classes(first, classes), "The champion, class by class"
+        right, title = _classes(first, classes), "The winner, by class"
     elif max(areas.values()) > _CORNER_FROM:
-        right, title = _plane(curves, areas, shown, _CORNER), "The same, its upper left corner"
+        right, title = _plane(curves, areas, shown, _CORNER), "Upper left corner"
     return Roc(
         left=_plane(curves, areas, shown, 1.0),
         right=right,
@@ -90,7 +90,7 @@ def _plane(
     """The square of that side in the upper left corner."""
     x, y = axes(_WIDTH, _HEIGHT, (0, side), (1 - side, 1))
     lines = []
-    for look in reversed(looks):  # the champion over the others
+    for look in reversed(looks):  # the winner over the others
         xs, ys = _within(*curves[look.name], side)
         if len(xs):
             title = f"{look.name}: area {areas[look.name]:.4f}"

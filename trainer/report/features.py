@@ -1,10 +1,10 @@
 """The features of a table: what is in them, and what matters where that is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.comparison.baselines import importances
-from trainer.comparison.run import Contender
+from trainer.comparison.run_folder import Contender
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
@@ -91,8 +91,8 @@ def _row(feature: Feature) -> FeatureRow:
     if feature.statistics is None:
         return FeatureRow(feature.name, feature.kind, 0.0, "no statistics", "", None)
     if feature.kind == CATEGORICAL:
-        return _terms(feature, feature.statistics)
-    return _numbers(feature.name, feature.kind, feature.statistics)
+        return _terms(feature, feature.term_statistics)
+    return _numbers(feature.name, feature.kind, feature.number_statistics)
 
 
 def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
@@ -116,14 +116,12 @@ def _terms(feature: Feature, found: TermStatistics) -> FeatureRow:
     rows = max(1, found.count + found.missing)
     named = [
         f"{term} {frequency / rows:.0%}"
-        for term, frequency in zip(
-            feature.vocabulary[:_TERMS], found.frequencies[:_TERMS], strict=True
-        )
+        for term, frequency in zip(feature.terms[:_TERMS], found.frequencies[:_TERMS], strict=True)
     ]
-    more = len(feature.vocabulary) - len(named)
+    more = len(feature.terms) - len(named)
     if more:
         named.append(f"{more:,} more")
-    count = len(feature.vocabulary)
+    count = len(feature.terms)
     detail = f"another term in {found.other:,} rows" if found.other else ""
     return FeatureRow(
         feature.name,
@@ -148,13 +146,13 @@ def importance_section(contenders: Sequence[Contender]) -> list[Importance]:
     """What the contenders that know say; a TensorFlow model does not."""
     found = []
     for contender in contenders:
-        ranked: list[Mapping] = importances(contender.baseline)
+        ranked = importances(contender.baseline) if contender.baseline else []
         if ranked:
             largest = abs(ranked[0]["weight"]) or 1.0
             found.append(
                 Importance(
                     name=contender.name,
-                    what=str(ranked[0].get("what") or "weight"),
+                    what=ranked[0]["what"],
                     rows=[
                         (str(one["feature"]), float(one["weight"]), abs(one["weight"]) / largest)
                         for one in ranked[:_IMPORTANCES]

@@ -28,7 +28,7 @@ class ForestRow:
     high: float
     text: str
     remark: str
-    champion: bool
+    winner: bool
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,13 @@ def ranking_forest(board: Mapping, metric: str) -> Forest:
 
 
 def difference_forest(board: Mapping, metric: str) -> Forest | None:
-    """Differences to the champion by one metric; None if the champion has no challenger."""
+    """Differences to the winner by one metric; None if no other was scored."""
     won = "right alone" if board["dataset"]["classes"] else "closer"
     rows = []
     for contender in board["contenders"]:
         if difference := contender["difference"]:
             remark = (
-                f"{won}: champion {difference['won_by_champion']:,}, "
-                f"this {difference['won_by_this']:,}"
+                f"{won}: winner {difference['won_by_winner']:,}, this {difference['won_by_this']:,}"
             )
             rows.append((contender["name"], difference["metrics"][metric], remark, False))
     if not rows:
@@ -103,9 +102,9 @@ def _forest(
             high=scale(estimate["interval"][1]),
             text=texts[index],
             remark=remark,
-            champion=champion,
+            winner=winner,
         )
-        for index, (name, estimate, remark, champion) in enumerate(estimates)
+        for index, (name, estimate, remark, winner) in enumerate(estimates)
     ]
     return Forest(
         width=width,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.comparison.run import Trial, Tuning
+from trainer.comparison.run_folder import Trial, Tuning
 from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP, Mark, Scatter
 from trainer.report.scales import Scale, Tick, scale_for
 from trainer.report.tuning import chosen_last, hyperparameters, measured, style, title
@@ -92,7 +92,7 @@ def _parallel(
         scale_for(column, bottom, top, is_log)
         for column, is_log in zip(columns, logarithmic.values(), strict=True)
     ]
-    columns.append([trial.value for trial in trials])
+    columns.append([trial.score for trial in trials])
     scales.append(Scale.around(columns[-1], bottom, top, logarithmic=False))
     gap = (width - 2 * margin) / (len(columns) - 1)
     places = [round(margin + gap * index, 1) for index in range(len(columns))]
@@ -101,7 +101,7 @@ def _parallel(
         for name, x, scale in zip([*logarithmic, tuning.metric], places, scales, strict=True)
     ]
     sign = 1 if tuning.goal == "maximize" else -1
-    from_worst = sorted(range(len(trials)), key=lambda i: sign * trials[i].value)
+    from_worst = sorted(range(len(trials)), key=lambda i: sign * trials[i].score)
     lines = []
     for place, i in enumerate(from_worst):
         heights = [scale(column[i]) for scale, column in zip(scales, columns, strict=True)]
@@ -131,7 +131,7 @@ def _slice(trials: Sequence[Trial], name: str, is_log: bool | None, width: int) 
     """One hyperparameter's values against the metric."""
     height = 220
     x = scale_for([t.parameters[name] for t in trials], LEFT, width - RIGHT, is_log)
-    y = Scale.around([t.value for t in trials], height - BOTTOM, TOP, logarithmic=False)
+    y = Scale.around([t.score for t in trials], height - BOTTOM, TOP, logarithmic=False)
     return Scatter(
         width=width,
         height=height,
@@ -140,6 +140,6 @@ def _slice(trials: Sequence[Trial], name: str, is_log: bool | None, width: int) 
         x_title=name + (" (log scale)" if isinstance(x, Scale) and x.logarithmic else ""),
         y_title="",
         marks=[
-            Mark(x(t.parameters[name]), y(t.value), style(t), title(t)) for t in chosen_last(trials)
+            Mark(x(t.parameters[name]), y(t.score), style(t), title(t)) for t in chosen_last(trials)
         ],
     )

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from trainer.comparison.run import Contender
+from trainer.comparison.run_folder import Contender
 from trainer.report.charts import CurveChart, Series, colour, curve_chart, finite_points
 
 _WIDTH, _HEIGHT = 490, 260
@@ -14,28 +15,28 @@ class LearningCurves:
     """One training's charts: the loss, and the metric it was tuned for unless that is the loss."""
 
     name: str
-    best_epoch: int | None
+    best_epoch: int
     loss: CurveChart | None
     metric: CurveChart | None
 
 
 def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
     """Charts of every training that left epochs, all losses on one scale and all metrics on one."""
-    trained = [contender for contender in contenders if contender.training.get("history")]
-    longest = max((len(contender.training["history"]) for contender in trained), default=0)
-    metric = next((c.training["metric"] for c in trained if c.training.get("metric")), "accuracy")
+    trained = [(c.name, place, c.training) for place, c in enumerate(contenders, 1) if c.training]
+    histories = [training["history"] for _, _, training in trained]
+    longest = max(map(len, histories), default=0)
+    metric = trained[0][2]["metric"] if trained else "accuracy"
     names = ["loss", metric] if metric != "loss" else ["loss"]
-    ranges = {name: _values(trained, name) for name in names}
+    ranges = {name: _values(histories, name) for name in names}
     curves = []
-    for contender in trained:
-        style = colour(contenders.index(contender) + 1)
+    for contender, place, training in trained:
         charts = {
-            name: _chart(contender.training, name, style, ranges[name], longest) for name in names
+            name: _chart(training, name, colour(place), ranges[name], longest) for name in names
         }
         curves.append(
             LearningCurves(
-                name=contender.name,
-                best_epoch=contender.training.get("best_epoch"),
+                name=contender,
+                best_epoch=training["best_epoch"],
                 loss=charts["loss"],
                 metric=charts[metric] if metric != "loss" else None,
             )
@@ -43,19 +44,19 @@ def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
     return curves
 
 
-def _values(contenders: Sequence[Contender], name: str) -> list[float]:
+def _values(histories: Sequence[Sequence[Mapping[str, float]]], name: str) -> list[float]:
     return [
         value
-        for contender in contenders
+        for history in histories
         for key in (name, f"val_{name}")
-        for _, value in finite_points(contender.training["history"], key)
+        for _, value in finite_points(history, key)
     ]
 
 
 def _chart(
-    training: Mapping, name: str, style: str, values: Sequence[float], epochs: int
+    training: Mapping[str, Any], name: str, style: str, values: Sequence[float], epochs: int
 ) -> CurveChart | None:
-    history, best = training["history"], training.get("best_epoch")
+    history, best = training["history"], training["best_epoch"]
     return curve_chart(
         [
             Series(finite_points(history, name), f"{style} dashed", f"train {name}"),
@@ -66,5 +67,5 @@ def _chart(
         y_title=name,
         x_values=[1, epochs],
         y_values=values,
-        markers={best: f"best epoch {best}"} if best else {},
+        markers={best: f"best epoch {best}"},
     )

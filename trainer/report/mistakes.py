@@ -1,4 +1,4 @@
-"""The champion in detail: which classes it confuses, and where it is surely wrong."""
+"""The winner in detail: which classes it confuses, and where it is surely wrong."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _OTHERS = 9
 
 @dataclass(frozen=True)
 class Confusion:
-    """A pair of classes that the champion mixes up."""
+    """A pair of classes that the winner mixes up."""
 
     true: str
     predicted: str
@@ -44,7 +44,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Example:
-    """One test example with what the champion made of it. picture: data URI or empty."""
+    """One test example with what the winner made of it. picture: data URI or empty."""
 
     key: str
     true: str
@@ -55,8 +55,8 @@ class Example:
 
 
 @dataclass(frozen=True)
-class ChampionSection:
-    """Everything that the template shows of the champion. errors: number of wrong predictions.
+class MistakeSection:
+    """Everything that the template shows of the winner. errors: number of wrong predictions.
 
     examples: its most confident mistakes; if it makes none, its least confident predictions.
     others: the other contenders' confusion matrices, left_out of them are not shown.
@@ -73,24 +73,24 @@ class ChampionSection:
     left_out: int
 
 
-def champion_section(
+def mistake_section(
     outcomes: Mapping[str, Outcome],
     looks: Sequence[Look],
     split: TestSplit,
     features: Sequence[Feature],
-) -> ChampionSection:
-    """Lay out the champion's predictions for the test split, and the others' matrices beside."""
+) -> MistakeSection:
+    """Lay out the winner's predictions for the test split, and the others' matrices beside."""
     outcome = outcomes[looks[0].name]
     counts, shares = counts_and_shares(outcome)
     image = next((feature for feature in features if feature.kind == "image"), None)
-    return ChampionSection(
+    return MistakeSection(
         errors=int(np.count_nonzero(~outcome.correct)),
         examples_total=len(split),
         matrix=confusion_matrix(outcome, split.classes),
         confusions=_confusions(counts, shares, split.classes),
         classes=_class_scores(outcome, counts, split.classes),
         examples=_examples(outcome, split, image),
-        pixelated=image is not None and max(image.shape[:2]) < 64,
+        pixelated=image is not None and max(image.image_shape[:2]) < 64,
         others=[
             confusion_matrix(outcomes[look.name], split.classes, small=True, name=look.name)
             for look in looks[1 : _OTHERS + 1]
@@ -152,7 +152,7 @@ def _examples(outcome: Outcome, split: TestSplit, image: Feature | None) -> list
             predicted=split.classes[outcome.predicted[i]],
             confidence=float(outcome.confidence[i]),
             true_probability=float(outcome.probabilities[i, outcome.labels[i]]),
-            picture=pictures.data_uri(split.feature(i, image.name), image.encoding)
+            picture=pictures.data_uri(split.feature(i, image.name), image.image_encoding)
             if image
             else "",
         )

@@ -5,25 +5,26 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import yaml
 from markupsafe import Markup
 
 from trainer.comparison.leaderboard import shown_decimals
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.run import Contender, Run
+from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
-from trainer.report import charts, intervals, moments
-from trainer.report.champion import champion_section
+from trainer.report import charts, forests, moments
 from trainer.report.contenders import Look, looks
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import drift_section
 from trainer.report.features import feature_section, importance_section
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
+from trainer.report.mistakes import mistake_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
 from trainer.report.scales import MINUS, text
@@ -35,7 +36,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def render(
     run: Run,
     board: Mapping,
-    outcomes: Mapping[str, Outcome] | Mapping[str, ValueOutcome],
+    outcomes: Mapping[str, AnyOutcome],
     split: TestSplit,
 ) -> str:
     """report.html as text.
@@ -44,11 +45,11 @@ def render(
     needs nothing from outside itself, and its Content-Security-Policy forbids the browser to ask
     for anything.
     """
-    champion = next(c for c in run.contenders if c.name == board["champion"])
+    winner = next(c for c in run.contenders if c.name == board["winner"])
     ranked = looks(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
-    configuration = run.plan.get("configuration") or {}
+    configuration = run.plan.configuration
     tuning = run.tuning if run.tuning and run.tuning.trials else None
-    search = (configuration.get("tune") or {}).get("search") or {}
+    search = configuration["tune"]["search"]
     return (
         _environment()
         .get_template("page.html.j2")
@@ -58,8 +59,8 @@ def render(
             dataset=run.dataset,
             splits=SPLITS,
             looks=ranked,
-            ranking=intervals.ranking_forest(board, board["primary_metric"]),
-            differences=intervals.difference_forest(board, board["primary_metric"]),
+            ranking=forests.ranking_forest(board, board["primary_metric"]),
+            differences=forests.difference_forest(board, board["primary_metric"]),
             trainings=learning_curves(run.contenders),
             searched={name for trial in tuning.trials for name in trial.parameters}
             if tuning
@@ -69,26 +70,30 @@ def render(
             **_predictions(outcomes, ranked, split, run),
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
-            previous=run.plan["dataset"].get("previous"),
+            previous=run.plan.previous,
             drift=drift_section(run.previous, run.dataset) if run.previous else None,
             configuration=_yaml(configuration),
-            command=_command(champion, run) if champion.training else None,
-            options=_yaml(champion.baseline.get("options") or {}),
+            command=_command(winner, winner.training, run) if winner.training else None,
+            options=_yaml(winner.baseline["options"]) if winner.baseline else None,
         )
     )
 
 
-def _predictions(outcomes, ranked: Sequence[Look], split: TestSplit, run: Run) -> dict[str, object]:
+def _predictions(
+    outcomes: Mapping[str, AnyOutcome], ranked: Sequence[Look], split: TestSplit, run: Run
+) -> dict[str, object]:
     """The sections on what the contenders predicted, None where they do not fit the task."""
+    sections: dict[str, object]
     if split.is_regression:
-        sections = {"residuals": residual_section(outcomes, ranked, split)}
+        sections = {"residuals": residual_section(of_kind(outcomes, ValueOutcome), ranked, split)}
     else:
+        of_classes = of_kind(outcomes, Outcome)
         sections = {
-            "roc": roc_section(outcomes, ranked, split.classes),
-            "reliability": reliability_section(outcomes, ranked, split.classes),
-            "champion": champion_section(outcomes, ranked, split, run.dataset.features),
+            "roc": roc_section(of_classes, ranked, split.classes),
+            "reliability": reliability_section(of_classes, ranked, split.classes),
+            "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
         }
-    return dict.fromkeys(["roc", "reliability", "champion", "residuals"]) | sections
+    return dict.fromkeys(["roc", "reliability", "mistakes", "residuals"]) | sections
 
 
 @functools.cache
@@ -102,7 +107,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "score": charts.score,
-        "interval": intervals.interval,
+        "interval": forests.interval,
         "places": shown_decimals,
         "breakable": _breakable,
         "setting": _setting,
@@ -143,19 +148,17 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
-def _command(champion: Contender, run: Run) -> str:
-    """The command that trains the champion once more, by hand and in one process."""
-    training = champion.training
-    configured = (run.plan.get("configuration") or {}).get("train") or {}
+def _command(winner: Contender, training: Mapping[str, Any], run: Run) -> str:
+    """The command that trains the winner once more, by hand and in one process."""
     flags = {
         "dataset": run.dataset_uri,
-        "model": training.get("model"),
-        "task": training.get("task"),
-        "metric": training.get("metric"),
-        "epochs": configured.get("epochs", training.get("epochs_run")),
-        "seed": training.get("seed"),
-        **champion.parameters,
-        "output": "champion/",
+        "model": training["model"],
+        "task": training["task"],
+        "metric": training["metric"],
+        "epochs": run.plan.configuration["train"]["epochs"],
+        "seed": training["seed"],
+        **winner.parameters,
+        "output": "winner/",
     }
-    pairs = [f"--{name} {_argument(value)}" for name, value in flags.items() if value is not None]
+    pairs = [f"--{name} {_argument(value)}" for name, value in flags.items()]
     return " \\\n  ".join(["python -m trainer.task", *pairs])

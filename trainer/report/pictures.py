@@ -2,7 +2,6 @@
 
 import base64
 import io
-from collections.abc import Sequence
 
 import cv2
 import numpy as np
@@ -40,13 +39,12 @@ def _thumbnail(encoded: bytes, encoding: str) -> tuple[bytes, str]:
     return (jpeg.tobytes(), "jpeg") if done else (encoded, encoding)
 
 
-def heatmap(shares: Sequence[Sequence[float]]) -> str:
+def heatmap(shares: np.ndarray) -> str:
     """A square matrix of shares in [0, 1] as a PNG data URI, one pixel per cell.
 
     The diagonal in one colour, the rest in another; the share is the opacity (its square root, so
     that single mistakes stay visible), which suits a light and a dark page.
     """
-    shares = np.asarray(shares)
     pixels = np.empty((*shares.shape, 4), dtype=np.uint8)
     pixels[..., :3] = _WRONG
     pixels[np.arange(len(shares)), np.arange(len(shares)), :3] = _RIGHT

@@ -1,6 +1,6 @@
 """Charts on two linear axes with curves, dots, bars and a line to compare with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +74,7 @@ def axes(
     )
 
 
-def polyline(xs: Sequence[float], ys: Sequence[float], x: Scale, y: Scale) -> str:
+def polyline(xs: Iterable[float], ys: Iterable[float], x: Scale, y: Scale) -> str:
     """SVG path through the points; of many only those that differ by a pixel."""
     places = [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)]
     if len(places) > _FINE:

@@ -67,7 +67,7 @@ def _chart(outcome: Outcome, look: Look) -> Plane:
         x_title="predicted probability",
         y_title="observed share",
         name=look.name,
-        remark="champion" if look.champion else "",
+        remark="winner" if look.winner else "",
         style=look.style,
         guide=polyline([0, 1], [0, 1], x, y),
         dots=dots,

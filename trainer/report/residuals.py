@@ -22,7 +22,7 @@ _LARGE, _SMALL = (490, 430), (320, 320)
 
 @dataclass(frozen=True)
 class Miss:
-    """One of the champion's largest errors. residual: predicted less true."""
+    """One of the winner's largest errors. residual: predicted less true."""
 
     key: str
     true: float
@@ -34,7 +34,7 @@ class Miss:
 class Residuals:
     """Everything that the template shows of a regression's predictions.
 
-    agreement, left_over: the champion's predictions over the truth, and its residuals over its
+    agreement, left_over: the winner's predictions over the truth, and its residuals over its
     predictions. others: the former for the other contenders, on the same axes. within: share of
     examples whose error is at most so large, one curve per contender. sampled: points per chart if
     not all examples are drawn, else None.
@@ -53,7 +53,7 @@ class Residuals:
 def residual_section(
     outcomes: Mapping[str, ValueOutcome], looks: Sequence[Look], split: TestSplit
 ) -> Residuals:
-    """Lay out all contenders' predictions; the champion is the first of `looks`."""
+    """Lay out all contenders' predictions; the winner is the first of `looks`."""
     n = len(split)
     rows = np.arange(n)
     if n > _POINTS:

@@ -1,10 +1,12 @@
-"""Data values to pixels, and where the ticks are."""
+"""Data values to pixels."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeGuard
 
-from matplotlib import ticker
+from trainer.report import ticks
 
 MINUS = "\N{MINUS SIGN}"  # as wide as a plus, unlike the hyphen
 
@@ -70,31 +72,17 @@ class Scale:
     def ticks(self, count: int = 5, *, integer: bool = False) -> list[Tick]:
         """About `count` round values within the scale."""
         if self.logarithmic:
-            return self._logarithmic_ticks(count)
-        locator = ticker.MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], integer=integer)
-        values = [float(v) for v in locator.tick_values(self.low, self.high)]
-        decimals = _decimals(values[1] - values[0])
-        return [
-            Tick(self(v), f"{v + 0.0:,.{decimals}f}".replace("-", MINUS))
-            for v in values
-            if self.low <= v <= self.high
-        ]
-
-    def _logarithmic_ticks(self, count: int) -> list[Tick]:
-        for subs in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
-            values = ticker.LogLocator(subs=subs, numticks=2 * count).tick_values(
-                self.low, self.high
-            )
-            inside = [float(v) for v in values if self.low <= v <= self.high]
-            if len(inside) >= 3:
-                break
-        return [Tick(self(v), f"{v:g}") for v in inside]
+            values = ticks.logarithmic(self.low, self.high, count)
+            return [Tick(self(value), f"{value:g}") for value in values]
+        round_values = ticks.linear(self.low, self.high, count, integer=integer)
+        return [Tick(self(float(value)), _round_text(value)) for value in round_values]
 
 
-def _decimals(step: float) -> int:
-    """Decimals that show every multiple of a round step, at most nine."""
-    shown = (d for d in range(9) if abs(round(step, d) - step) < step * 1e-6)
-    return next(shown, 9)
+def _round_text(value: Decimal) -> str:
+    """A tick's value with the decimals of its step, at most nine."""
+    exponent = value.as_tuple().exponent
+    decimals = min(max(-exponent, 0), 9) if isinstance(exponent, int) else 0
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
 @dataclass(frozen=True)
@@ -123,14 +111,14 @@ def scale_for(
     logarithmic: None decides by the values' range.
     """
     distinct = sorted(set(values), key=lambda v: (isinstance(v, str), v))
-    numbers = all(is_number(value) for value in distinct)
-    few_whole = len(distinct) <= _FEW and all(float(v).is_integer() for v in distinct if numbers)
-    if numbers and not few_whole:
-        return Scale.around(distinct, start, end, logarithmic=logarithmic)
+    numbers = [value for value in distinct if is_number(value)]
+    few_whole = len(distinct) <= _FEW and all(float(number).is_integer() for number in numbers)
+    if len(numbers) == len(distinct) and not few_whole:
+        return Scale.around(numbers, start, end, logarithmic=logarithmic)
     return Categories(distinct, start, end)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """A finite number; booleans are not numbers here."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainer.comparison.run import Trial, Tuning
+from trainer.comparison.run_folder import Trial, Tuning
 from trainer.report.charts import (
     BOTTOM,
     LEFT,
@@ -65,7 +65,7 @@ def tuning_section(tuning: Tuning) -> TuningSection:
     varied, fixed = hyperparameters(trials)
     states = [_state(trial) for trial in trials]
     sign = 1 if tuning.goal == "maximize" else -1
-    best = max(measured(trials), key=lambda trial: sign * trial.value, default=None)
+    best = max(measured(trials), key=lambda trial: sign * trial.score, default=None)
     return TuningSection(
         metric=tuning.metric,
         goal=tuning.goal,
@@ -162,13 +162,14 @@ def _history(tuning: Tuning) -> Scatter | None:
     width, height = 490, 290
     number = {trial.id: index for index, trial in enumerate(tuning.trials, start=1)}
     x = Scale(0.4, len(number) + 0.6, LEFT, width - RIGHT)
-    y = Scale.around([t.value for t in valued], height - BOTTOM - 14, TOP, logarithmic=False)
+    y = Scale.around([t.score for t in valued], height - BOTTOM - 14, TOP, logarithmic=False)
     sign = 1 if tuning.goal == "maximize" else -1
-    best, steps = None, []
+    best: float | None = None
+    steps: list[str] = []
     for trial in valued:
         at = x(number[trial.id])
-        if best is None or sign * trial.value > sign * best:
-            best = trial.value
+        if best is None or sign * trial.score > sign * best:
+            best = trial.score
             steps.append(f"{'H' if steps else 'M'}{at:g}{'V' if steps else ' '}{y(best):g}")
     marks = [
         Mark(

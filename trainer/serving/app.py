@@ -1,4 +1,4 @@
-"""The HTTP face of the server: Vertex AI's two routes, and JSON for everything that goes wrong."""
+"""The server's HTTP interface: Vertex AI's two routes, and errors as JSON."""
 
 import logging
 
@@ -12,12 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trainer.serving import errors
 from trainer.serving.errors import ServingError
-from trainer.serving.service import Service
+from trainer.serving.prediction_service import PredictionService
 
 _log = logging.getLogger(__name__)
 
 
-def create_app(service: Service, health_route: str, predict_route: str) -> ASGIApp:
+def create_app(service: PredictionService, health_route: str, predict_route: str) -> ASGIApp:
     """The application.
 
     GET health_route: 200 when requests should be sent here, else 503. POST predict_route: see
@@ -47,10 +47,10 @@ def create_app(service: Service, health_route: str, predict_route: str) -> ASGIA
 
     async def failed(_: Request, error: Exception) -> Response:
         # Its traceback is logged by the server that runs this application.
-        return errors.response(500, f"{type(error).__name__} in the server; its log says more")
+        return errors.response(500, f"{type(error).__name__} in the server; see its log")
 
     async def gone(_: Request, error: Exception) -> Response:
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the client is gone
 
     app = Starlette(
         routes=[
@@ -67,8 +67,8 @@ def create_app(service: Service, health_route: str, predict_route: str) -> ASGIA
     return _closing_when_draining(app, service)
 
 
-def _closing_when_draining(app: ASGIApp, service: Service) -> ASGIApp:
-    """Let every response end its connection once the server is about to stop."""
+def _closing_when_draining(app: ASGIApp, service: PredictionService) -> ASGIApp:
+    """Close the connection after each response while the server drains."""
 
     async def closing(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_closing(message: Message) -> None:

@@ -1,7 +1,7 @@
-"""Dynamic batching: what arrives while the model works becomes the model's next batch.
+"""Dynamic batching: items that arrive while the model runs form its next batch.
 
-There is no window to wait in. A lone request starts at once; the busier the server, the larger the
-batches, up to their bound. One batch runs at a time: TensorFlow spreads it over all cores.
+There is no batching window: a single request starts at once, and batches grow with the load up to
+their limit. One batch runs at a time; TensorFlow uses all cores for it.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Bound:
-    """At most so many items, which weigh at most so much together."""
+    """Upper bounds of a number of items and of their total weight."""
 
     items: int
     weight: int
 
 
 class Batcher(Generic[Item, Result]):
-    """Joins the items of concurrent callers into batches, in the order of their arrival.
+    """Joins the items of concurrent callers into batches, in order of arrival.
 
-    run: computes a batch, in a thread; returns each item's result, or the exception that this item
-    alone deserves. What run raises becomes the result of the whole batch. batch: bound of one
-    batch (a single item may weigh more); waiting: of what has been accepted and not yet started.
+    run: computes a batch, in a thread; returns for each item its result or its exception. An
+    exception that run raises becomes the result of every item of the batch. batch: bound of one
+    batch (a single item may weigh more); waiting: bound of the items accepted and not yet started.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Batcher(Generic[Item, Result]):
     async def submit(self, items: Sequence[Item]) -> list[Result | Exception]:
         """Each item's result, in order; an exception is returned, not raised.
 
-        Raises OverloadedError if not all of them can be accepted now: then none was.
+        Raises OverloadedError, and accepts none, if not all of them can be accepted now.
         """
         weight = sum(map(self._weigh, items))
         if len(self._waiting) + len(items) > self._bound.items or (
             self._weight + weight > self._bound.weight
         ):
-            raise OverloadedError(f"{len(self._waiting)} instances wait for the model already")
+            raise OverloadedError(f"{len(self._waiting)} instances are already waiting")
         loop = asyncio.get_running_loop()
         futures = [loop.create_future() for _ in items]
         self._waiting.extend(zip(items, futures, strict=True))
@@ -76,12 +76,12 @@ class Batcher(Generic[Item, Result]):
             except Exception as error:
                 outcomes = [(future, error) for future in futures]
             for future, outcome in outcomes:
-                if not future.done():  # cancelled: its caller has gone
+                if not future.done():  # cancelled: its caller is gone
                     future.set_result(outcome)
         self._worker = None
 
     def _take(self) -> list[tuple[Item, asyncio.Future]]:
-        """Remove the next batch from what waits."""
+        """Remove the next batch from the queue."""
         batch: list[tuple[Item, asyncio.Future]] = []
         total = 0
         while self._waiting and len(batch) < self._batch.items:

@@ -1,7 +1,7 @@
-"""gs:// without a mount: unlike a training job, a serving container on Vertex AI sees no /gcs.
+"""gs:// without a mount: unlike a training job, a serving container on Vertex AI has no /gcs.
 
-Credentials are the application default ones: on an endpoint those of its service account, which
-Vertex AI has allowed to read AIP_STORAGE_URI.
+Uses application default credentials: on an endpoint those of its service account, which Vertex AI
+has allowed to read AIP_STORAGE_URI.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from google.cloud import storage
 from google.cloud.storage import transfer_manager
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-# For one image of a request, which Vertex AI gives 60 seconds as a whole.
+# For one image of a request; Vertex AI's limit for the request is 60 seconds.
 _TIMEOUT_SECONDS = 10
 _RETRY = DEFAULT_RETRY.with_timeout(10)
 
@@ -21,11 +21,11 @@ _UNREACHABLE = (exceptions.GoogleAPIError, GoogleAuthError, requests.RequestExce
 
 
 class ObjectError(Exception):
-    """An object that cannot be read, which trying again will not change."""
+    """An object cannot be read, and a retry would not help."""
 
 
 class UnreachableError(Exception):
-    """Cloud Storage did not answer, or there are no credentials to ask it with."""
+    """Cloud Storage did not answer, or there are no credentials."""
 
 
 class CloudStorage:
@@ -33,7 +33,7 @@ class CloudStorage:
 
     def __init__(self):
         try:
-            # Reading needs no project; left out, the client would insist on finding one.
+            # Reading needs no project; without this argument the client would insist on one.
             self._client = storage.Client(project=None)
         except GoogleAuthError as error:
             raise UnreachableError(f"no credentials for Cloud Storage: {error}") from error
@@ -46,7 +46,7 @@ class CloudStorage:
                 .blob(name)
                 .download_as_bytes(
                     end=limit,  # inclusive: one byte more than allowed
-                    raw_download=True,  # what is stored gzipped would grow without bound
+                    raw_download=True,  # decompressing a gzipped object could exceed the limit
                     timeout=_TIMEOUT_SECONDS,
                     retry=_RETRY,
                 )
@@ -67,7 +67,7 @@ class CloudStorage:
         return data
 
     def download(self, bucket: str, folder: str, target: Path) -> int:
-        """Copy all objects below a folder into a directory; how many there are.
+        """Copy all objects below a folder into a directory; returns their number.
 
         Raises ObjectError, UnreachableError.
         """

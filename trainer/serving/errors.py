@@ -1,6 +1,6 @@
-"""Why a prediction was not made, as Google's APIs say it.
+"""Errors of a prediction, in the format of Google's APIs.
 
-A response that is no prediction has the form of https://cloud.google.com/apis/design/errors:
+An error response has the format of https://cloud.google.com/apis/design/errors:
 
     {"error": {"code": 400, "status": "INVALID_ARGUMENT",
                "message": "instances[3].image_bytes.b64: not base64 ...",
@@ -8,7 +8,7 @@ A response that is no prediction has the form of https://cloud.google.com/apis/d
                             "fieldViolations": [{"field": "instances[3].image_bytes.b64",
                                                  "description": "not base64 ..."}]}]}}
 
-`details` is there only if fields of the request are to blame.
+`details` is present only if fields of the request are wrong.
 """
 
 from collections.abc import Sequence
@@ -29,26 +29,26 @@ _STATUS = {
     503: "UNAVAILABLE",
 }
 
-# A wrong client is often wrong in every instance: enough to see the pattern.
+# A client often makes the same mistake in every instance: a few show the pattern.
 MAX_VIOLATIONS = 10
 
 
 class ServingError(Exception):
-    """A prediction that was not made. code: the HTTP status; the message is for the client."""
+    """A failed prediction. code: the HTTP status; the message is for the client."""
 
     code = 500
     retry_after: int | None = None  # seconds; None: the same request will fail again
 
 
 class OverloadedError(ServingError):
-    """This replica has as much accepted work as it can hold."""
+    """This replica's queue is full."""
 
     code = 429
     retry_after = 1
 
 
 class NotReadyError(ServingError):
-    """The model is still being loaded."""
+    """The model is still loading."""
 
     code = 503
     retry_after = 5
@@ -74,7 +74,7 @@ class TooSlowError(ServingError):
 
 
 class ModelFailureError(ServingError):
-    """The model has no answer, through no fault of the request."""
+    """The model fails on a valid request."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Violation:
 
 
 class InvalidRequestError(ServingError):
-    """A request that can never be answered, with all that is wrong with it."""
+    """An invalid request. violations: every wrong field."""
 
     code = 400
 
@@ -102,19 +102,19 @@ class InvalidRequestError(ServingError):
 
 
 class InvalidFieldError(ValueError):
-    """What is wrong with one field of an instance. path: the field within it, or empty."""
+    """An invalid field of an instance. path: the field within it, or empty."""
 
     def __init__(self, path: str, description: str):
         super().__init__(description)
         self.path = path
 
     def of_instance(self, index: int) -> Violation:
-        """The violation, when the instance is the request's index-th."""
+        """The violation for the instance at `index` of the request."""
         return Violation(f"instances[{index}]{self.path and '.'}{self.path}", str(self))
 
 
 def short(name: str) -> str:
-    """A name that a client gave, for a message."""
+    """A client's name shortened for a message."""
     return name if len(name) <= 30 else f"{name[:30]}..."
 
 

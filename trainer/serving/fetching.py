@@ -1,4 +1,4 @@
-"""The images that a request names by address."""
+"""Fetches the images that a request names by address."""
 
 import asyncio
 import threading
@@ -11,14 +11,14 @@ from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import MAX_FETCHED_BYTES
 
-# Reading from a bucket is mostly waiting.
+# Reading from a bucket is I/O-bound.
 _THREADS = 16
 
 
 class Fetcher:
-    """Reads images from buckets, those of a request side by side.
+    """Reads images from buckets, those of a request concurrently.
 
-    connect: makes the client, in a thread, when the first image is asked for.
+    connect: creates the client, in a thread, for the first image.
     """
 
     def __init__(self, connect: Callable[[], CloudStorage] = CloudStorage):
@@ -28,7 +28,7 @@ class Fetcher:
         self._threads = ThreadPoolExecutor(_THREADS, "fetch")
 
     async def fetch(self, addresses: Sequence[ImageAddress]) -> list[EncodedImage | ImageError]:
-        """For each address its image, or why there is none. Raises StorageUnavailableError."""
+        """An image or an error for each address. Raises StorageUnavailableError."""
         loop = asyncio.get_running_loop()
         allowance = _Allowance(MAX_FETCHED_BYTES)
         images = await asyncio.gather(
@@ -38,13 +38,15 @@ class Fetcher:
             ),
             return_exceptions=True,
         )
+        found: list[EncodedImage | ImageError] = []
         for image in images:
-            if isinstance(image, Exception) and not isinstance(image, ImageError):
+            if isinstance(image, BaseException) and not isinstance(image, ImageError):
                 raise image
-        return images
+            found.append(image)
+        return found
 
     def _fetch(self, address: ImageAddress, allowance: "_Allowance") -> EncodedImage:
-        allowance.spend(0)  # nothing is read any more once another image was too much
+        allowance.spend(0)  # stop reading once another image has exceeded the limit
         try:
             with self._lock:
                 self._storage = self._storage or self._connect()
@@ -58,7 +60,7 @@ class Fetcher:
 
 
 class _Allowance:
-    """Bytes that the images of one request may have together; shared by threads."""
+    """Limit on the total bytes of one request's images; shared by threads."""
 
     def __init__(self, count: int):
         self._count = self._left = count
@@ -69,5 +71,5 @@ class _Allowance:
             self._left -= count
             if self._left < 0:
                 raise ImageError(
-                    f"the images that the request names have more than {self._count >> 20} MB"
+                    f"the images that the request names exceed {self._count >> 20} MB in total"
                 )

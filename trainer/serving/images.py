@@ -1,9 +1,9 @@
-"""What a client calls an image -> bytes that the model's signature reads, of bounded size.
+"""A client's image file -> bytes of bounded size that the model's signature reads.
 
 The signature decodes as training did (trainer.preprocessing), with TensorFlow, which neither
 applies an EXIF rotation nor composes transparency over white. The export did both, with its own
-decoder, for every image that the model was trained on. So what is not a plain JPEG or PNG goes
-through the export's decoder here, and reaches the model as the model knows images.
+decoder, for every image that the model was trained on. So anything but a plain JPEG or PNG goes
+through the export's decoder here, so that the model gets it as in training.
 """
 
 import warnings
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import cv2
 from PIL import ExifTags, Image
 
-from trainer.exporting import images as exported
-from trainer.exporting.images import ImageError
+from trainer.exporting.images import convert as exported
+from trainer.exporting.images.convert import ImageError
 from trainer.serving.limits import MAX_PIXELS
 
 # Pillow warns of large images on its own, from 89 megapixels on; the bound here is lower.
@@ -36,7 +36,7 @@ _FASTEST_PNG = (
     cv2.IMWRITE_PNG_FILTER_NONE,
 )
 
-# What an unusual image costs compared with a plain one of its size: decoded twice, written once.
+# Cost of another image relative to a plain one of its size: it is decoded twice and encoded once.
 _UNUSUAL_COST = 8
 
 
@@ -55,32 +55,33 @@ class EncodedImage:
 
     @property
     def cost(self) -> int:
-        """How much work it is until the model sees it, in pixels of a plain image."""
+        """The work to prepare it for the model, in pixels of a plain image."""
         return self.pixels if self.is_plain else _UNUSUAL_COST * self.pixels
 
     def as_plain(self) -> "EncodedImage":
-        """The image as the model's signature takes it. Raises ImageError."""
+        """The image as the model's signature accepts it. Raises ImageError."""
         if self.is_plain:
             return self
         pixels = exported.decode(self.data, self.height, self.width, channels=3)
-        # Only for the moment until the model decodes it: speed before size.
+        # The model decodes it right away: speed matters more than size.
         encoded, buffer = cv2.imencode(".png", pixels, _FASTEST_PNG)
         if not encoded:
             raise ImageError("OpenCV cannot encode it as PNG")
-        return EncodedImage(buffer.tobytes(), *pixels.shape[:2], is_plain=True)
+        height, width = pixels.shape[:2]
+        return EncodedImage(buffer.tobytes(), height, width, is_plain=True)
 
 
 def inspect(data: bytes) -> EncodedImage:
-    """Look at an image file's header. Raises ImageError if it is no image, or too large.
+    """Read an image file's header. Raises ImageError if it is no image, or too large.
 
-    That the rest of the file is whole is seen by the decoder only.
+    Only the decoder finds out whether the rest of the file is intact.
     """
     header = exported.read_header(data)
     width, height = header.size
     if width * height > MAX_PIXELS:
         raise ImageError(
-            f"{width} x {height} pixels are {width * height / 1e6:.1f} megapixels, "
-            f"at most {MAX_PIXELS / 1e6:.1f} are read: send it smaller"
+            f"{width} x {height} pixels are {width * height / 1e6:.1f} megapixels; the limit is "
+            f"{MAX_PIXELS / 1e6:.1f}: send a smaller image"
         )
     if header.format in _JPEG and data.count(_SCAN_MARKER) > _MAX_SCANS:
         raise ImageError(f"a progressive JPEG of more than {_MAX_SCANS} scans")
@@ -92,8 +93,9 @@ def _is_plain(header: Image.Image, data: bytes) -> bool:
         return False
     if header.format in _JPEG:
         return _is_upright(header)
-    # For a PNG's EXIF chunk, which may come last, Pillow would decode all that is before it.
-    return header.format == "PNG" and not header.is_animated and b"eXIf" not in data
+    # To read a PNG's EXIF chunk, which may come last, Pillow would decode everything before it.
+    animated = getattr(header, "is_animated", False)  # an attribute of some formats' classes
+    return header.format == "PNG" and not animated and b"eXIf" not in data
 
 
 def _is_upright(header: Image.Image) -> bool:

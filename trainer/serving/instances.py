@@ -1,4 +1,4 @@
-"""A request's body -> its instances, or all that is wrong with them.
+"""A request's body -> its instances, or everything that is wrong with them.
 
     {"instances": [{"image_bytes": {"b64": "iVBORw0KGgo..."}},
                    {"image_uri": "gs://bucket/flowers/0001.jpg"}]}
@@ -9,16 +9,16 @@ An instance has exactly one of
                  form of TensorFlow Serving, and so of Vertex AI's ready-made containers
     image_uri    gs:// address of the image file, which the server's service account may read
 
-or is {"b64": BASE64} itself, in which form batch prediction sends the files of a `file-list`.
+or is {"b64": BASE64} itself, as batch prediction sends the files of a `file-list`.
 
-JPEG, PNG, BMP, GIF, WEBP and TIFF of any size up to 33.6 megapixels are read. "parameters" may be
-there and empty, as Google's clients send it: this model has none.
+Reads JPEG, PNG, BMP, GIF, WEBP and TIFF of up to 33.6 megapixels. "parameters" may be present if
+empty, as Google's clients send it: this model has none.
 """
 
 import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -33,6 +33,9 @@ _LONGEST_ADDRESS = 1300
 
 _FIELDS = ("image_bytes", "image_uri")
 _ONE_OF = '{"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
+
+
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,12 @@ def read(body: bytes) -> list[EncodedImage | ImageAddress]:
     return images
 
 
-def check(asked: Sequence[EncodedImage | ImageAddress], outcomes: Sequence[Any]) -> None:
-    """Raise the exceptions among what became of a request's instances.
+def checked(asked: Sequence[object], outcomes: Sequence[Outcome | Exception]) -> list[Outcome]:
+    """The results of a request's instances; raises if any is an exception.
 
-    ImageErrors become one InvalidRequestError, which names them; others are raised as they are.
+    ImageErrors become one InvalidRequestError, which names them; others are raised unchanged.
     """
+    good: list[Outcome] = []
     violations = []
     for index, (instance, outcome) in enumerate(zip(asked, outcomes, strict=True)):
         if isinstance(outcome, ImageError):
@@ -71,8 +75,11 @@ def check(asked: Sequence[EncodedImage | ImageAddress], outcomes: Sequence[Any])
             violations.append(InvalidFieldError(field, str(outcome)).of_instance(index))
         elif isinstance(outcome, Exception):
             raise outcome
+        else:
+            good.append(outcome)
     if violations:
         raise InvalidRequestError(violations)
+    return good
 
 
 def unwrap(body: bytes, expected: str) -> list[Any]:
@@ -96,9 +103,10 @@ def unwrap(body: bytes, expected: str) -> list[Any]:
     instances = document.get("instances")
     if not isinstance(instances, list):
         violations.append(_expected("instances", f"a list of {expected}", instances))
-    elif not 1 <= len(instances) <= MAX_INSTANCES:
+        raise InvalidRequestError(violations)
+    if not 1 <= len(instances) <= MAX_INSTANCES:
         violations.append(
-            Violation("instances", f"{len(instances)} instances; 1 to {MAX_INSTANCES} are taken")
+            Violation("instances", f"expected 1 to {MAX_INSTANCES} instances, got {len(instances)}")
         )
     if violations:
         raise InvalidRequestError(violations)
@@ -162,7 +170,7 @@ def _expected(field: str, what: str, value: Any) -> Violation:
 
 
 def kind_of(value: Any) -> str:
-    """A JSON value in a few words: what a client needs to recognize it, never its megabytes."""
+    """A short description of a JSON value, for messages."""
     match value:
         case None:
             return "nothing"

@@ -1,24 +1,24 @@
-"""What one replica takes on: bounds of a request, and of all requests together.
+"""The limits of one replica: for a request, and for all requests together.
 
-Beyond a request's bounds it is refused as wrong (400, 413); beyond those of the replica it is asked
-to come again (429). Together they bound memory, about 1 GB beside the model, and the time that an
-accepted request can wait, which must stay well below the 60 seconds that Vertex AI waits for.
+A request beyond its own limits is refused as invalid (400, 413), one beyond the replica's should be
+retried (429). Together they bound memory, about 1 GB beside the model, and the waiting time of an
+accepted request, which must stay well below the 60 seconds that Vertex AI allows.
 """
 
 # Vertex AI's own limit for dedicated and private endpoints (1.5 MB for shared public ones):
 # https://cloud.google.com/vertex-ai/docs/predictions/choose-endpoint-type
 MAX_BODY_BYTES = 10 << 20
 
-# Vertex AI's batch prediction sends 64 at once unless told otherwise, gcloud at most 100.
+# Vertex AI's batch prediction sends 64 at once by default, gcloud at most 100.
 MAX_INSTANCES = 256
 
 # One image, decoded. 33.6 megapixels: above any camera phone's default, 100 MB as RGB.
 MAX_PIXELS = 1 << 25
 
-# Images that a request names by address, all together, as large as what it could have sent.
+# Total of the images that a request names by address: as much as a body could have sent.
 MAX_FETCHED_BYTES = MAX_BODY_BYTES
 
-# Bodies and fetched images that are in memory at one time.
+# Bodies and fetched images in memory at one time.
 MAX_HELD_BYTES = 256 << 20
 
 # One call of the model. More images make no better use of a CPU; many large ones would need
@@ -27,9 +27,9 @@ MAX_HELD_BYTES = 256 << 20
 MAX_BATCH = 64
 MAX_BATCH_COST = MAX_PIXELS
 
-# Accepted and waiting for their batch: at worst a quarter of a minute of work for two slow cores.
+# Accepted and waiting for their batch: at most about 15 seconds of work for two slow cores.
 MAX_WAITING = 1024
 MAX_WAITING_COST = 1 << 29
 
-# A client that stops in the middle of its request gives its place back.
+# A client that stops in the middle of its request must not hold its place.
 BODY_TIMEOUT_SECONDS = 30

@@ -23,7 +23,7 @@ _SIGNATURE = "serving_default"
 _CLASSES = "classes"
 _FEATURES = "features"
 
-_DIVERGED = "the model answers NaN: it has diverged in training"
+_DIVERGED = "the model returns NaN: its training diverged"
 
 _TYPES = {
     NUMERIC: np.float64,
@@ -34,7 +34,7 @@ _TYPES = {
 
 
 class ModelError(Exception):
-    """A folder that holds no model this server can serve; the message says what it holds."""
+    """The folder has no model that this server can serve; the message says what it contains."""
 
 
 class Model:
@@ -56,7 +56,7 @@ class Model:
     @classmethod
     def load(cls, directory: Path) -> "Model":
         """Import TensorFlow and read the SavedModel. Raises ModelError."""
-        # Its C++ log says nothing that its exceptions do not (3: only what ends it).
+        # TensorFlow's C++ log only repeats its exceptions (3: fatal errors only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         with _without_keras():
             import tensorflow as tf
@@ -70,8 +70,8 @@ class Model:
             return RowModel(tf, loaded)
         if _SIGNATURE not in signatures or _CLASSES not in signatures:
             raise ModelError(
-                f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; a model of "
-                f"this project has {_SIGNATURE} and {_CLASSES} or {_FEATURES}"
+                f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
+                f"{_SIGNATURE} and {_CLASSES} or {_FEATURES}, as trainer.task writes them"
             )
         _, inputs = signatures[_SIGNATURE].structured_input_signature
         if set(inputs) != {"image_bytes"}:
@@ -82,7 +82,7 @@ class Model:
         return ImageModel(tf, loaded)
 
     def warm_up(self, batch: int) -> None:
-        """Predict once for a lone example and once for a batch: the first call builds things."""
+        """Predict once for one example and once for a batch: the first call of each is slow."""
         example = self._simplest()
         for size in (1, batch):
             for outcome in self.predict([example] * size):
@@ -110,7 +110,7 @@ class Model:
         return [
             {
                 "label": label.decode(),
-                # float32 scalars: as doubles they would be printed with nine false digits.
+                # float32 scalars: as doubles they would print with nine spurious digits.
                 "probabilities": dict(zip(self.classes, row, strict=True)),
             }
             if ok
@@ -123,8 +123,8 @@ class ImageModel(Model):
     """Its examples are EncodedImages, plain ones."""
 
     def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
-        """See Model. A damaged image gets an ImageError in its place, and leaves the others
-        theirs.
+        """See Model. A damaged image gets an ImageError in its place; the others get their
+        predictions.
         """
         try:
             data = self._tf.constant([image.data for image in images])
@@ -132,8 +132,7 @@ class ImageModel(Model):
         except self._tf.errors.InvalidArgumentError as error:
             if len(images) == 1:
                 return [ImageError(f"the image cannot be decoded: {_reason(error)}")]
-        # The error does not say which image it was. Rare: every image has passed a look at its
-        # header.
+        # The error does not name the image. Rare: every image's header has been checked.
         return [self.predict([image])[0] for image in images]
 
     def _simplest(self) -> EncodedImage:
@@ -143,6 +142,8 @@ class ImageModel(Model):
 
 class RowModel(Model):
     """Its examples are Rows."""
+
+    rows: RowReader
 
     def __init__(self, tensorflow: Any, loaded: Any):
         super().__init__(tensorflow, loaded)
@@ -171,19 +172,20 @@ class RowModel(Model):
 
 @contextmanager
 def _without_keras() -> Iterator[None]:
-    """TensorFlow's import without that of Keras, which a SavedModel does not need: it would bring
-    pandas, Matplotlib and scikit-learn along, a third of the time and a quarter of the memory.
+    """Import TensorFlow without Keras, which a SavedModel does not need: Keras imports pandas and
+    scikit-learn, a third of the time and a quarter of the memory.
 
-    TensorFlow takes Keras for not installed meanwhile. Who imports it afterwards gets it.
+    Meanwhile TensorFlow finds Keras not installed. A later import of Keras works.
     """
     if "keras" in sys.modules:
         yield
         return
-    sys.modules["keras"] = None
+    modules: dict[str, Any] = sys.modules
+    modules["keras"] = None
     try:
         yield
     finally:
-        del sys.modules["keras"]
+        del modules["keras"]
 
 
 def _padded(sequences: Sequence[list[float]]) -> np.ndarray:
@@ -194,7 +196,7 @@ def _padded(sequences: Sequence[list[float]]) -> np.ndarray:
 
 
 def _reason(error: Exception) -> str:
-    """The line of TensorFlow's report that tells of the image."""
+    """The line of TensorFlow's error that describes the image's problem."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [
         line for line in lines if line and not line.startswith(("[[", "<", "Detected", "Graph"))

@@ -1,4 +1,4 @@
-"""The way of a prediction request: body -> instances -> batch -> model -> predictions."""
+"""The path of a prediction request: body -> instances -> batch -> model -> predictions."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ from trainer.serving.rows import Row, RowReader
 
 _log = logging.getLogger(__name__)
 
-# Reading requests and decoding unusual images is work: more threads than cores would take turns.
+# Reading requests and decoding images is CPU-bound: more threads than cores do not help.
 _WORKERS = os.cpu_count() or 1
 
 Prediction = dict[str, Any]
@@ -43,7 +43,7 @@ Example = EncodedImage | Row
 
 
 class Predictor(Protocol):
-    """What the service needs of trainer.serving.model.Model."""
+    """The part of trainer.serving.model.Model that the service uses."""
 
     rows: RowReader | None
 
@@ -51,13 +51,13 @@ class Predictor(Protocol):
         """A prediction for each example; an ImageError for an image that cannot be decoded."""
 
 
-class Service:
-    """Predictions of one model, once there is one."""
+class PredictionService:
+    """Predictions of one model, once it is loaded."""
 
     def __init__(self, fetcher: Fetcher):
         self.model: Predictor | None = None
         self.draining = False
-        self.last_request = 0.0  # when one came last, in the event loop's time
+        self.last_request = 0.0  # arrival of the last one, in the event loop's time
         self._held = 0  # bytes
         self._fetcher = fetcher
         self._workers = ThreadPoolExecutor(_WORKERS, "work")
@@ -74,72 +74,81 @@ class Service:
         return self.model is not None and not self.draining
 
     async def predict(self, body: AsyncIterator[bytes], length: int | None) -> list[Prediction]:
-        """Answer one request: in full, or not at all. Raises ServingError.
+        """Answer one request completely or not at all. Raises ServingError.
 
         length: bytes of the body, if known.
         """
         self.last_request = asyncio.get_running_loop().time()
-        if self.model is None:
-            raise NotReadyError("the model is being loaded")
-        # Asked for before the body is read: what is refused costs no memory.
+        model = self._loaded()
+        # Checked before the body is read: a refused request costs no memory.
         with self._holding(MAX_BODY_BYTES if length is None else length):
-            return await self._answer(await _collect(body))
+            return await self._answer(model, await _collect(body))
 
-    async def _answer(self, body: bytes) -> list[Prediction]:
+    def _loaded(self) -> Predictor:
+        if self.model is None:
+            raise NotReadyError("the model is still loading")
+        return self.model
+
+    async def _answer(self, model: Predictor, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()
-        if self.model.rows:
-            rows = await loop.run_in_executor(self._workers, self.model.rows.read, body)
+        if model.rows:
+            rows = await loop.run_in_executor(self._workers, model.rows.read, body)
             return await self._predict(rows, rows)
         asked = await loop.run_in_executor(self._workers, instances.read, body)
         addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
+        images = [instance for instance in asked if isinstance(instance, EncodedImage)]
         if not addresses:
-            return await self._predict(asked, asked)
+            return await self._predict(asked, images)
         with self._holding(MAX_FETCHED_BYTES):
             found = iter(await self._fetcher.fetch(addresses))
-            images = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
-            instances.check(asked, images)
-            return await self._predict(asked, images)
+            outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
+            return await self._predict(asked, instances.checked(asked, outcomes))
 
     async def _predict(
-        self, asked: Sequence[Example | ImageAddress], examples: Sequence[Example]
+        self, asked: Sequence[object], examples: Sequence[Example]
     ) -> list[Prediction]:
+        """asked: the request's instances, of which the examples were made."""
         cost = sum(example.cost for example in examples)
         if cost > MAX_WAITING_COST:  # it would never be accepted
             reason = (
-                f"the images have {cost / 1e6:.0f} megapixels together, of which "
-                f"{MAX_WAITING_COST / 1e6:.0f} are taken in one request; an image that is rotated, "
-                "transparent, or neither JPEG nor PNG counts eight times"
+                f"the images have {cost / 1e6:.0f} megapixels in total, and one request may have "
+                f"{MAX_WAITING_COST / 1e6:.0f}; an image that is rotated, transparent, or neither "
+                "JPEG nor PNG counts eight times"
             )
             raise InvalidRequestError([Violation("instances", reason)])
-        predictions = await self._batcher.submit(examples)
-        instances.check(asked, predictions)
-        return predictions
+        return instances.checked(asked, await self._batcher.submit(examples))
 
     def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
-        """A batch, in the batcher's thread. One that fails is done again one by one: an example on
-        which the model fails must not take the requests with it that came at the same time."""
-        run = self.model.predict if self.model.rows else self._run_images
+        """Predict a batch, in the batcher's thread. The examples of a batch that fails are retried
+        one by one: an example on which the model fails must not fail the other requests.
+        """
+        model = self._loaded()
         try:
-            return run(examples)
+            if model.rows:
+                return model.predict(examples)
+            return self._run_images(model, [e for e in examples if isinstance(e, EncodedImage)])
         except Exception as error:
             if len(examples) == 1:
                 return [error]
-            _log.warning("a batch of %d failed, done again one by one: %s", len(examples), error)
+            _log.warning("a batch of %d failed, retrying one by one: %s", len(examples), error)
         return [self._run([example])[0] for example in examples]
 
-    def _run_images(self, images: Sequence[EncodedImage]) -> list[Prediction | Exception]:
+    def _run_images(
+        self, model: Predictor, images: Sequence[EncodedImage]
+    ) -> list[Prediction | Exception]:
+        plain: Sequence[EncodedImage | ImageError] = images
         if not all(image.is_plain for image in images):
-            images = list(self._workers.map(_as_plain, images))
-        good = [image for image in images if isinstance(image, EncodedImage)]
-        predictions = iter(self.model.predict(good) if good else ())
-        return [next(predictions) if isinstance(image, EncodedImage) else image for image in images]
+            plain = list(self._workers.map(_as_plain, images))
+        good = [image for image in plain if isinstance(image, EncodedImage)]
+        predictions = iter(model.predict(good) if good else ())
+        return [next(predictions) if isinstance(image, EncodedImage) else image for image in plain]
 
     @contextmanager
     def _holding(self, count: int) -> Iterator[None]:
         if count > MAX_BODY_BYTES:
             raise _too_large()
         if self._held + count > MAX_HELD_BYTES:
-            raise OverloadedError(f"the requests being answered have {self._held >> 20} MB already")
+            raise OverloadedError(f"requests of {self._held >> 20} MB are already in progress")
         self._held += count
         try:
             yield

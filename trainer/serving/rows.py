@@ -1,10 +1,10 @@
-"""A request's body -> rows of a table, or all that is wrong with them.
+"""A request's body -> rows of a table, or everything that is wrong with them.
 
     {"instances": [{"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
                     "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}]}
 
-An instance has every feature of the model, under its column's name; null says that a value is not
-known. By the feature's kind a value is
+An instance has every feature of the model, under its column's name; null means that a value is not
+known. The form of a value depends on the feature's kind:
 
     numeric      a number; or a string of one, as BigQuery writes NUMERIC and large INT64 in JSON
     boolean      true or false
@@ -31,10 +31,16 @@ from trainer.dataset_description import (
     SEQUENCE,
     TIMESTAMP,
 )
-from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError, InvalidRequestError, short
+from trainer.serving.errors import (
+    MAX_VIOLATIONS,
+    InvalidFieldError,
+    InvalidRequestError,
+    Violation,
+    short,
+)
 from trainer.serving.instances import kind_of, unwrap
 
-# What rounds to infinity in float32, in which the model counts; the export refuses the same.
+# Numbers that round to infinity in float32, which the model uses; the export refuses the same.
 _INFINITE = 2.0**128 - 2.0**103
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -45,7 +51,7 @@ _LONGEST_NUMBER = 80
 # Of a name in BigQuery: https://cloud.google.com/bigquery/docs/schemas#column_names
 _LONGEST_COLUMN = 300
 
-# What a model's signature takes for NULL (trainer.training.raw_rows).
+# NULL in a model's signature (trainer.training.raw_rows).
 NULLS = {
     NUMERIC: math.nan,
     BOOLEAN: math.nan,
@@ -76,7 +82,7 @@ class Row:
 
     @property
     def cost(self) -> int:
-        """How much work it is; see trainer.serving.limits."""
+        """The work that it takes; see trainer.serving.limits."""
         return sum(len(value) if isinstance(value, list) else 1 for value in self.values)
 
 
@@ -94,16 +100,19 @@ class RowReader:
         return list(self._fields.values())
 
     def nulls(self) -> Row:
-        """A row of which nothing is known."""
+        """A row of missing values."""
         return Row(tuple(NULLS[field.kind] for field in self._fields.values()))
 
     def read(self, body: bytes) -> list[Row]:
         """The instances of a request, in its order. Raises InvalidRequestError."""
-        rows, violations = [], []
+        rows: list[Row] = []
+        violations: list[Violation] = []
         for index, instance in enumerate(unwrap(body, self._expected)):
-            wrong = []
-            rows.append(self._row(instance, wrong, hints=len(violations) < MAX_VIOLATIONS))
+            wrong: list[InvalidFieldError] = []
+            row = self._row(instance, wrong, hints=len(violations) < MAX_VIOLATIONS)
             violations += [error.of_instance(index) for error in wrong]
+            if row:
+                rows.append(row)
         if violations:
             raise InvalidRequestError(violations)
         return rows
@@ -115,15 +124,15 @@ class RowReader:
             return None
         unknown = [name for name in instance if name not in self._fields]
         missing = [column for column in self._fields if column not in instance]
-        for names, what in ((unknown, "are no features of this model"), (missing, "are missing")):
+        for names, what in ((unknown, "are not features of this model"), (missing, "are missing")):
             if len(names) > MAX_VIOLATIONS:
-                reason = f"{len(names)} fields {what}, as {short(names[0])}"
+                reason = f"{len(names)} fields {what}, such as {short(names[0])}"
                 wrong.append(InvalidFieldError("", f"{reason}; expected {self._expected}"))
         if wrong:
             return None
         for name in unknown:
             hint = self._hint(name) if hints else ""
-            wrong.append(InvalidFieldError(short(name), f"no feature of this model{hint}"))
+            wrong.append(InvalidFieldError(short(name), f"not a feature of this model{hint}"))
         values = []
         for column, field in self._fields.items():
             try:
@@ -133,7 +142,7 @@ class RowReader:
         return Row(tuple(values))
 
     def _hint(self, name: str) -> str:
-        """What was meant. It takes milliseconds: not for names that nobody will see."""
+        """A suggestion. It takes milliseconds: only for names that are shown."""
         if len(name) > _LONGEST_COLUMN:
             return ""
         near = difflib.get_close_matches(name, self._fields, 1)
@@ -142,7 +151,7 @@ class RowReader:
 
 def _value(field: Field, instance: dict[str, Any]) -> Any:
     if field.column not in instance:
-        raise InvalidFieldError("", "missing; null says that a value is not known")
+        raise InvalidFieldError("", "missing; use null if the value is not known")
     value = instance[field.column]
     if value is None:
         return NULLS[field.kind]
@@ -158,7 +167,7 @@ def _number(value: Any) -> float:
         found = repr(value) if isinstance(value, str) and len(value) <= 30 else kind_of(value)
         raise InvalidFieldError("", f"expected a number or null, got {found}")
     if abs(value) >= _INFINITE:
-        raise InvalidFieldError("", f"{value:.3g} is beyond float32, in which the model counts")
+        raise InvalidFieldError("", f"{value:.3g} is out of the range of float32")
     return float(value)
 
 
@@ -203,7 +212,7 @@ def _sequence(value: Any, limit: int) -> list[float]:
             elements.append(math.nan if element is None else _number(element))
         except InvalidFieldError as error:
             raise InvalidFieldError(f"[{index}]", str(error)) from error
-    # The model reads no more: a long one must not make its whole batch long.
+    # The model reads no more, and a long sequence would lengthen its whole batch.
     return elements[:limit]
 
 

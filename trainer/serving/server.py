@@ -1,12 +1,13 @@
 """The server process: it binds, loads, serves and drains.
 
-The port answers from the first second, as Vertex AI's liveness check wants; health says 503 until
-the model is loaded and has predicted once. SIGTERM or SIGINT ends it without losing a request:
+The port answers from the first second, as Vertex AI's liveness check requires; the health route
+returns 503 until the model is loaded and has predicted once. SIGTERM or SIGINT ends the server
+without losing a request:
 
-1. Health says 503 and every response closes its connection, so whoever routes requests sees in two
-   ways that this replica goes. Requests are still answered: the news takes time to spread.
-2. When none has come for two seconds, or after fifteen, the port is closed.
-3. What has been accepted is answered, then the process ends with exit code 0.
+1. The health route returns 503 and every response closes its connection, so that the load balancer
+   stops sending requests here. Requests that still arrive are answered.
+2. After two seconds without a request, or after fifteen in all, the port is closed.
+3. Accepted requests are answered, then the process ends with exit code 0.
 
 A second signal skips the first step.
 """
@@ -20,7 +21,6 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -32,31 +32,21 @@ from trainer.serving.cloud_storage import CloudStorage, ObjectError, Unreachable
 from trainer.serving.fetching import Fetcher
 from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model, ModelError
-from trainer.serving.service import Service
+from trainer.serving.prediction_service import PredictionService
+from trainer.serving.settings import Settings
 
 _log = logging.getLogger(__name__)
 
-# Kubernetes takes a pod off its routes within about a second of the signal, and kills it 30 s after
-# the signal unless told otherwise.
+# Kubernetes removes a pod from its routes within about a second of the signal, and by default kills
+# it 30 s after the signal.
 _QUIET_SECONDS = 2
 _LONGEST_NOTICE_SECONDS = 15
 _LAST_ANSWERS_SECONDS = 10
 
-# Longer than Google's load balancers keep an idle connection, so that it is always they who close
-# it; a server that closes first loses the request that is just being sent.
+# Longer than Google's load balancers keep an idle connection, so that they always close it; a
+# server that closes first loses a request that is just being sent.
 # https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries
 _KEEP_ALIVE_SECONDS = 620
-
-
-@dataclass(frozen=True)
-class Settings:
-    """model: gs:// address or path of a SavedModel. port 0: any free one."""
-
-    model: str
-    host: str
-    port: int
-    health_route: str
-    predict_route: str
 
 
 def run(settings: Settings) -> int:
@@ -80,20 +70,20 @@ def run(settings: Settings) -> int:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     base = f"http://{name}:{listener.getsockname()[1]}"
-    server = Server(settings, Service(Fetcher()), base)
+    server = Server(settings, PredictionService(Fetcher()), base)
     server.run(sockets=[listener])
     code = 1 if server.failed else 0
     if server.loading.is_alive():
-        # TensorFlow's import or a download cannot be stopped, only left behind.
+        # TensorFlow's import or a download cannot be interrupted, only abandoned.
         sys.stdout.flush()
         os._exit(code)
     return code
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which loads a model beside serving, and gives notice before it stops."""
+    """uvicorn's server; it loads a model in the background, and drains before it stops."""
 
-    def __init__(self, settings: Settings, service: Service, base: str):
+    def __init__(self, settings: Settings, service: PredictionService, base: str):
         app = create_app(service, settings.health_route, settings.predict_route)
         super().__init__(
             uvicorn.Config(
@@ -115,15 +105,15 @@ class Server(uvicorn.Server):
         self._drain: asyncio.Task | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to answer, and to load the model."""
+        """Start answering, and loading the model."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         health = f"{self._base}{self._settings.health_route}"
-        print(f"loading {self._settings.model}; {health} tells when it is there", flush=True)
+        print(f"loading {self._settings.model}; {health} returns 200 when it is ready", flush=True)
         self.loading.start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal: uvicorn's own handler would close the port at once, and end by the signal."""
+        """A signal; uvicorn's handler would close the port at once, and end by the signal."""
         if self._service.draining or not self._service.is_healthy:
             self.should_exit = True
         else:
@@ -134,7 +124,7 @@ class Server(uvicorn.Server):
         self._drain = self._loop.create_task(self._give_notice())
 
     async def _give_notice(self) -> None:
-        print("signal received: answering what comes until nothing comes", flush=True)
+        print("signal received: draining, requests are answered until none arrive", flush=True)
         start = self._loop.time()
         while (now := self._loop.time()) < start + _LONGEST_NOTICE_SECONDS:
             if now >= max(start, self._service.last_request) + _QUIET_SECONDS:
@@ -160,7 +150,7 @@ class Server(uvicorn.Server):
 
 
 def load_model(address: str) -> Model:
-    """The model at a gs:// address or path, warmed up. Raises ModelError."""
+    """Load and warm up the model at a gs:// address or path. Raises ModelError."""
     if "://" not in address:
         return _read_model(Path(address), address)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,8 +170,8 @@ def _read_model(folder: Path, address: str) -> Model:
         )
     model = Model.load(folder)
     model.warm_up(MAX_BATCH)
-    # TensorFlow's 400,000 objects stay for good. Without this the garbage collector walks through
-    # them every few seconds of load, and all requests wait half a second for it.
+    # TensorFlow's 400,000 objects are never freed. Without this, the garbage collector visits them
+    # every few seconds under load, and all requests wait half a second.
     gc.collect()
     gc.freeze()
     return model

@@ -1,8 +1,8 @@
-"""What the fast JSON parser does not say: where a number is none, and that a field is given twice.
+"""Errors that the fast JSON parser does not report: which number is NaN, and repeated fields.
 
-orjson tells the place of an error in bytes, which helps nobody with a generated request, and of two
-fields of one name it keeps the last. Python's own parser sees both, and is asked only where there
-is reason to: it is ten times slower.
+orjson gives the byte offset of an error, which does not help with a generated request, and keeps
+the last of two fields with the same name. Python's parser reports both. It is ten times slower, so
+it is used only when needed.
 """
 
 import json
@@ -15,12 +15,12 @@ import orjson
 
 from trainer.serving.errors import Violation, short
 
-# Bytes. A larger body would take a core for a second and more.
+# Bytes. A larger body would take more than a second of CPU.
 _LOOKED_THROUGH = 1 << 20
 
 
 def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
-    """What makes `body` no JSON: a NaN or an infinity by its field, else the parser's words."""
+    """Why `body` is not JSON: the field with NaN or an infinity, else the parser's message."""
     try:
         document = json.loads(body) if len(body) <= _LOOKED_THROUGH else None
     except (ValueError, RecursionError):
@@ -28,16 +28,16 @@ def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
     for path, value in _walk(document):
         if isinstance(value, float) and not math.isfinite(value):
             found = json.dumps(value)
-            reason = f"{found} is no number of JSON; null says that it is not known"
+            reason = f"{found} is not a JSON number; use null if the value is not known"
             return Violation(path or "body", reason)
     return Violation("body", f"not JSON: {error}")
 
 
 def may_repeat(body: bytes, document: dict[str, Any]) -> bool:
-    """Whether a field may be given twice in a request that was parsed: whether `body` has as many
-    fields as are left of it.
+    """Whether a parsed request may have a repeated field: whether `body` has more fields than
+    the document.
 
-    A count of `":`, which costs a hundredth of looking. What is missed has a space before a colon.
+    Counts `":`, at a hundredth of a search's cost. Misses fields with a space before the colon.
     """
     left = len(document)
     for instance in document["instances"]:
@@ -48,7 +48,7 @@ def may_repeat(body: bytes, document: dict[str, Any]) -> bool:
 
 
 def repeated(body: bytes) -> list[Violation]:
-    """Every field that is given twice."""
+    """Every repeated field."""
     found = []
 
     def read(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
@@ -61,16 +61,16 @@ def repeated(body: bytes) -> list[Violation]:
 
     try:
         document = json.loads(body, object_pairs_hook=read)
-    except RecursionError:  # deeper than any instance is: what reads it refuses it
+    except RecursionError:  # deeper than any instance: the reader refuses it
         return []
-    if not found:  # as nearly always; to look for the places takes longer than all before
+    if not found:  # almost always; finding the places takes longer than everything before
         return []
     twice = ((path, value) for path, value in _walk(document) if isinstance(value, _Repeated))
     return [Violation(_field(path, value.name), "given twice") for path, value in twice]
 
 
 class _Repeated:
-    """In the place of an object with two fields of one name."""
+    """Replaces an object that has two fields with the same name."""
 
     def __init__(self, name: str):
         self.name = name
@@ -81,7 +81,7 @@ def _field(path: str, name: str) -> str:
 
 
 def _walk(document: Any) -> Iterator[tuple[str, Any]]:
-    """(path, value) of all that is in a document, in its order: ("instances[0].radius", 17.9)."""
+    """(path, value) of everything in a document, in order: ("instances[0].radius", 17.9)."""
     yield "", document
     # Iterators, not their contents: a long list must not become a longer list of paths.
     waiting = [_inside("", document)]

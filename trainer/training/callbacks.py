@@ -1,4 +1,4 @@
-"""Keras' callbacks around the loop, and what of their state a resumed training needs.
+"""Keras' callbacks around the loop, and the state of them that a resumed training needs.
 
 The loop calls them once per epoch. All replicas see the same reduced metrics, so BestEpoch and
 ReduceLROnPlateau decide the same on each of them. Only the chief reports and writes.
@@ -16,11 +16,11 @@ from trainer.training.settings import Settings
 
 
 class BestEpoch(EarlyStopping):
-    """EarlyStopping for which, of epochs with an equal metric, that with the lower loss is better.
+    """EarlyStopping that prefers the lower loss among epochs with an equal metric.
 
-    On a small validation split many epochs have the very same accuracy; the first of them is often
-    far from trained. best: how many epochs were the best one when they ended; best_score: (metric,
-    val_loss) of the last such epoch, both so that more is better.
+    On a small validation split many epochs have exactly the same accuracy; the first of them is
+    often far from trained. best: how many epochs were the best one when they ended; best_score:
+    (metric, val_loss) of the last such epoch, both so that more is better.
     """
 
     def __init__(self, monitor: str, sign: int, patience: int):
@@ -62,7 +62,7 @@ def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> Callback
         )
     if is_chief:
         callbacks.append(keras.callbacks.TensorBoard(str(settings.places.logs), write_graph=False))
-        # Vertex AI names the trial, local runs have none to report to.
+        # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))
     callbacks.append(ProgressLine(settings.epochs, settings.task))
@@ -94,12 +94,12 @@ def restore(
     weights: list[np.ndarray] | None,
     history: list[dict[str, float]],
 ) -> None:
-    """Put back the state of a checkpoint. After on_train_begin, which resets it."""
+    """Restore the state of a checkpoint. Call it after on_train_begin, which resets it."""
     for callback in callbacks.callbacks:
         for name, value in saved.get(type(callback).__name__, {}).items():
             setattr(callback, name, value)
         if isinstance(callback, TunerReport):
-            # Its file begins anew with the process.
+            # Each process starts a new file.
             for row in history:
                 callback.on_epoch_end(row["epoch"] - 1, row)
     _early_stopping(callbacks).best_weights = weights
@@ -126,7 +126,7 @@ class ProgressLine(Callback):
 
 
 def _figure(name: str, value: float) -> str:
-    """A metric for people. Errors in the label's unit may be of any size."""
+    """A metric formatted for people. Errors in the label's unit may have any magnitude."""
     return f"{value:.4g}" if name.removeprefix("val_") in ("rmse", "mae") else f"{value:.3f}"
 
 

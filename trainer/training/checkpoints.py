@@ -16,10 +16,10 @@ state.json, schema 1:
 
 tf.train.CheckpointManager is not used: it writes a data file under a temporary name and renames it,
 which a mounted bucket does by copying, and it keeps only variables. A checkpoint here is complete
-when its state.json is, so a kill while one is written leaves the one before it in force.
+when its state.json is, so after a kill during a write the previous one still counts.
 
-Only the chief writes; all others read the one that the chief chose. Every variable is mirrored, so
-the chief's copies are everybody's.
+Only the chief writes; all others read the checkpoint that the chief chose. Every variable is
+mirrored, so all processes have the chief's values.
 """
 
 import json
@@ -28,11 +28,15 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainer import storage
 from trainer.training import TrainingError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 SCHEMA_VERSION = 1
 NONE = "none"
@@ -42,13 +46,13 @@ _BEST = "best.npz"
 _PREFIX = "variables"
 _KEPT = 2
 
-# A bucket mount may show another machine's new file with some delay.
+# A bucket mount may show another machine's new file only after some delay.
 _VISIBLE_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint's content beside the variables. best: weights of the best epoch, or None."""
+    """A checkpoint's content except the variables. best: weights of the best epoch, or None."""
 
     settings: dict
     progress: dict
@@ -67,11 +71,8 @@ def latest(directory: Path) -> str:
     return complete[-1].name if complete else NONE
 
 
-def save(directory: Path, name: str, variables, saved: Saved) -> None:
-    """Write a checkpoint, then remove those that are no longer needed.
-
-    variables: a tf.train.Checkpoint.
-    """
+def save(directory: Path, name: str, variables: "tf.train.Checkpoint", saved: Saved) -> None:
+    """Write a checkpoint, then remove those that are no longer needed."""
     target = directory / name
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -93,17 +94,17 @@ def save(directory: Path, name: str, variables, saved: Saved) -> None:
     _prune(directory)
 
 
-def load(directory: Path, name: str, variables, settings: dict) -> Saved:
+def load(directory: Path, name: str, variables: "tf.train.Checkpoint", settings: dict) -> Saved:
     """Read a checkpoint into `variables`.
 
-    Raises TrainingError if it was made with other settings: with them, the training would neither
-    be the one that was begun nor the one that is asked for.
+    Raises TrainingError if it was made with other settings: the result would be neither the
+    training that was started nor the one that is requested.
     """
     path = directory / name
     deadline = time.monotonic() + _VISIBLE_SECONDS
     while not (document := _state(path)):
         if time.monotonic() > deadline:
-            raise TrainingError(f"the chief goes on from {path}, which is not complete here")
+            raise TrainingError(f"the chief resumes from {path}, which is incomplete here")
         time.sleep(1)
     _refuse_other_settings(path, document["settings"], settings)
     variables.read(str(path / _PREFIX)).assert_existing_objects_matched()
@@ -120,7 +121,7 @@ def _refuse_other_settings(path: Path, found: dict, wanted: dict) -> None:
         was = ", ".join(f"{name}={found.get(name)}" for name in differing)
         now = ", ".join(f"{name}={wanted.get(name)}" for name in differing)
         raise TrainingError(
-            f"the checkpoint {path} is of a training with {was}; asked for is {now}. Use another "
+            f"the checkpoint {path} is from a training with {was}; this one has {now}. Use another "
             "output folder, or delete the checkpoints"
         )
 
@@ -140,7 +141,7 @@ def _state(path: Path) -> dict | None:
 
 
 def _prune(directory: Path) -> None:
-    """Keep the newest ones; of what goes, the commit mark first."""
+    """Keep the newest ones; of the others, delete the commit mark first."""
     for path in _all(directory)[:-_KEPT]:
         (path / _STATE).unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)

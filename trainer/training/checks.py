@@ -1,13 +1,13 @@
-"""Is the dataset there, complete, and of use for this training? Asked before TensorFlow starts."""
+"""Checks before TensorFlow starts: the dataset exists, is complete and fits the training."""
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from trainer import dataset_description, schema, storage
 from trainer.dataset_description import (
     REGRESSION,
     SEQUENCE,
     SPLITS,
-    TABLE_KINDS,
     DatasetDescription,
     DatasetError,
 )
@@ -15,11 +15,11 @@ from trainer.models import MODELS
 from trainer.training import TrainingError
 from trainer.training.settings import Settings
 
-Refuse = Callable[[str], None]
+Refuse = Callable[[str], NoReturn]
 
 
 def checked_dataset(settings: Settings) -> DatasetDescription:
-    """The dataset's description. Raises TrainingError if it cannot be trained on as asked."""
+    """The dataset's description. Raises TrainingError if the settings do not fit the dataset."""
     try:
         dataset = dataset_description.load(settings.dataset)
     except DatasetError as error:
@@ -43,7 +43,7 @@ def _check_files(settings: Settings, dataset: DatasetDescription) -> None:
 
 
 def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
-    def refuse(problem: str):
+    def refuse(problem: str) -> NoReturn:
         raise TrainingError(f"the dataset {settings.dataset} {problem}")
 
     _check_features(settings, dataset, refuse)
@@ -51,7 +51,7 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     h, kind = settings.hyperparameters, dataset.kind
     if idle := h.without_effect(kind, settings.task):
         refuse(
-            f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would change nothing; "
+            f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would have no effect; "
             "leave it out"
         )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
@@ -64,8 +64,6 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
     if not dataset.features:
         refuse("has no features: there is nothing to predict the label from")
     kinds = {feature.kind: None for feature in dataset.features}  # a set, in order
-    if unknown := [kind for kind in kinds if kind not in ("image", *TABLE_KINDS)]:
-        refuse(f"has {', '.join(unknown)} features, which this trainer does not read")
     if "image" in kinds and len(dataset.features) > 1:
         refuse("has an image beside other features; only one image by itself is read")
     if dataset.kind not in MODELS[settings.model].inputs:
@@ -82,13 +80,13 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
     task, classes = schema.TASKS[settings.task], len(dataset.classes)
     name = dataset.label.column or "its label"
     if dataset.is_regression and settings.task != REGRESSION:
-        refuse(f"has a number to predict ({name}), no classes: use --task regression")
+        refuse(f"has a numeric label ({name}) and no classes: use --task regression")
     if settings.task == REGRESSION:
         if not dataset.is_regression:
             few = ", ".join(dataset.classes[:3]) + (", ..." if classes > 3 else "")
             refuse(
-                f"has {classes} classes ({few}), no number to predict: export it for regression, "
-                "or use --task multiclass_classification"
+                f"has {classes} classes ({few}) and no numeric label: export it for regression, or "
+                "use --task multiclass_classification"
             )
         return
     if classes < task.min_classes:

@@ -5,7 +5,7 @@
 
 Vertex AI sets it in jobs of several replicas
 (https://cloud.google.com/vertex-ai/docs/training/distributed-training). Without a chief, worker 0
-is the chief. The chief is an equal worker that also writes the checkpoints and the results.
+is the chief. The chief is a worker that also writes the checkpoints and the results.
 """
 
 import json
@@ -51,7 +51,7 @@ ALONE = Cluster({"chief:0": ""}, "chief:0")
 def from_environment(environment: Mapping[str, str]) -> Cluster:
     """The cluster in TF_CONFIG; ALONE if there is none, or only this process in it.
 
-    Raises TrainingError for what is no TF_CONFIG, and for roles that do not train.
+    Raises TrainingError for an invalid TF_CONFIG, and for roles that do not train.
     """
     text = environment.get("TF_CONFIG") or "{}"
     try:
@@ -64,7 +64,7 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
         raise TrainingError(f"TF_CONFIG cannot be understood ({error!r}): {text}") from error
     if others := [job for job in jobs if job not in _TRAINING and jobs[job]]:
         raise TrainingError(
-            f"TF_CONFIG has {', '.join(others)} processes; this trainer knows only chief and "
+            f"TF_CONFIG has {', '.join(others)} processes; this trainer supports only chief and "
             "worker: leave worker pools 2 and 3 of the job empty"
         )
     addresses = {

@@ -1,4 +1,4 @@
-"""tf.distribute: which strategy, how to make it, and what its failures mean.
+"""tf.distribute: selects and creates the strategy, and translates its failures.
 
 TF_CONFIG is TensorFlow's own way to describe a cluster (trainer.training.cluster); Vertex AI sets
 it. Every process runs the same program; the strategy sums gradients over all replicas, so all hold
@@ -20,7 +20,7 @@ import tensorflow as tf
 from trainer.training import TrainingError
 from trainer.training.cluster import ALONE, Cluster
 
-# Once all processes are there, connecting takes a second.
+# Once all processes have started, connecting takes a second.
 _CONNECT_SECONDS = 120
 
 # What collectives raise, within 10 s of heartbeats, when a process of the cluster is gone.
@@ -33,7 +33,7 @@ _LOST = (
 
 
 class PeerLostError(Exception):
-    """Another process of the cluster is gone: training can only go on after all start again."""
+    """Another process of the cluster is gone: all must restart to continue the training."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class Distribution:
 
     @property
     def replicas(self) -> int:
-        """Replicas in all processes together."""
+        """Number of replicas in all processes."""
         return self.strategy.num_replicas_in_sync
 
     @property
     def local_replicas(self) -> int:
-        """Replicas of this process."""
+        """Number of replicas of this process."""
         return self.replicas // len(self.cluster)
 
     def gather(self, row: np.ndarray) -> np.ndarray:
         """One row (n,) of int32 of every process -> (processes, n), in the order of the cluster.
 
-        Waits until all processes have come here.
+        Waits until all processes have called it.
         """
         if len(self.cluster) == 1:
             return row[np.newaxis]
@@ -70,10 +70,10 @@ class Distribution:
         return self.strategy.gather(rows, axis=0).numpy()[:: self.local_replicas]
 
     def part(self) -> None:
-        """Wait until all processes have come here: from here on, any may end.
+        """Wait until all processes have called it: afterwards, any may end.
 
-        One that ended at once could be gone before a slower one has heard from it, which would
-        then take it for lost. Who has heard from all twice knows that all have heard from all once.
+        Two rounds: a process that ended after the first could be gone before a slower one has its
+        message, which would then report it as lost. After the second, all have finished the first.
         """
         self.gather(np.zeros(1, np.int32))
         with contextlib.suppress(*_LOST):
@@ -82,9 +82,9 @@ class Distribution:
 
 @contextlib.contextmanager
 def watching(cluster: Cluster, progress: Callable[[], str]) -> Iterator[None]:
-    """Raises PeerLostError where TensorFlow says, in many words, that a process is gone.
+    """Raises PeerLostError for TensorFlow's errors that mean that a process is gone.
 
-    progress: says how far this process has come.
+    progress: describes this process's progress, for the message.
     """
     try:
         yield
@@ -97,7 +97,7 @@ def watching(cluster: Cluster, progress: Callable[[], str]) -> Iterator[None]:
 
 
 def choose(kind: str, cluster: Cluster) -> str:
-    """The kind of strategy for --strategy `kind`. Raises TrainingError if it cannot be had."""
+    """The kind of strategy for --strategy `kind`. Raises TrainingError if it is not available."""
     if kind == "auto":
         if len(cluster) > 1:
             return "multi_worker"
@@ -113,9 +113,9 @@ def choose(kind: str, cluster: Cluster) -> str:
 
 
 def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
-    """Make the strategy; the first use of TensorFlow in the process. All processes must be there.
+    """Create the strategy, as the process's first use of TensorFlow. All processes must run.
 
-    From here on every operation of the process is deterministic and seeded.
+    Every later operation of the process is deterministic and seeded.
     """
     # Not 0: tf.data looks at the seeds' values then, and the input pipeline's are tensors.
     keras.utils.set_random_seed(seed + 1)
@@ -130,9 +130,47 @@ def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
     faulthandler.dump_traceback_later(_CONNECT_SECONDS, exit=True)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     faulthandler.cancel_dump_traceback_later()
-    # TensorFlow notes SIGTERM and does nothing about it.
+    # TensorFlow catches SIGTERM and ignores it.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return Distribution(kind, strategy, cluster)
+
+
+def synchronize_normalization(model: keras.Model) -> None:
+    """Let batch normalization take its mean and variance over all replicas' examples.
+
+    Over its own share of a batch each replica would get moving statistics of its own, and there
+    would be no one model to compare and export. Before the model is called for the first time.
+    """
+    for layer in _layers(model):
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = True
+
+
+def check_equal_weights(model: keras.Model, distribution: Distribution, step: int) -> None:
+    """Raise TrainingError, in every process, unless all hold the same weights after this step."""
+    if len(distribution.cluster) == 1:
+        return
+    digests = [hashlib.sha256(w.tobytes()).digest() for w in model.get_weights()]
+    rows = distribution.gather(np.frombuffer(b"".join(digests), np.uint8).astype(np.int32))
+    rows = rows.reshape(len(rows), len(digests), -1)
+    differ = (rows != rows[0]).any(axis=(0, 2))
+    names = [w.path for w, different in zip(model.weights, differ, strict=True) if different]
+    if names:
+        distribution.part()
+        raise TrainingError(
+            f"the processes hold different weights after step {step}: {', '.join(names[:5])}"
+            f"{f' and {len(names) - 5} more' if len(names) > 5 else ''}. The layer changes them on "
+            "its own, from one process's examples, as batch normalization with a mask does: "
+            "normalize by layer or by group, or train on one machine"
+        )
+
+
+def _layers(layer: keras.layers.Layer) -> Iterator[keras.layers.Layer]:
+    """A layer and those within it."""
+    yield layer
+    wrapped = [layer.layer] if isinstance(layer, keras.layers.Wrapper) else []
+    for inner in layer.layers if isinstance(layer, keras.Model) else wrapped:
+        yield from _layers(inner)
 
 
 def weights_digest(model: keras.Model) -> bytes:

@@ -3,7 +3,7 @@
 import argparse
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from trainer import hyperparameters, schema, storage
 from trainer.hyperparameters import HyperparameterError, Hyperparameters
@@ -124,15 +124,15 @@ def _parser(description: str) -> argparse.ArgumentParser:
 def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "hyperparameters",
-        "In brackets the models that read one, and the only data or task on which "
-        "it has an effect; without, all do and it always has.",
+        "In brackets: the models that read it, and the kind of data or task that it affects "
+        "(no brackets: all).",
     )
     for name, words in hyperparameters.schema().items():
         readers = [model for model in MODELS if name in hyperparameters.of_model(model)]
-        only = [", ".join(readers)] if len(readers) < len(MODELS) else []
-        only += [f"{' and '.join(words['inputs'])}s only"] if "inputs" in words else []
-        only += ["classification only"] if "tasks" in words else []
-        only = f"[{'; '.join(only)}] " if only else ""
+        limits = [", ".join(readers)] if len(readers) < len(MODELS) else []
+        limits += [f"{' and '.join(words['inputs'])}s only"] if "inputs" in words else []
+        limits += ["classification only"] if "tasks" in words else []
+        only = f"[{'; '.join(limits)}] " if limits else ""
         unit = f" {words['unit']}" if "unit" in words else ""
         text = (
             f"{only}{words['description']}: {hyperparameters.expected(name)}{unit} "
@@ -154,7 +154,9 @@ class _PrintSchema(argparse.Action):
         parser.exit()
 
 
-def _refuse_unknown(parser, model: str, argument: str, known: list[str]) -> None:
+def _refuse_unknown(
+    parser: argparse.ArgumentParser, model: str, argument: str, known: list[str]
+) -> None:
     name = argument.partition("=")[0]
     near = difflib.get_close_matches(name, [f"--{flag}" for flag in known], 1)
     parser.error(
@@ -165,14 +167,16 @@ def _refuse_unknown(parser, model: str, argument: str, known: list[str]) -> None
     )
 
 
-def _places(parser, output: str | None, environment: Mapping[str, str]) -> Places:
+def _places(
+    parser: argparse.ArgumentParser, output: str | None, environment: Mapping[str, str]
+) -> Places:
     if output:
         root = storage.local_path(output)
         return Places(**{name: root / name for name in _VARIABLES})
     missing = [variable for variable in _VARIABLES.values() if not environment.get(variable)]
     if missing:
         parser.error(
-            f"nowhere to write: {', '.join(missing)} not set. Give --output FOLDER, or set a base "
+            f"no output folder: {', '.join(missing)} not set. Give --output FOLDER, or set a base "
             "output directory for the Vertex AI job"
         )
     return Places(**{n: storage.local_path(environment[v]) for n, v in _VARIABLES.items()})
@@ -192,7 +196,7 @@ def _address(text: str) -> str:
     return text
 
 
-def _whole(low: int, high: int):
+def _whole(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             value = int(text)
@@ -205,8 +209,8 @@ def _whole(low: int, high: int):
     return parse
 
 
-def _hyperparameter(name: str):
-    def parse(text: str):
+def _hyperparameter(name: str) -> Callable[[str], hyperparameters.Value]:
+    def parse(text: str) -> hyperparameters.Value:
         try:
             return hyperparameters.parse(name, text)
         except HyperparameterError as error:

@@ -1,11 +1,11 @@
 """TFRecord files -> batches on every replica.
 
-- Shares: each worker reads its own share of a split, whole files where that divides the examples
+- Shares: each worker reads its own share of a split, whole files if that divides the examples
   evenly, else every n-th record.
-- Order: a share is shuffled anew in every epoch, as a pure function of (seed, epoch), so a restart
+- Order: a share is reshuffled in every epoch, as a pure function of (seed, epoch), so a restart
   takes up the data exactly where a checkpoint was made, without any saved iterator.
 - Speed: records are parsed by the batch, ten times faster than one by one. A share that fits in
-  memory is parsed once and kept, as pixels or as columns; a larger one is parsed anew in every
+  memory is parsed once and kept, as pixels or as columns; a larger one is parsed again in every
   epoch, and shuffled through a buffer of records, its files in a new order.
 - Evaluation takes every example exactly once, on any number of replicas: all of them make the same
   number of steps, and what is missing from the last batches is filled with examples of weight 0.
@@ -22,15 +22,16 @@ from trainer.dataset_description import DatasetDescription, Shard
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError, records
 from trainer.training.distribution import Distribution
+from trainer.training.records import TableRecords
 
-# Parsed examples that a worker keeps in memory, per split.
+# Limit of parsed examples that a worker keeps in memory, per split.
 CACHE_BYTES = 2 << 30
 # Records in the shuffle buffer of a share that is not kept.
 SHUFFLE_BYTES = 512 << 20
 _READ_BUFFER_BYTES = 4 << 20
 _PARALLEL_READS = 8
 
-# Shares may differ by this much of their mean before whole files give way to single records.
+# If shares differ by more than this fraction of their mean, workers split records, not files.
 _EVEN = 0.01
 
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
@@ -105,7 +106,7 @@ class Input:
         return self._dataset.examples(split)
 
     def evaluation_steps(self, split: str) -> int:
-        """Steps in which all replicas together see every example of a split."""
+        """Number of steps in which the replicas together process every example of a split."""
         shares = divide(self._dataset.files[split], len(self._distribution.cluster))
         return -(-shares.largest // (self._h.batch_size * self._distribution.local_replicas))
 
@@ -158,25 +159,36 @@ class Input:
     def _shuffled(self, read: Read) -> Epoch:
         if not self._fits("train"):
             return functools.partial(self._streamed, read)
-        if self._dataset.kind == "table":
+        if isinstance(self._records, TableRecords):
             return functools.partial(self._gathered, *self._records.loaded(read(None)))
         return functools.partial(self._cached, self._records.examples(read(None)).cache())
 
-    def _streamed(self, read, epoch, count, skip) -> tf.data.Dataset:
+    def _streamed(
+        self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor
+    ) -> tf.data.Dataset:
         size = sum(shard.bytes for shard in self._dataset.files["train"])
         buffer = max(self._h.batch_size, SHUFFLE_BYTES * self.examples("train") // size)
         shuffled = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
         batches = self._batched(shuffled).take(count).enumerate().skip(skip)
         return batches.map(lambda i, r: (i, self._records.parse(r)), tf.data.AUTOTUNE)
 
-    def _cached(self, examples, epoch, count, skip) -> tf.data.Dataset:
+    def _cached(
+        self, examples: tf.data.Dataset, epoch: tf.Tensor, count: int, skip: tf.Tensor
+    ) -> tf.data.Dataset:
         shuffled = examples.shuffle(self.examples("train"), self._epoch_seed(epoch), False)
         return self._batched(shuffled).take(count).enumerate().skip(skip)
 
-    def _gathered(self, rows, gather, epoch, count, skip) -> tf.data.Dataset:
+    def _gathered(
+        self,
+        rows: int,
+        gather: Callable[[tf.Tensor], tuple],
+        epoch: tf.Tensor,
+        count: int,
+        skip: tf.Tensor,
+    ) -> tf.data.Dataset:
         size = self._h.batch_size
         if rows < count * size:
-            # The other ways find it out by themselves, at the epoch's end.
+            # The other cases detect it at the end of the epoch.
             raise TrainingError(
                 f"this worker's files of the train split hold {rows} examples, fewer than "
                 "dataset.json says: export the dataset again"
@@ -213,7 +225,7 @@ class Input:
     def _batched(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
         return dataset.batch(self._h.batch_size, drop_remainder=True)
 
-    def _augmentation(self, epoch: tf.Tensor, worker: int):
+    def _augmentation(self, epoch: tf.Tensor, worker: int) -> Callable[..., tuple]:
         def vary(index, batch):
             inputs, labels = batch
             if self._h.augment or self._h.flip:

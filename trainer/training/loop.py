@@ -2,9 +2,9 @@
 
 It is our own, on public API, because Keras' `fit` (3.15) fails under MultiWorkerMirroredStrategy.
 Read `fit` first. Several steps run in each call into TensorFlow, so that small models do not wait
-for Python. After a call every process knows the same sums over all replicas: the loss, the right
-answers, and whether any process was asked to stop. So all take every decision alike, at the same
-step, without further messages.
+for Python. After a call every process has the same sums over all replicas: the loss, the correct
+answers, and whether any process was asked to stop. So all take the same decisions at the same step,
+without further messages.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ from keras.callbacks import CallbackList
 
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
-from trainer.training.distribution import Distribution
-from trainer.training.input import Input
+from trainer.training.distribution import Distribution, check_equal_weights
+from trainer.training.input_pipeline import Input
 from trainer.training.objective import Objective, auc
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
@@ -30,7 +30,7 @@ from trainer.training.stop import StoppedError, StopRequest
 # large model's call to end well within the 30 seconds that a spot machine leaves after SIGTERM.
 STEPS_PER_CALL = 16
 
-# Checkpoints within an epoch; there is one at the end of each anyway.
+# Checkpoints within an epoch, in addition to the one at its end.
 CHECKPOINT_SECONDS = 60.0
 
 # Sums over one call: places in the vector that all replicas add up.
@@ -40,7 +40,7 @@ _FINITE, _STOP, _FIXED = range(2, 5)
 
 @dataclass
 class Progress:
-    """How far a training is.
+    """Progress of a training.
 
     step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
     objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
@@ -61,7 +61,7 @@ class Progress:
         self.steps = self.steps or [0] * self.replicas
 
     def add(self, sums: np.ndarray, count: int, seconds: float) -> None:
-        """Take in the sums of a call of `count` steps."""
+        """Add the sums of a call of `count` steps."""
         self.step += count
         self.seconds += seconds
         self.sums = [old + float(new) for old, new in zip(self.sums, sums[_MEASURES], strict=True)]
@@ -70,25 +70,25 @@ class Progress:
         self.steps = [old + int(new) for old, new in zip(self.steps, steps, strict=True)]
 
     def end_epoch(self, row: dict[str, float]) -> None:
-        """Close the epoch under way with its row of the history."""
+        """End the current epoch with its row of the history."""
         self.history.append(row)
         self.sums, self.seconds = [0.0, 0.0], 0.0
 
     def finished(self, epochs: int) -> bool:
-        """Whether no further epoch is to be trained."""
+        """Whether the training has ended."""
         return self.stopped_early or len(self.history) >= epochs
 
     to_dict = dataclasses.asdict
 
     def restore(self, values: dict) -> None:
-        """Become what `to_dict` has told."""
+        """Restore what `to_dict` returned."""
         for name, value in values.items():
             setattr(self, name, value)
 
 
 @dataclass(frozen=True)
 class Trainee:
-    """What is trained, and for what.
+    """The model, its optimizer and objective.
 
     peak_rate: learning rate after the warm-up, over all replicas.
     """
@@ -109,10 +109,11 @@ def fit(
     save: Callable[[], None],
     stop: StopRequest,
 ) -> None:
-    """Train from where `progress` is to the end; the model then has the last epoch's weights.
+    """Train from `progress` to the end; the model then has the last epoch's weights.
 
     save: writes a checkpoint of everything given here. Raises TrainingError if the loss is no
-    number any more, StoppedError (after a checkpoint) if any process was asked to stop.
+    number any more or the processes hold different weights after the first call, StoppedError
+    (after a checkpoint) if any process was asked to stop.
     """
     if progress.finished(settings.epochs):
         return
@@ -120,7 +121,7 @@ def fit(
     train_steps = _train_steps(h, distribution, trainee, data)
     evaluate = _evaluation(distribution, trainee, data)
     batches = data.train(progress.step)
-    saved = time.monotonic()
+    saved, checked = time.monotonic(), False
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
         callbacks.on_epoch_begin(epoch)
@@ -132,6 +133,9 @@ def fit(
                 distribution.part()
                 raise _diverged(progress.step + good + 1, epoch + 1, trainee, h)
             progress.add(sums, count, time.monotonic() - begun)
+            if not checked:
+                check_equal_weights(trainee.model, distribution, progress.step)
+                checked = True
             if sums[_STOP]:
                 save()
                 distribution.part()
@@ -177,14 +181,16 @@ class _Sums:
         self._variable.assign(self._zeros)
 
     def add(self, *parts):
-        parts = [tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts]
-        self._variable.assign_add(tf.concat(parts, 0))
+        flat = [tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts]
+        self._variable.assign_add(tf.concat(flat, 0))
 
     def read(self):
         return self._variable.read_value()
 
 
-def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Trainee, data: Input):
+def _train_steps(
+    h: Hyperparameters, distribution: Distribution, trainee: Trainee, data: Input
+) -> Callable[..., tf.Tensor]:
     """A function (batches, count, stop) that makes `count` steps and returns their sums."""
     strategy, replicas = distribution.strategy, distribution.replicas
     model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
@@ -215,7 +221,7 @@ def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Traine
     def warm_up():
         step = tf.cast(optimizer.iterations.value, tf.float32)
         rising = trainee.peak_rate * (step + 1.0) / warmup_steps
-        # After the warm-up the rate is the callbacks' to change.
+        # After the warm-up only the callbacks change the rate.
         rate = tf.where(step < warmup_steps, tf.minimum(rising, trainee.peak_rate), _rate())
         optimizer.learning_rate.assign(rate)
 
@@ -234,7 +240,9 @@ def _train_steps(h: Hyperparameters, distribution: Distribution, trainee: Traine
     return train_steps
 
 
-def _evaluation(distribution: Distribution, trainee: Trainee, data: Input):
+def _evaluation(
+    distribution: Distribution, trainee: Trainee, data: Input
+) -> Callable[[], dict[str, float]]:
     """A function () -> metrics over the validation split.
 
     It raises TrainingError if that was not each example of the description exactly once.

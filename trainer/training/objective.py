@@ -1,10 +1,11 @@
-"""What a task wants of a model's outputs: the loss to minimize, and the metrics that are reported.
+"""A task's objective: the loss to minimize, and the metrics to report.
 
-Metrics are sums over examples, which replicas add up wherever the examples are. Only the area under
-the ROC curve is none: for it each example's score is gathered, and the area is exact.
+Metrics are sums over examples, added over all replicas. The exception is the area under the ROC
+curve: the examples' scores are gathered, and the area is exact.
 """
 
-from typing import Protocol
+import abc
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +14,7 @@ from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 
 
-class Objective(Protocol):
+class Objective(abc.ABC):
     """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
 
     metrics: names of what `means` returns. ranks: whether `score` orders examples for an AUC.
@@ -22,17 +23,21 @@ class Objective(Protocol):
     metrics: tuple[str, ...]
     ranks: bool
 
+    @abc.abstractmethod
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """What training minimizes."""
 
+    @abc.abstractmethod
     def measures(self, labels: tf.Tensor, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Two numbers for each example; the first is the loss that is reported."""
 
-    def means(self, sums: tuple[float, float], examples: float) -> dict[str, float]:
-        """Metrics from the sums of `measures` over so many examples."""
+    @abc.abstractmethod
+    def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
+        """Metrics from the sums of `measures` over the given number of examples."""
 
+    @abc.abstractmethod
     def scores(self, outputs: tf.Tensor) -> tf.Tensor:
-        """How much an example looks like one of the second of two classes."""
+        """Each example's score for the second of two classes."""
 
 
 def build(dataset: DatasetDescription, smoothing: float) -> Objective:
@@ -40,7 +45,7 @@ def build(dataset: DatasetDescription, smoothing: float) -> Objective:
     return Regression(dataset) if dataset.is_regression else Classification(dataset, smoothing)
 
 
-class Classification:
+class Classification(Objective):
     """Outputs are logits (b, classes), labels class indices."""
 
     metrics = ("loss", "accuracy")
@@ -67,18 +72,18 @@ class Classification:
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
 
     def scores(self, outputs):
-        """The log odds: they order as probabilities do, and tell those near 0 and 1 apart."""
+        """The log odds: ordered as probabilities, but distinct even near 0 and 1."""
         return outputs[:, 1] - outputs[:, 0]
 
 
-class Regression:
+class Regression(Objective):
     """Outputs are (b, 1), the label standardized by its mean and deviation on the train split."""
 
     metrics = ("loss", "rmse", "mae")
     ranks = False
 
     def __init__(self, dataset: DatasetDescription):
-        self._mean, self._scale = standard(dataset.label.statistics)
+        self._mean, self._scale = standard(dataset.label.number_statistics)
 
     def losses(self, labels, outputs):
         """Squared error, in units of the label's variance."""

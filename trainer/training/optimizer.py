@@ -1,4 +1,4 @@
-"""The optimizer, with its learning rate for all replicas together."""
+"""The optimizer, and its learning rate for the global batch."""
 
 import keras
 
@@ -18,7 +18,7 @@ def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:
     else:
         kind = {"adam": keras.optimizers.Adam, "rmsprop": keras.optimizers.RMSprop}[h.optimizer]
         optimizer = kind(rate, weight_decay=decay)
-    # Decay pulls kernels towards zero; offsets and normalization's scales have no reason to be, and
-    # the embedding of a rare term would be gone before its next example.
+    # Decay pulls kernels towards zero. Offsets and normalization's scales need none, and the
+    # embedding of a rare term would vanish before its next example.
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma", "embeddings"])
     return optimizer

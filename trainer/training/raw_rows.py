@@ -65,7 +65,7 @@ class RawRows(tf.Module):
     def __init__(self, dataset: DatasetDescription):
         super().__init__()
         self._features = dataset.features
-        columns = [feature.column for feature in dataset.features]
+        columns = [feature.table_column for feature in dataset.features]
         self.names = input_names(columns)
         self._name = dict(zip(columns, self.names, strict=True))
         self._terms = _Terms(self._of(CATEGORICAL))
@@ -83,7 +83,7 @@ class RawRows(tf.Module):
         """Columns by name -> inputs of trainer.models.inputs."""
 
         def stack(features: Iterable[Feature]) -> tf.Tensor:
-            return tf.stack([columns[self._name[feature.column]] for feature in features], 1)
+            return tf.stack([columns[self._name[feature.table_column]] for feature in features], 1)
 
         inputs = {}
         if numbers := self._of(NUMERIC, BOOLEAN):
@@ -94,7 +94,7 @@ class RawRows(tf.Module):
             inputs[CATEGORICAL] = self._terms.ids(stack(terms))
         for feature in self._of(SEQUENCE):
             inputs[sequence_input(feature)] = tf.cast(
-                columns[self._name[feature.column]], tf.float32
+                columns[self._name[feature.table_column]], tf.float32
             )
         return inputs
 
@@ -112,7 +112,7 @@ class _Terms(tf.Module):
         places = {
             prefix + term.encode(): FIRST_TERM + place
             for prefix, feature in zip(self._prefixes, features, strict=True)
-            for place, term in enumerate(feature.vocabulary)
+            for place, term in enumerate(feature.terms)
         }
         places |= {prefix + NULL_TEXT: NULL_TERM for prefix in self._prefixes}
         if places:

@@ -4,9 +4,9 @@ Both kinds of dataset are read through the same few functions; all work on whole
 ten times faster than one record at a time.
 """
 
+import abc
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -20,29 +20,31 @@ _DECODE_BYTES = 16 << 20
 _PARSE_RECORDS = 4096
 
 
-class Records(Protocol):
+class Records(abc.ABC):
     """One kind of dataset. example_bytes: what a parsed example takes in memory, at most."""
 
     example_bytes: int
 
+    @abc.abstractmethod
     def parse(self, serialized: tf.Tensor) -> tuple:
         """Records (b,) -> inputs, labels (b,)."""
 
+    @abc.abstractmethod
     def blank(self) -> bytes:
         """A record that parses, for places that have to be filled."""
 
 
-def of(dataset: DatasetDescription) -> Records:
+def of(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
     """The reader for a dataset's records."""
     return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset)
 
 
-class ImageRecords:
+class ImageRecords(Records):
     """Inputs are pixels (b, height, width, channels) uint8."""
 
     def __init__(self, dataset: DatasetDescription):
         self._name, self._label = dataset.features[0].name, dataset.label.name
-        self._shape = dataset.features[0].shape
+        self._shape = dataset.features[0].image_shape
         self.example_bytes = int(np.prod(self._shape))
 
     def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -69,7 +71,7 @@ class ImageRecords:
         return records.batch(batch).map(self.parse, tf.data.AUTOTUNE).unbatch()
 
 
-class TableRecords:
+class TableRecords(Records):
     """Inputs are a dict; sequences are padded with NaN to the longest of their batch."""
 
     def __init__(self, dataset: DatasetDescription):
@@ -84,9 +86,10 @@ class TableRecords:
         sequences = dataset.features_of(SEQUENCE)
         self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
         self.example_bytes = self._label_type.size
-        self.example_bytes += sum(f.shape[0] * f.dtype.size for f in self._vectors.values())
+        for vector in self._vectors.values():
+            self.example_bytes += vector.shape[0] * vector.dtype.size
         # A row's start and its elements, as many as the longest has.
-        self.example_bytes += sum(8 + 4 * f.statistics.max_length for f in sequences)
+        self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
 
     def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """See Records."""

@@ -1,16 +1,16 @@
-"""Wait until every process of a cluster is there, before TensorFlow connects them.
+"""Wait until every process of a cluster has started, before TensorFlow connects them.
 
-TensorFlow would wait too, but deaf and for an hour: its wait holds Python's lock and swallows
-SIGTERM, and a process that starts again while its old peers still die may be stuck there. Here the
-wait ends on a signal, or with a message after some minutes.
+TensorFlow would wait too, but for an hour: its wait holds Python's lock and ignores SIGTERM, and a
+process that restarts while its old peers are still exiting may hang in it. Here the wait ends on a
+signal, or with an error after a few minutes.
 
 The protocol, one line each way over TCP, on the port that TensorFlow will use afterwards:
 
     worker -> chief     trellis NAME
-    chief  -> worker    trellis go MESSAGE      to all, once all are there
+    chief  -> worker    trellis go MESSAGE      to all, once all have connected
 
-The message carries what all must agree on: the checkpoint from which they go on. A process of an
-earlier attempt that is still dying speaks gRPC on that port: it counts as not yet there.
+The message names what all must agree on: the checkpoint to resume from. A process of an earlier
+attempt that is still exiting speaks gRPC on that port and does not count as started.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ def meet(cluster: Cluster, message: str, timeout: float = WAIT_SECONDS) -> str:
         _gather(cluster, message, deadline, timeout)
     else:
         message = _report(cluster, deadline, timeout)
-    print(f"{cluster.name}: all {len(cluster)} processes are here", flush=True)
+    print(f"{cluster.name}: all {len(cluster)} processes have started", flush=True)
     return message
 
 
@@ -55,7 +55,7 @@ def _gather(cluster: Cluster, message: str, deadline: float, timeout: float) -> 
         while len(present) < len(others):
             if time.monotonic() > deadline:
                 missing = ", ".join(sorted(others - set(present)))
-                raise TrainingError(f"{missing} did not come within {timeout:.0f} s")
+                raise TrainingError(f"{missing} did not start within {timeout:.0f} s")
             with contextlib.suppress(OSError):
                 connection = stack.enter_context(server.accept()[0])
                 line = _read_line(connection, seconds=5)
@@ -78,7 +78,7 @@ def _report(cluster: Cluster, deadline: float, timeout: float) -> str:
                 return line.removeprefix(_GO)
         time.sleep(_POLL_SECONDS)
     raise TrainingError(
-        f"the chief at {address} did not come, or not all workers, within {timeout:.0f} s"
+        f"the chief at {address}, or a worker, did not start within {timeout:.0f} s"
     )
 
 
@@ -94,7 +94,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _read_line(connection: socket.socket, seconds: float) -> str:
-    """One line of the protocol, without its end; "" if what comes is something else."""
+    """One line of the protocol, without the line break; "" if the peer sends anything else."""
     connection.settimeout(seconds)
     expected, data = _GREETING.encode(), b""
     while not data.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""What a training leaves: SavedModel, predictions of the test split, metrics.json.
+"""The files of a training: SavedModel, predictions of the test split, metrics.json.
 
 metrics.json, schema 1; written last, so a training that has one is complete:
 
@@ -28,12 +28,10 @@ steps, during which the weights change. A replica's entry is a process: its step
 and the examples of all its devices.
 """
 
-import json
-
 import keras
 import numpy as np
 
-from trainer import storage
+from trainer import contracts, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 from trainer.training import saved_model
@@ -52,7 +50,7 @@ def write(
     best_epoch: int,
     replicas: dict[str, dict],
 ) -> None:
-    """Write all that --outputs asks for. model: with the best epoch's weights."""
+    """Write the files that --outputs selects. model: with the best epoch's weights."""
     test = _export(settings, dataset, model) if settings.outputs == "all" else None
     best = history[best_epoch - 1]
     document = {
@@ -79,23 +77,25 @@ def write(
         "parameters": sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
         "dataset": {"uri": settings.dataset, "fingerprint": dataset.fingerprint},
     }
-    storage.write_text(settings.places.metrics, json.dumps(document, indent=1) + "\n")
+    path = settings.places.metrics
+    storage.write_text(path, contracts.to_json("metrics", document, str(path)))
     print(_summary(document), flush=True)
 
 
 def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model) -> dict:
     """SavedModel and predictions; returns the metrics of the test split.
 
-    The predictions are those of the SavedModel for the stored images: what is compared is what
-    would be served.
+    The SavedModel itself makes the predictions, from the stored examples: the comparison scores the
+    model that would be served.
     """
-    # Parquet takes a second to import, which a tuning trial need not wait for.
+    # Parquet takes a second to import, which a tuning trial does not need.
     from trainer import predictions
 
     saved_model.export(model, dataset, settings.places.model)
     keys, labels, answers = saved_model.predict(
         settings.places.model, settings.dataset, dataset, "test"
     )
+    predicted: predictions.Predictions | predictions.Values
     if dataset.is_regression:
         predicted = predictions.Values(keys, labels, answers)
         metrics = _errors(labels.astype(float), answers, dataset)
@@ -121,7 +121,7 @@ def _errors(
     labels: np.ndarray, values: np.ndarray, dataset: DatasetDescription
 ) -> dict[str, float]:
     squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels).mean()
-    _, scale = standard(dataset.label.statistics)
+    _, scale = standard(dataset.label.number_statistics)
     return {
         "loss": float(squares / scale**2),
         "rmse": float(squares**0.5),

@@ -25,7 +25,7 @@ from trainer.training import (
 )
 from trainer.training.checkpoints import Saved
 from trainer.training.distribution import Distribution, PeerLostError, weights_digest
-from trainer.training.input import Input
+from trainer.training.input_pipeline import Input
 from trainer.training.loop import Progress, Trainee
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
@@ -43,7 +43,7 @@ def train(settings: Settings, dataset: DatasetDescription) -> int:
         print(f"stopped: {reason}; a checkpoint is saved", file=sys.stderr)
         return STOPPED
     except PeerLostError as reason:
-        print(f"lost: {reason}; start all again to go on", file=sys.stderr, flush=True)
+        print(f"lost: {reason}; start all again to resume", file=sys.stderr, flush=True)
         # TensorFlow's threads may still wait for the peer: a normal exit could hang.
         os._exit(LOST)
 
@@ -88,11 +88,11 @@ def _train_together(
         saved = checkpoints.load(settings.places.checkpoints, checkpoint, variables, decisive)
         progress.restore(saved.progress)
         callbacks.restore(calls, saved.callbacks, saved.best, progress.history)
-        print(f"going on from {checkpoint}", flush=True)
+        print(f"resuming from {checkpoint}", flush=True)
     with StopRequest() as stop:
         loop.fit(settings, spread, trainee, data, calls, progress, save, stop)
     last = weights_digest(trainee.model)
-    calls.on_train_end()  # puts back the best epoch's weights
+    calls.on_train_end()  # restores the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)
     if is_chief:
         # Written from a model of its own: the trained one's variables are mirrored.
@@ -109,6 +109,8 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
     h = settings.hyperparameters
     with spread.strategy.scope():
         model = _build_model(settings, dataset)
+        if spread.replicas > 1:
+            distribution.synchronize_normalization(model)
         update = optimizer.build(h, spread.replicas)
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
@@ -127,7 +129,7 @@ def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model
 def _decisive_settings(
     settings: Settings, dataset: DatasetDescription, spread: Distribution
 ) -> dict[str, Any]:
-    """What two processes must share for one to go on from the other's checkpoint."""
+    """What must be equal for a process to resume from another's checkpoint."""
     return {
         "dataset": dataset.fingerprint,
         "model": settings.model,
@@ -143,7 +145,7 @@ def _decisive_settings(
 def _compare_replicas(
     spread: Distribution, progress: Progress, best: bytes, last: bytes
 ) -> dict[str, dict[str, Any]]:
-    """What each process did, for metrics.json.
+    """Each process's entry in metrics.json.
 
     best, last: digests of this process's weights at the best and at the last epoch. Raises
     TrainingError if those of another process differ: then they have not trained one model.

@@ -61,10 +61,11 @@ def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> 
 
 def predict(
     directory: Path, address: str, dataset: DatasetDescription, split: str
-) -> tuple[list[bytes], np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the SavedModel says about every example of a split, once each.
 
-    Returns keys (n), labels (n,), and probabilities (n, classes) float32 or values (n,) float64.
+    Returns keys (n,) bytes, labels (n,), and probabilities (n, classes) float32 or values (n,)
+    float64.
     """
     signatures = tf.saved_model.load(str(directory)).signatures
     answer = "value" if dataset.is_regression else "probabilities"
@@ -77,13 +78,13 @@ def predict(
         keys.extend(key.numpy())
         labels.append(label.numpy())
         answers.append(outputs[answer].numpy())
-    return keys, np.concatenate(labels), np.concatenate(answers)
+    return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
 
 
 def _classes(model: keras.Model, dataset: DatasetDescription) -> Predict:
     names = tf.constant(dataset.classes)
 
-    def predict(inputs) -> dict[str, tf.Tensor]:
+    def predict(inputs: tf.Tensor | dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         probabilities = tf.nn.softmax(model(inputs, training=False))
         label = tf.gather(names, tf.argmax(probabilities, -1))
         return {"probabilities": probabilities, "label": label}
@@ -96,8 +97,10 @@ def _regression(model: keras.Model, dataset: DatasetDescription) -> Predict:
     return lambda inputs: {"value": objective.values(model(inputs, training=False))}
 
 
-def _add_image_endpoints(archive, dataset: DatasetDescription, predict: Predict) -> None:
-    shape = dataset.features[0].shape
+def _add_image_endpoints(
+    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
+) -> None:
+    shape = dataset.features[0].image_shape
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
     def serve(image_bytes):
@@ -106,7 +109,9 @@ def _add_image_endpoints(archive, dataset: DatasetDescription, predict: Predict)
     archive.add_endpoint("serving_default", serve)
 
 
-def _add_table_endpoints(archive, dataset: DatasetDescription, predict: Predict) -> None:
+def _add_table_endpoints(
+    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
+) -> None:
     rows, records = RawRows(dataset), TableRecords(dataset)
     archive.track(rows)  # the vocabularies' table
 
@@ -129,7 +134,7 @@ def _add_table_endpoints(archive, dataset: DatasetDescription, predict: Predict)
     _add_constants(archive, "features", features)
 
 
-def _add_constants(archive, name: str, values: dict) -> None:
+def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict) -> None:
     """An endpoint without inputs that tells these lists."""
     constants = {key: tf.constant(value) for key, value in values.items()}
 

@@ -1,4 +1,4 @@
-"""What is asked of one training."""
+"""Settings of one training."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,7 +5,7 @@ import pytest
 
 from trainer import predictions
 from trainer.comparison.baselines import with_baselines
-from trainer.comparison.run import read_run
+from trainer.comparison.run_folder import read_run
 from trainer.comparison.test_split import read_test_split
 
 LABELS = np.arange(40) % 2
@@ -44,7 +44,7 @@ def test_a_failed_one_keeps_its_reason(run):
 
 def test_one_that_was_planned_and_left_nothing_is_a_failed_contender(run):
     run.plan({"baselines": ["automl"]})
-    assert "it left no baseline.json" in baselines(run)["baselines/automl"].reason
+    assert "there is no baseline.json" in baselines(run)["baselines/automl"].reason
 
 
 def test_planned_ones_come_in_the_plans_order_and_then_what_is_found(run, classifier):

@@ -8,14 +8,15 @@ import keras
 import numpy as np
 import pytest
 
+from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models, predictions
 from trainer.comparison import challenger
-from trainer.comparison.run import Contender, Run
+from trainer.comparison.raw_examples import RawExamplesError
+from trainer.comparison.run_folder import Contender, Run
 from trainer.hyperparameters import Hyperparameters
 from trainer.predictions import Predictions, Values
-from trainer.raw_examples import RawExamplesError
 from trainer.serving.model import Model
 from trainer.training import saved_model
 
@@ -55,7 +56,7 @@ def trained(request, tmp_path_factory):
         parameters={"units": 64},
         predictions=predictions.read(training / "predictions.parquet"),
     )
-    run = Run(f"{folder}/run/", {}, address, dataset, None, [contender])
+    run = Run(f"{folder}/run/", plan_of(address), dataset, None, [contender])
     return run, contender, training / "model"
 
 
@@ -126,8 +127,8 @@ def test_raw_rows_of_another_dataset(trained, tmp_path):
     columns, labels = mixed_rows(20)
     files = {"train": [10], "validation": [5], "test": [5]}
     other = write_with_source(tmp_path / "d", columns, labels, files, task=run.dataset.task)
-    wrong = Run(run.uri, {}, other, run.dataset, None, [contender])
-    with pytest.raises(RawExamplesError, match=r"lack 6 key\(s\) of the test split, '1"):
+    wrong = Run(run.uri, plan_of(other), run.dataset, None, [contender])
+    with pytest.raises(RawExamplesError, match=r"lack 6 key\(s\) of the test split, such as '1"):
         challenger.document(wrong, contender, 6)
 
 
@@ -144,7 +145,8 @@ def of_images(run_folder):
         training = Contender(
             "training/1", "tensorflow", "gs://b/training/1/", predictions=predicted
         )
-        return Run(folder.uri, {}, str(folder.dataset), dataset, None, [training]), folder.keys
+        run = Run(folder.uri, plan_of(str(folder.dataset)), dataset, None, [training])
+        return run, folder.keys
 
     return make
 
@@ -171,5 +173,5 @@ def test_an_image_that_no_request_can_carry_is_left_out(of_images):
 
 def test_a_challenger_that_no_request_can_try(of_images):
     run, _ = of_images([bytes(2_000_000)] * 2)
-    with pytest.raises(RawExamplesError, match=r"none of 2 .* has 2\.7 MB, .* takes 1\.4 MB"):
+    with pytest.raises(RawExamplesError, match=r"none of 2 .* has 2\.7 MB, .* limit is 1\.4 MB"):
         challenger.document(run, run.contenders[0], 2)

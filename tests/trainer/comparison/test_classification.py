@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 METRICS = list(CLASSIFICATION_METRICS.values())
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard
-from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 
@@ -27,14 +27,13 @@ def test_nothing_to_warn_of():
 def test_a_small_split_says_what_one_example_is_worth():
     (note,) = sentences({"a": outcome(200, 20)})
     assert note == (
-        "The test split is small: with 200 examples, a single one is 0.50 percentage points "
-        "of accuracy."
+        "The test split is small: each of its 200 examples is 0.50 percentage points of accuracy."
     )
 
 
 def test_a_close_race_is_called_one():
     (note,) = sentences({"a": outcome(2000, 100), "b": outcome(2000, 101)})
-    assert "does not tell b from the champion" in note
+    assert "difference between the winner and b is not significant" in note
 
 
 def test_few_errors_make_intervals_too_narrow():
@@ -46,7 +45,7 @@ def test_rare_classes_are_named_with_their_counts():
     common = outcome(2000, 100)
     three = np.column_stack([common.probabilities, np.zeros(2000)])
     (note,) = sentences({"a": Outcome(common.labels, three)}, classes=("no", "yes", "maybe"))
-    assert note.startswith("Fewer than 10 test examples for 1 of 3 classes: maybe (0).")
+    assert note.startswith("1 of 3 classes have fewer than 10 test examples: maybe (0).")
 
 
 def test_failures_are_counted():

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.trainer.comparison.plans import plan_of
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.promotion import Check, Gate, decide
 from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
-from trainer.comparison.run import Contender, Run, Served
+from trainer.comparison.run_folder import Contender, Run, Served
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
-from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 LABELS = np.arange(100) % 2
@@ -44,7 +45,8 @@ def kind(name):
 
 def a_run(names, served=NOTHING):
     contenders = [Contender(name, kind(name), f"gs://b/runs/r/{name}/") for name in names]
-    return Run("gs://b/runs/r/", {}, "gs://b/datasets/d/", None, None, contenders, served=served)
+    plan = plan_of("gs://b/datasets/d/")
+    return Run("gs://b/runs/r/", plan, None, None, contenders, served=served)
 
 
 def decided(gate, served=SERVED, failures=None, board=BOARD, names=tuple(OUTCOMES)):
@@ -69,7 +71,7 @@ def test_the_challenger_is_the_best_training_whoever_leads():
     assert BOARD.standings[0].name == "training/2"
     decision = decided(OPEN, board=board_without("training/2"))
     assert (decision.challenger, decision.promoted) == ("training/1", True)
-    assert decision.reason == "training/1 is the best training, and there is nothing to check it by"
+    assert decision.reason == "training/1 is the best training, and the gate has no checks"
 
 
 def test_without_a_training_there_is_nothing_to_promote():
@@ -108,7 +110,7 @@ def test_a_metric_that_the_test_split_leaves_undefined_holds_no_bound():
 
 
 def test_an_unknown_metric_is_an_error():
-    with pytest.raises(ScoringError, match="no metric 'acuracy'"):
+    with pytest.raises(ScoringError, match="unknown metric 'acuracy'"):
         decided(Gate({"acuracy": 0.5}))
 
 
@@ -141,7 +143,7 @@ def test_a_baseline_that_failed_is_no_obstacle_but_is_named():
     decision = decided(Gate(tolerance=None), failures=failures, board=board_without(*failures))
     assert decision.promoted
     assert decision.reason == (
-        "training/2 passes the only check; not compared, for it could not be scored: "
+        "training/2 passes the only check; not compared because it could not be scored: "
         "baselines/automl"
     )
 
@@ -168,7 +170,7 @@ def test_a_served_model_that_cannot_be_scored_refuses_and_says_what_to_do():
     assert not decision.promoted
     assert decision.checks[0].detail == (
         "the served model could not be scored: the model gs://b/m/ is gone; undeploy it if it is "
-        "of no more use, or set tolerance: null in deploy's gate to leave this comparison out"
+        "no longer needed, or set tolerance: null in deploy's gate to skip this comparison"
     )
     assert decided(OPEN, failures=failures, board=board_without("served")).promoted
 
@@ -188,7 +190,7 @@ def test_a_challenger_that_is_served_already_is_promoted_as_before():
     served = Served("projects/p/locations/l/models/m@4", None, "training/2")
     decision = decided(Gate(beat_baselines=False), served)
     assert decision.promoted
-    assert decision.checks[0].detail == "training/2 is the model that is served already"
+    assert decision.checks[0].detail == "training/2 is already the served model"
 
 
 def test_another_training_of_the_run_that_is_served_is_compared_like_any_served_model():

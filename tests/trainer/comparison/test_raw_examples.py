@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.raw_tables import write_rows
-from trainer import raw_examples
+from trainer.comparison import raw_examples
+from trainer.comparison.raw_examples import RawExamplesError
 from trainer.dataset_description import DatasetDescription, Feature, Split
-from trainer.raw_examples import RawExamplesError
 from trainer.serving.rows import Field, RowReader
 
 KEYS = ["a", "b", "c"]
@@ -166,7 +166,9 @@ def test_some_keys_and_columns_only(tmp_path):
 
 def test_rows_that_are_gone(tmp_path):
     dataset = table_dataset(x="numeric")
-    with pytest.raises(RawExamplesError, match=r"no rows-\*.parquet in .*/source: the raw rows"):
+    with pytest.raises(
+        RawExamplesError, match=r"no rows-\*.parquet in .*/source: the dataset's raw rows"
+    ):
         list(raw_examples.of_test_split(str(tmp_path), dataset))
     instances(tmp_path, "numeric", pa.array([1.0, 2.0, 3.0]))
     with pytest.raises(RawExamplesError, match=r"rows-0+\.parquet has no column y"):

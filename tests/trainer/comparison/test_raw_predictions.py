@@ -99,7 +99,7 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
         ({"keys": ("a", "b", "b")}, r"1 key\(s\) predicted more than once: 'b'"),
         (
             {"rows": [pairs(0.2, 0.7), pairs(0.9, 0.1), pairs(0, 1)]},
-            r"do not sum to 1 for 1 key\(s\): 'c'; 'c' has 0\.9000 in all.*name every class",
+            r"do not sum to 1 for 1 key\(s\): 'c'; the sum for 'c' is 0\.9000.*return every class",
         ),
         ({"rows": [pairs(np.nan, 1), pairs(0.9, 0.1), pairs(0, 1)]}, "NaN or infinity.*'c'"),
         ({"rows": [pairs(-0.2, 1.2), pairs(0.9, 0.1), pairs(0, 1)]}, r"outside \[0, 1\].*'c'"),
@@ -155,12 +155,12 @@ def test_images_are_known_by_their_object_names(tmp_path):
     ("line", "message"),
     [
         ({"instance": {"content": "s3://b/a"}, "prediction": {}}, r"predictions_00001.jsonl, line"),
-        ({"prediction": {}}, "line 1 is no prediction for an image: KeyError"),
+        ({"prediction": {}}, "line 1 is not an image's prediction: KeyError"),
         (
             {"instance": {"content": "gs://bucket/a"}, "error": {"message": "Cannot decode"}},
             "could not predict 'a': Cannot decode",
         ),
-        (image("a", 0.4, 0.4), "Did the service name every class"),
+        (image("a", 0.4, 0.4), "Did the service return every class"),
     ],
 )
 def test_lines_that_are_no_predictions_are_named(tmp_path, line, message):

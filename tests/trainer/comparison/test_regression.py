@@ -54,14 +54,16 @@ def test_equal_labels_leave_r2_undefined():
     assert np.isnan(point("r2", outcome))
     assert "r2" not in Scoreboard({"a": outcome}, RMSE).standings[0].metrics
     with pytest.raises(
-        ScoringError, match="r2 is undefined on this test split: it holds equal lab"
+        ScoringError, match="r2 is undefined on this test split, which has equal labels"
     ):
         Scoreboard({"a": outcome}, REGRESSION_METRICS["r2"])
 
 
 def test_loss_ranks_by_the_rmse():
     assert metric_named("loss", regression=True).name == "rmse"
-    with pytest.raises(ScoringError, match="'auc' to rank a regression by; there are: rmse, mae"):
+    with pytest.raises(
+        ScoringError, match="unknown metric 'auc' for a regression; expected one of rmse"
+    ):
         metric_named("auc", regression=True)
 
 
@@ -72,7 +74,7 @@ def test_decimals_follow_the_labels_unit(spread, expected):
     assert decimals(REGRESSION_METRICS["r2"], labels) == 6
 
 
-def test_the_closest_is_champion_and_differences_are_paired():
+def test_the_closest_is_winner_and_differences_are_paired():
     random = np.random.default_rng(1)
     labels = random.normal(size=400)
     noise = random.normal(size=400)
@@ -82,7 +84,7 @@ def test_the_closest_is_champion_and_differences_are_paired():
     }
     first, second = Scoreboard(outcomes, RMSE).standings
     assert (first.name, second.name) == ("b", "a")
-    assert (second.difference.won_by_champion, second.difference.won_by_this) == (400, 0)
+    assert (second.difference.won_by_winner, second.difference.won_by_this) == (400, 0)
     assert second.difference.distinguishable
     # The two intervals overlap by far; that of the difference leaves out zero.
     assert first.metrics["rmse"].high > second.metrics["rmse"].low
@@ -121,12 +123,12 @@ def coverage(simulations, n, noise, seed):
     for _ in range(simulations):
         rows = random.integers(0, len(labels), n)
         drawn = {k: ValueOutcome(o.labels[rows], o.values[rows]) for k, o in whole.items()}
-        champion, other = Scoreboard(drawn, RMSE).standings
+        winner, other = Scoreboard(drawn, RMSE).standings
         for metric in REGRESSION_METRICS:
             score, difference = other.metrics[metric], other.difference.metrics[metric]
             true = truth[other.name, metric]
             scores[metric] += score.low <= true <= score.high
-            true -= truth[champion.name, metric]
+            true -= truth[winner.name, metric]
             differences[metric] += difference.low <= true <= difference.high
     print({metric: (scores[metric], differences[metric]) for metric in scores}, "of", simulations)
     return scores, differences

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainer.comparison.run import RunError, read_run
+from trainer.comparison.run_folder import RunError, read_run
 
 LABELS = np.arange(12) % 3
 
@@ -38,7 +38,7 @@ def test_trials_are_sorted_by_number_with_their_epochs(run):
 def test_a_trial_without_a_value_is_still_a_trial(run):
     run.trial(1, None, state="INFEASIBLE", history=0, learning_rate=0.9)
     (trial,) = read_run(run.uri).tuning.trials
-    assert (trial.value, trial.history, trial.state) == (None, [], "INFEASIBLE")
+    assert (trial.value, trial.history, trial.state) == (None, (), "INFEASIBLE")
 
 
 def test_a_run_without_tuning_has_the_trainings_that_are_there(run):
@@ -51,7 +51,7 @@ def test_a_run_without_tuning_has_the_trainings_that_are_there(run):
 def test_a_chosen_trial_that_was_never_trained_is_a_failed_contender(run):
     run.trial(1, 0.9, rank=1, learning_rate=0.1)
     (contender,) = read_run(run.uri).contenders
-    assert "the training left nothing" in contender.reason
+    assert "the training wrote nothing" in contender.reason
     assert contender.parameters == {"learning_rate": 0.1}
 
 
@@ -89,7 +89,7 @@ def test_a_missing_plan_is_an_error_that_says_what_a_run_is(tmp_path):
 
 def test_a_plan_without_a_dataset_is_an_error(run):
     run.plan({"dataset": None})
-    with pytest.raises(RunError, match=r"names no dataset\.uri"):
+    with pytest.raises(RunError, match=r"plan\.json .*\n  dataset: expected object, got null"):
         read_run(run.uri)
 
 
@@ -102,5 +102,5 @@ def test_a_document_of_another_kind_is_named(run, text):
 
 def test_a_field_missing_in_trials_is_named(run):
     (run.path / "trials.json").write_text('{"schema": 1, "trials": [{"id": "1"}], "chosen": []}')
-    with pytest.raises(RunError, match=r"trials\.json is not as documented: KeyError\('state'\)"):
+    with pytest.raises(RunError, match=r"trials\[0\]: the key 'state' is missing"):
         read_run(run.uri)

@@ -1,11 +1,11 @@
-"""The ranking: by the primary metric, ties by rule, differences to the champion with intervals."""
+"""The ranking: by the primary metric, ties by rule, differences to the winner with intervals."""
 
 import numpy as np
 import pytest
 
+from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
-from trainer.comparison.scores import CLASSIFICATION_METRICS
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 
@@ -22,7 +22,7 @@ def sure(labels, right, confidence=0.9):
 LABELS = np.arange(100) % 2
 
 
-def test_the_best_by_the_primary_metric_is_champion():
+def test_the_best_by_the_primary_metric_is_winner():
     outcomes = {
         "training/1": sure(LABELS, np.arange(100) < 80),
         "training/2": sure(LABELS, np.arange(100) < 90),
@@ -32,12 +32,12 @@ def test_the_best_by_the_primary_metric_is_champion():
     assert (second.name, second.rank) == ("training/1", 2)
     assert second.metrics["accuracy"].value == 0.8
     assert second.difference.metrics["accuracy"].value == pytest.approx(-0.1)
-    assert second.difference.won_by_champion == 10
+    assert second.difference.won_by_winner == 10
     assert second.difference.won_by_this == 0
     assert second.difference.distinguishable
 
 
-def test_by_a_metric_to_minimize_the_smallest_is_champion():
+def test_by_a_metric_to_minimize_the_smallest_is_winner():
     modest, bold = sure(LABELS, LABELS < 9, 0.7), sure(LABELS, LABELS < 9, 0.99)
     standings = Scoreboard({"a": modest, "b": bold}, CLASSIFICATION_METRICS["log_loss"]).standings
     assert [standing.name for standing in standings] == ["b", "a"]
@@ -93,7 +93,9 @@ def test_loss_is_the_log_loss():
 
 
 def test_an_unknown_metric_names_the_known_ones():
-    with pytest.raises(ScoringError, match=r"no metric 'acuracy'.*accuracy, balanced_accuracy"):
+    with pytest.raises(
+        ScoringError, match=r"unknown metric 'acuracy'.*accuracy, balanced_accuracy"
+    ):
         metric_named("acuracy")
 
 
@@ -120,12 +122,12 @@ def test_published_intervals_cover_the_truth_in_500_simulations(two_contenders):
     for _ in range(500):
         rows = random.integers(0, 100_000, 250)
         drawn = {k: Outcome(o.labels[rows], o.probabilities[rows]) for k, o in population.items()}
-        champion, other = Scoreboard(drawn, ACCURACY).standings
+        winner, other = Scoreboard(drawn, ACCURACY).standings
         for metric in CLASSIFICATION_METRICS:
             score, difference = other.metrics[metric], other.difference.metrics[metric]
             true = truth[other.name, metric]
             scores[metric] += score.low <= true <= score.high
-            true -= truth[champion.name, metric]
+            true -= truth[winner.name, metric]
             differences[metric] += difference.low <= true <= difference.high
     print({metric: (scores[metric] / 500, differences[metric] / 500) for metric in scores})
     assert min(differences.values()) > 0.92 * 500

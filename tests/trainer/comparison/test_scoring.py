@@ -12,8 +12,8 @@ from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models
+from trainer.comparison.scoring import ScoreError, score
 from trainer.hyperparameters import Hyperparameters
-from trainer.scoring import ScoreError, score
 from trainer.serving.model import Model
 from trainer.training import saved_model
 
@@ -139,7 +139,7 @@ def test_a_dataset_with_another_label(served):
         assert "the dataset's label has classes, which is not what the model predicts" in said
     else:
         said = refusal(model, new, classes=("0", "1", "2"))
-        assert "it tells the classes '0', '1' apart, the dataset has '0', '1', '2'" in said
+        assert "it predicts the classes '0', '1', the dataset has '0', '1', '2'" in said
         said = refusal(model, new, task="regression", classes=())
         assert "the dataset's label has values" in said
 
@@ -154,7 +154,9 @@ def test_images_are_no_rows(served, image_model, run_folder):
 
 def test_a_model_that_is_gone_or_broken(tmp_path, served):
     _, _, new = served
-    assert refusal("gs://nobody/model/", new).startswith("the model gs://nobody/model/ is gone")
+    assert refusal("gs://nobody/model/", new).startswith(
+        "the model gs://nobody/model/ has been deleted"
+    )
     (tmp_path / "saved_model.pb").write_bytes(b"no protocol buffer")
     assert "holds no readable SavedModel" in refusal(str(tmp_path), new)
     assert "s3://b/model" in refusal("s3://b/model", new)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainer import dataset_description, predictions
-from trainer.comparison.run import RunError, Served, read_run
+from trainer.comparison.run_folder import RunError, Served, read_run
 from trainer.comparison.served import with_served
 from trainer.comparison.test_split import read_test_split
 from trainer.predictions import Predictions
@@ -74,7 +74,7 @@ def test_where_nothing_is_served_there_is_no_contender(run):
 
 def test_a_served_json_of_another_kind_is_an_error(run):
     (run.path / "served.json").write_text('{"schema": 1, "model": "m@1", "endpoint": null}')
-    with pytest.raises(RunError, match=r"served\.json lacks the key 'artifact_uri'"):
+    with pytest.raises(RunError, match=r"served\.json .*\n.*the key 'artifact_uri' is missing"):
         looked(run)
 
 
@@ -95,19 +95,19 @@ def test_predictions_of_something_else_are_not_reused(run, origin):
     _, contender = looked(run)
     # It was to be scored, and is not there.
     assert contender.predictions is None
-    assert contender.reason.endswith("is gone: there is no saved_model.pb")
+    assert contender.reason.endswith("has been deleted: it has no saved_model.pb")
 
 
 def test_predictions_that_do_not_say_of_what_model_are_not_reused(run):
     path = left(run, np.eye(2)[LABELS])
     predictions.write(path, predictions.read(path))
-    assert looked(run)[1].reason.endswith("is gone: there is no saved_model.pb")
+    assert looked(run)[1].reason.endswith("has been deleted: it has no saved_model.pb")
 
 
 def test_half_a_file_of_predictions_is_not_reused(run):
     path = left(run, np.eye(2)[LABELS])
     path.write_bytes(path.read_bytes()[:-50])
-    assert looked(run)[1].reason.endswith("is gone: there is no saved_model.pb")
+    assert looked(run)[1].reason.endswith("has been deleted: it has no saved_model.pb")
 
 
 def test_predictions_for_another_split_make_it_a_failed_contender(run):
@@ -118,9 +118,7 @@ def test_predictions_for_another_split_make_it_a_failed_contender(run):
 def test_a_model_without_artifacts_is_a_failed_contender(run):
     document = json.loads((run.path / "served.json").read_text()) | {"artifact_uri": None}
     (run.path / "served.json").write_text(json.dumps(document))
-    assert looked(run)[1].reason == (
-        f"{MODEL} has no artifacts to score: it was not uploaded by a run"
-    )
+    assert looked(run)[1].reason == (f"{MODEL} has no files to score: no run uploaded it")
 
 
 def test_this_runs_own_model_stands_among_the_contenders_already(run, monkeypatch):
@@ -141,8 +139,9 @@ def earlier_training(run, **split):
     (folder / "dataset.json").write_text(dataset.to_json())
     training = run.path.parent / "earlier/training/1"
     training.mkdir(parents=True)
-    named = {"schema": 1, "dataset": {"uri": f"{folder}/", "fingerprint": "beef"}}
-    (training / "metrics.json").write_text(json.dumps(named))
+    run.training(9, dataset={"uri": f"{folder}/", "fingerprint": "beef"})
+    (run.path / "training/9/metrics.json").rename(training / "metrics.json")
+    (run.path / "training/9").rmdir()
     left(run, np.eye(2)[LABELS])
 
 
@@ -155,8 +154,8 @@ def test_a_model_that_may_have_been_trained_on_test_examples_is_remarked(run):
     earlier_training(run, ranges={"train": (0, 90), "validation": (90, 95), "test": (95, 100)})
     assert looked(run)[0].served.remark == (
         "The served model was trained on a dataset split by another rule (train 0-90, validation "
-        "90-95, test 95-100; here train 0-80, validation 80-90, test 90-100): it may know some of "
-        "these test examples from its training, which flatters it."
+        "90-95, test 95-100; here train 0-80, validation 80-90, test 90-100): its training may "
+        "have included some of these test examples, so its score may be too good."
     )
 
 
@@ -184,9 +183,9 @@ def test_a_served_model_is_scored_once(run, shades, tmp_path):
     shutil.rmtree(model)
     assert len(looked(run)[1].predictions) == 40
     serves(run, model=MODEL.replace("@3", "@4"), artifact_uri=f"{model}/")
-    assert looked(run)[1].reason == f"the model {model}/ is gone: there is no saved_model.pb"
+    assert looked(run)[1].reason == f"the model {model}/ has been deleted: it has no saved_model.pb"
 
 
 def test_a_model_that_tells_other_classes_apart_is_a_failed_contender(run_folder, shades):
     run = serves(run_folder(LABELS, ["dark", "bright"]), artifact_uri=str(shades))
-    assert "tells the classes 'dark', 'light' apart" in looked(run)[1].reason
+    assert "predicts the classes 'dark', 'light'" in looked(run)[1].reason

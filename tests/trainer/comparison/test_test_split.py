@@ -76,7 +76,7 @@ def test_long_lists_of_keys_are_cut(run):
 def test_other_labels_are_counted_and_named(run):
     other = predicted(run, labels=[0, 1, 2, 2, 1])
     message = (
-        "other labels than the test split for 2 of 5 keys: 'b.png', 'd.png'; "
+        "wrong labels for 2 of 5 keys of the test split: 'b.png', 'd.png'; "
         "'b.png' is 'dog' in the dataset and 'owl' in the predictions"
     )
     with pytest.raises(TestSplitError, match=message):
@@ -116,7 +116,7 @@ def test_a_cut_file_is_found(run):
 def test_fewer_examples_than_described_are_found(run):
     (length,) = struct.unpack("<Q", shard(run).read_bytes()[:8])
     shard(run).write_bytes(shard(run).read_bytes()[: 8 + 4 + length + 4])
-    with pytest.raises(TestSplitError, match=r"hold 3 examples, dataset\.json says 5"):
+    with pytest.raises(TestSplitError, match=r"have 3 examples, but dataset\.json says 5"):
         read(run)
 
 
@@ -133,7 +133,9 @@ def test_a_regressions_labels_are_numbers(table_run):
 
 def test_other_labels_of_a_regression_are_named(table_run):
     split = read(table_run(np.array([1.5, -2.0])))
-    message = "for 1 of 2 keys: 'row-00001'; 'row-00001' is -2 in the dataset and 7 in the pred"
+    message = (
+        "2 keys of the test split: 'row-00001'; 'row-00001' is -2 in the dataset and 7 in the pred"
+    )
     with pytest.raises(TestSplitError, match=message):
         split.outcome(Values(split.keys, [1.5, 7], [0, 0]))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trainer.exporting.flags import parse_flags
+from trainer.exporting.settings import ImageExportSettings
 
 REQUIRED = {
     "source": "gs://bucket/manifest.csv",
@@ -103,10 +104,9 @@ del TABLE["image_size"]
 
 def test_a_source_that_ends_in_json_is_a_table():
     settings, _ = parse_flags([f"--{name}={value}" for name, value in TABLE.items()], "about")
-    assert settings.is_table
-    assert (settings.image, settings.fractions, settings.max_rejected) == (None, None, None)
+    assert not isinstance(settings, ImageExportSettings)
     assert settings.shards == 8
-    assert not parse()[0].is_table
+    assert isinstance(parse()[0], ImageExportSettings)
 
 
 @pytest.mark.parametrize(

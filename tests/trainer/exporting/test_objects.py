@@ -90,9 +90,9 @@ for call in (
     assert python(gcp, program).splitlines() == [
         "FileNotFoundError gs://data/nothing",
         "FileNotFoundError gs://no-bucket/nothing",
-        "ExportError bucket gs://no-bucket does not exist (asked for by gs://no-bucket/a); "
+        "ExportError bucket gs://no-bucket does not exist (needed for gs://no-bucket/a); "
         "create it or correct its name",
-        "ExportError bucket gs://no-bucket does not exist (asked for by gs://no-bucket/a); "
+        "ExportError bucket gs://no-bucket does not exist (needed for gs://no-bucket/a); "
         "create it or correct its name",
         "done",
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.run import Contender
+from trainer.comparison.run_folder import Contender
 from trainer.report.contenders import looks
 from trainer.report.discrimination import _within, roc_section
 from trainer.report.reliability import reliability_section
@@ -41,10 +41,10 @@ def test_every_contender_has_a_curve_from_corner_to_corner(classifier, classes):
         assert points[0] == pytest.approx(corners[0], abs=0.6)
         assert points[-1] == pytest.approx(corners[-1], abs=0.6)
         assert all(a[0] <= b[0] and a[1] >= b[1] for a, b in itertools.pairwise(points))
-    assert roc.left.lines[-1].style == "s1"  # the champion over the others
+    assert roc.left.lines[-1].style == "s1"  # the winner over the others
 
 
-def test_of_few_classes_the_champions_are_drawn_apart(classifier):
+def test_of_few_classes_the_winners_are_drawn_apart(classifier):
     roc, _ = section(5, 3, classifier=classifier)
     assert [line.title.split(":")[0] for line in roc.right.lines] == [
         f"class {i}" for i in range(5)
@@ -89,4 +89,4 @@ def test_the_seventh_contender_has_the_first_colour_dashed():
 def test_the_served_model_is_black_and_takes_no_colour_from_the_others():
     served = Contender("served", "served", "gs://b/runs/r/served/")
     shown = looks([*named(["training/1"]), served], ["served", "training/1"])
-    assert [(look.style, look.champion) for look in shown] == [("served", True), ("s1", False)]
+    assert [(look.style, look.winner) for look in shown] == [("served", True), ("s1", False)]

@@ -1,12 +1,12 @@
-"""The champion's section: what it confuses, and where it is surely wrong."""
+"""The winner's section: what it confuses, and where it is surely wrong."""
 
 import numpy as np
 import pytest
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
-from trainer.report.champion import champion_section
 from trainer.report.contenders import Look
+from trainer.report.mistakes import mistake_section
 
 CLASSES = ("cat", "dog", "owl")
 TRUE = [0, 0, 0, 1, 1, 1]
@@ -23,7 +23,7 @@ def section():
     keys = np.array(list("abcdef"), dtype=object)
     split = TestSplit(keys, np.array(TRUE), CLASSES, records=())
     outcomes = {"training/1": Outcome(np.array(TRUE), probabilities)}
-    return champion_section(outcomes, [Look("training/1", "s1", True)], split, features=[])
+    return mistake_section(outcomes, [Look("training/1", "s1", True)], split, features=[])
 
 
 def test_mistakes_stand_with_the_most_confident_first(section):

@@ -94,7 +94,7 @@ def test_the_page_tells_the_whole_story(digits):
         "digits",
         "manual__2026-01-01",
         "2025-12-25 to 2026-01-01",
-        "training/1, the champion",
+        "training/1, the winner",
         "No other contender could be scored.",
         "The test split is small",
         "no predictions.parquet: it was trained with --outputs metrics",
@@ -127,7 +127,7 @@ def test_pictures_of_mistakes_are_embedded(digits):
     assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
 
 
-def test_a_champion_without_mistakes_shows_what_it_was_least_sure_of(run_folder):
+def test_a_winner_without_mistakes_shows_what_it_was_least_sure_of(run_folder):
     labels = np.arange(60) % 2
     run = run_folder(labels, ["benign", "malignant"])
     sure = np.linspace(0.6, 0.99, 60)
@@ -172,6 +172,7 @@ def test_a_training_that_diverged_leaves_gaps_in_its_curves(digits, classifier):
         {"epoch": 1, "loss": 2.0, "accuracy": 0.3, "val_loss": 2.1, "val_accuracy": 0.2},
         {"epoch": 2, "loss": nan, "accuracy": nan, "val_loss": nan, "val_accuracy": 0.1},
     ]
+    history = [row | {"learning_rate": 0.001, "seconds": 1.0} for row in history]
     digits.training(1, history=history, best_epoch=1)
     html = report(digits)
     assert "nan" not in "".join(Page(html).values("d")).lower()

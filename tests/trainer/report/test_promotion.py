@@ -24,7 +24,8 @@ def run(run_folder, classifier):
 
 
 def served(run, probabilities, artifact_uri="gs://bucket/earlier/training/1/model/"):
-    document = {"schema": 1, "endpoint": None, "model": MODEL, "artifact_uri": artifact_uri}
+    document = {"schema": 1, "endpoint": None, "model": MODEL, "traffic": 100}
+    document |= {"artifact_uri": artifact_uri}
     (run.path / "served.json").write_text(json.dumps(document))
     (run.path / "served").mkdir()
     predictions.write(
@@ -45,13 +46,13 @@ def test_a_promotion_is_told_with_its_checks_and_what_is_served(run, classifier)
     assert MODEL in page.text
 
 
-def test_a_served_model_that_stays_ahead_is_the_champion_and_stands_in_the_charts(run, classifier):
+def test_a_served_model_that_stays_ahead_is_the_winner_and_stands_in_the_charts(run, classifier):
     served(run, classifier(LABELS, 2, skill=4, seed=2))
     html = report(run, "auc")
     page = Page(html)
     assert "not promoted training/1 fails 1 of 2 checks: auc no worse than the" in page.text
-    assert "AUC of served, the champion" in page.text
-    assert f"It is the model that was served when this run looked, {MODEL}" in page.text
+    assert "AUC of served, the winner" in page.text
+    assert f"It is the model that was served at the time of the run, {MODEL}" in page.text
     assert any("curve" in style and "served" in style.split() for style in page.values("class"))
     # A lead's minus sign is as wide as its plus.
     assert "ahead by −0." in page.text  # noqa: RUF001
@@ -61,15 +62,15 @@ def test_a_served_model_that_stays_ahead_is_the_champion_and_stands_in_the_chart
 def test_a_run_that_serves_its_own_training_says_so(run, classifier):
     served(run, classifier(LABELS, 2, skill=4, seed=2), f"{run.uri}training/1/model/")
     text = Page(report(run, "auc")).text
-    assert "training/1 is the model that is served already" in text
+    assert "training/1 is already the served model" in text
     assert "this run, training/1" in text
 
 
 def test_a_run_that_looked_and_found_nothing_served_says_so(run):
-    nothing = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None}
+    nothing = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
     (run.path / "served.json").write_text(json.dumps(nothing))
     page = Page(report(run, "auc"))
-    assert "When this run looked, no model of the experiment was served." in page.text
+    assert "No model of the experiment was served at the time of the run." in page.text
 
 
 def test_a_run_that_deploys_nothing_has_no_such_section(run):

@@ -32,7 +32,7 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
         "% true",
         "baselines/bqml-logistic_reg, standardized weight",
         "since dataset beef",
-        "Features that moved: 8 little, 0 some, 1 much",
+        "Change of the features: 8 little, 0 some, 1 much",
         "moves with the calendar",
         "column day, from 2024-01-01, to 2024-01-02",
         "41.3 s",
@@ -44,9 +44,9 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
 
 def test_without_an_earlier_dataset_the_page_says_so(run):
     text = Page(report(run, "auc")).text
-    assert "Drift: the experiment used no dataset before this one." in text
+    assert "Drift: the experiment has no previous dataset." in text
     run.plan({"dataset": {"uri": f"{run.dataset}/", "previous": "gs://gone/datasets/1/"}})
-    assert "cannot be read any more" in Page(report(run, "auc")).text
+    assert "can no longer be read" in Page(report(run, "auc")).text
 
 
 def test_a_page_without_importances_says_unknown(run):
@@ -75,7 +75,7 @@ def test_2000_features_and_long_names_stay_bounded(table_run, classifier):
     assert len(html) < 500_000
     text = Page(html).text
     assert "And 1,760 more, described in dataset.json." in text
-    assert "more moved less" in text
+    assert "more features changed less" in text
     assert "and 1988 more" in text
     assert f"baselines/{long}" in text
 
@@ -101,9 +101,9 @@ def test_a_regression_has_predictions_instead_of_classes(table_run):
     for expected in (
         "regression of weight",
         "Predicted against true values of weight",
-        "How often how close",
-        "The champion\N{RIGHT SINGLE QUOTATION MARK}s largest errors",
-        "closer: champion",
+        "Cumulative errors",
+        "The winner\N{RIGHT SINGLE QUOTATION MARK}s largest errors",
+        "closer: winner",
         "studentized bootstrap",
         "RMSE ↓",
     ):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from trainer.comparison.run import Trial, Tuning
+from trainer.comparison.run_folder import Trial, Tuning
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.tuning import tuning_section
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.trainer.serving.images import image
-from trainer.exporting.images import ImageError
+from trainer.exporting.images.convert import ImageError
 from trainer.serving import cloud_storage, fetching
 from trainer.serving.cloud_storage import CloudStorage, ObjectError
 from trainer.serving.errors import StorageUnavailableError

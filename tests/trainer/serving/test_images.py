@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from trainer.exporting import images as exported
-from trainer.exporting.images import ImageError
+from trainer.exporting.images import convert as exported
+from trainer.exporting.images.convert import ImageError
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_PIXELS
 
@@ -111,7 +111,10 @@ def png_header(width, height):
     [
         (b"", "the file is empty"),
         (b"seven, written by hand\n", "not an image in one of JPEG, PNG"),
-        (png_header(10_000, 5_000), r"10000 x 5000 pixels are 50\.0 megapixels, at most 33\.6"),
+        (
+            png_header(10_000, 5_000),
+            r"5000 pixels are 50\.0 megapixels; the limit is 33\.6",
+        ),
         (png_header(60_000, 60_000), "megapixels|too large"),
         (PLAIN["jpeg"] + b"\xff\xda" * 100, "more than 100 scans"),
         (UNUSUAL["gif"][:60], "GIF"),

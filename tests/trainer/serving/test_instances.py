@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.serving.images import image, sent
-from trainer.exporting.images import ImageError
+from trainer.exporting.images.convert import ImageError
 from trainer.serving import instances
 from trainer.serving.errors import InvalidRequestError, ModelFailureError
 from trainer.serving.images import EncodedImage
@@ -46,14 +46,14 @@ def test_googles_clients_send_parameters_although_there_are_none(parameters):
         (b"", "body", "not JSON"),
         (b"label=7", "body", "not JSON"),
         (b"\xff\xfe", "body", "not JSON"),
-        (b'{"instances": [], "parameters": {"t": NaN}}', "parameters.t", "NaN is no number"),
+        (b'{"instances": [], "parameters": {"t": NaN}}', "parameters.t", "NaN is not a JSON"),
         (b'{"instances": [{"image_uri": "", "image_uri": ""}]}', "instances[0].image_uri", "twice"),
         (b'{"instances": ' + b"[" * 500_000 + b"]" * 500_000 + b"}", "body", "not JSON"),
         ([GOOD], "body", 'expected {"instances": [...]}, got a list of 1'),
         ({}, "instances", "got nothing"),
         ({"instances": GOOD}, "instances", "got an object with image_bytes"),
-        ({"instances": []}, "instances", "0 instances; 1 to 256 are taken"),
-        ({"instances": [GOOD] * 2000}, "instances", "2000 instances; 1 to 256 are taken"),
+        ({"instances": []}, "instances", "expected 1 to 256 instances, got 0"),
+        ({"instances": [GOOD] * 2000}, "instances", "expected 1 to 256 instances, got 2000"),
         ({"instances": [GOOD], "instance": 1}, "instance", "unknown"),
         ({"instances": [GOOD], "parameters": [1]}, "parameters", "expected nothing or {}"),
         ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "has no parameters"),
@@ -103,12 +103,13 @@ def _error(document):
 
 def test_what_became_of_the_instances():
     asked = [EncodedImage(b"", 1, 1, True), ImageAddress("b", "o")]
-    instances.check(asked, [{"label": "light"}, {"label": "dark"}])
+    predictions = [{"label": "light"}, {"label": "dark"}]
+    assert instances.checked(asked, predictions) == predictions
     with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:
-        instances.check(asked, [ImageError("cut"), ImageError("missing")])
+        instances.checked(asked, [ImageError("cut"), ImageError("missing")])
     assert raised.value.violations[1].field == "instances[1].image_uri"
     with pytest.raises(ModelFailureError):
-        instances.check(asked, [{}, ModelFailureError("NaN")])
+        instances.checked(asked, [{}, ModelFailureError("NaN")])
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

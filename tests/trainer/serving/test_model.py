@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.serving.images import image
-from trainer.exporting.images import ImageError
+from trainer.exporting.images.convert import ImageError
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
@@ -74,7 +74,7 @@ def test_a_folder_without_a_savedmodel(tmp_path):
 def test_a_savedmodel_from_elsewhere(tmp_path):
     inputs = keras.Input((3,))
     keras.Model(inputs, keras.layers.Dense(1)(inputs)).export(tmp_path, verbose=False)
-    with pytest.raises(ModelError, match="a model of this project has serving_default and classes"):
+    with pytest.raises(ModelError, match="expected serving_default and classes"):
         Model.load(tmp_path)
 
 

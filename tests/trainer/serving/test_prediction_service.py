@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.trainer.serving.images import image, sent
-from trainer.serving import service as module
+from trainer.serving import prediction_service as module
 from trainer.serving.errors import (
     InvalidRequestError,
     NotReadyError,
@@ -14,7 +14,7 @@ from trainer.serving.errors import (
     TooSlowError,
 )
 from trainer.serving.fetching import Fetcher
-from trainer.serving.service import Service
+from trainer.serving.prediction_service import PredictionService
 
 
 class SlowModel:
@@ -40,7 +40,7 @@ def model():
 
 @pytest.fixture
 def service(model):
-    service = Service(Fetcher())
+    service = PredictionService(Fetcher())
     service.model = model
     return service
 
@@ -108,14 +108,14 @@ def test_unusual_images_are_made_plain_for_the_model_and_damaged_ones_named(serv
 
 def test_before_the_model_is_there():
     with pytest.raises(NotReadyError):
-        asyncio.run(Service(Fetcher()).predict(stream(request((1, 1))), 100))
+        asyncio.run(PredictionService(Fetcher()).predict(stream(request((1, 1))), 100))
 
 
 def test_health_is_for_a_model_that_stays(service):
     assert service.is_healthy
     service.draining = True
     assert not service.is_healthy
-    assert not Service(Fetcher()).is_healthy
+    assert not PredictionService(Fetcher()).is_healthy
 
 
 def test_as_many_bytes_as_memory_allows(service, model, monkeypatch):
@@ -153,5 +153,5 @@ def test_a_body_that_never_ends(service, monkeypatch):
 
 def test_more_pixels_than_could_ever_wait(service, monkeypatch):
     monkeypatch.setattr(module, "MAX_WAITING_COST", 1000)
-    with pytest.raises(InvalidRequestError, match="megapixels together"):
+    with pytest.raises(InvalidRequestError, match="megapixels in total"):
         asyncio.run(service.predict(stream(request((20, 20), (30, 30))), 100))

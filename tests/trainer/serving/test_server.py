@@ -94,7 +94,7 @@ def test_it_answers_while_it_loads_and_says_so(endpoint):
     health, (status, headers, document) = endpoint.before
     assert health == status == 503
     assert int(headers["retry-after"]) > 0
-    assert document["error"]["message"] == "the model is being loaded"
+    assert document["error"]["message"] == "the model is still loading"
 
 
 def test_it_is_healthy_when_the_model_is_loaded(endpoint):

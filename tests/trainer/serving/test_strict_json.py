@@ -20,10 +20,16 @@ def told(body):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b'{"instances": [{"size": 1}, {"size": NaN}]}', "instances[1].size: NaN is no number"),
+        (
+            b'{"instances": [{"size": 1}, {"size": NaN}]}',
+            "instances[1].size: NaN is not a JSON",
+        ),
         (b'{"instances": [{"size": [0, -Infinity]}]}', "instances[0].size[1]: -Infinity is no"),
-        (b'{"instances": [{"size": 1}], "parameters": NaN}', "parameters: NaN is no number"),
-        (b"NaN", "body: NaN is no number"),
+        (
+            b'{"instances": [{"size": 1}], "parameters": NaN}',
+            "parameters: NaN is not a JSON",
+        ),
+        (b"NaN", "body: NaN is not a JSON"),
         (b'{"instances": [NaN', "body: not JSON"),
         (b"[" * 500_000, "body: not JSON"),
         (b'{"instances": [{"size": 1}, {"size": 1, "size": 2}]}', "instances[1].size: given twice"),

@@ -96,7 +96,7 @@ def test_two_are_kept(tmp_path, save):
 
 
 def test_other_settings_are_refused(tmp_path, variable, save):
-    with pytest.raises(TrainingError, match=r"with seed=1; asked for is seed=2"):
+    with pytest.raises(TrainingError, match=r"with seed=1; this one has seed=2"):
         load(tmp_path, variable, save(10).name, SETTINGS | {"seed": 2})
 
 

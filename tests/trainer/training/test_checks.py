@@ -74,4 +74,4 @@ def test_features_that_no_model_reads(refusal):
         document["features"][0]["kind"] = "text"
         (folder / "dataset.json").write_text(json.dumps(document))
 
-    assert "has text features, which this trainer does not read" in refusal(damage=to_text)
+    assert "features[0].kind: expected one of" in refusal(damage=to_text)

@@ -67,7 +67,7 @@ def test_another_models_hyperparameter_is_refused(capsys):
 @pytest.mark.parametrize(
     ("flag", "error"),
     [
-        ("--layers=9", "argument --layers: 9 is not a whole number at least 1, at most 8"),
+        ("--layers=9", "argument --layers: 9 is not a whole number from 1 to 8"),
         ("--epochs=0", "argument --epochs: '0' is not a whole number from 1"),
         ("--model=transformer", "invalid choice: 'transformer' (choose from"),
         ("--metric=auc", "--metric auc: multiclass_classification has accuracy, loss"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from trainer.dataset_description import Statistics
+from trainer.dataset_description import Label, Statistics
 from trainer.training import objective
 from trainer.training.objective import auc
 
@@ -25,7 +25,7 @@ def of_classes(*in_validation):
 
 def of_numbers(mean, stddev):
     statistics = Statistics(9, 0, mean, stddev, mean - stddev, mean + stddev, ())
-    return SimpleNamespace(is_regression=True, label=SimpleNamespace(statistics=statistics))
+    return SimpleNamespace(is_regression=True, label=Label(statistics=statistics))
 
 
 @given(

@@ -83,7 +83,7 @@ def test_a_killed_process_ends_its_peer_and_both_go_on_to_the_same_end(
     assert "Traceback" not in job.log(survivor)
     job.start()
     assert job.wait() == dict.fromkeys(PAIR, 0)
-    assert "going on from step-" in job.log(CHIEF)
+    assert "resuming from step-" in job.log(CHIEF)
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
 
 
@@ -99,7 +99,7 @@ def test_one_process_that_restarts_finds_its_peers_second_attempt(
     job.wait_for(CHIEF, f"lost: {WORKER} is gone, after step")
     job.start(CHIEF)
     assert job.wait() == dict.fromkeys(PAIR, 0)
-    assert "going on from step-" in job.log(CHIEF)
+    assert "resuming from step-" in job.log(CHIEF)
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
 
 
@@ -173,6 +173,55 @@ def test_divergence_ends_all_processes_with_the_same_reason(few_digits, make_job
     assert reason.startswith("training failed: the loss is not a number at step 2 ")
 
 
+BATCH_NORMALIZATION = """
+import sys
+import tensorflow as tf
+from keras import layers
+from trainer.models import convolutional
+
+class OwnStatistics(layers.Layer):
+    def build(self, shape):
+        self.mean = self.add_weight(shape=(), name="mean", trainable=False)
+    def call(self, x, training=None):
+        if training:
+            self.mean.assign(tf.reduce_mean(x))
+        return x
+
+def convolution(x, filters, kernel):
+    x = layers.Conv2D(filters, kernel, padding="same", use_bias=False)(x)
+    return layers.ReLU()(NORMALIZATION(x))
+
+convolutional._convolution = convolution
+from trainer.task import main
+sys.exit(main())
+"""
+
+
+def normalized_by(layer):
+    return ["-c", BATCH_NORMALIZATION.replace("NORMALIZATION", layer)]
+
+
+def test_batch_normalization_is_over_all_workers(few_digits, make_job):
+    program = normalized_by("layers.BatchNormalization()")
+    job = make_job(PAIR, few_digits, program, **SETTINGS | {"batch_size": 4})
+    job.start()
+    assert job.wait() == {CHIEF: 0, WORKER: 0}, job.log(CHIEF) + job.log(WORKER)
+    chief, worker = (job.metrics["replicas"][name] for name in PAIR)
+    assert chief["last_weights_sha256"] == worker["last_weights_sha256"]
+    assert chief["steps"] == 8 * (161 // (2 * 4))
+
+
+def test_weights_that_each_worker_changes_on_its_own_are_refused_at_once(few_digits, make_job):
+    job = make_job(PAIR, few_digits, normalized_by("OwnStatistics()"), **SETTINGS)
+    job.start()
+    assert job.wait() == {CHIEF: 1, WORKER: 1}, job.log(CHIEF)
+    (reason,) = {job.log(name).splitlines()[-1] for name in PAIR}
+    assert reason.startswith(
+        "training failed: the processes hold different weights after step 10: own_statistics/mean"
+    )
+    assert "epoch 1/8" not in job.log(CHIEF)
+
+
 MIRRORED = """
 import sys
 import tensorflow as tf
@@ -217,6 +266,6 @@ def test_a_training_on_rows_survives_a_kill_too(few_rows, make_job, victim):
     assert job.wait() == {victim: -signal.SIGKILL, survivor: 75}
     job.start()
     assert job.wait() == dict.fromkeys(PAIR, 0), job.log(CHIEF)
-    assert "going on from step-" in job.log(CHIEF)
+    assert "resuming from step-" in job.log(CHIEF)
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
     assert 0 < job.metrics["test"]["auc"] <= 1

@@ -11,8 +11,8 @@ from trainer import dataset_description
 from trainer.dataset_description import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP, Shard
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
-from trainer.training import input as input_module
-from trainer.training.input import Input
+from trainer.training import input_pipeline as input_module
+from trainer.training.input_pipeline import Input
 
 TRAIN, VALIDATION = 103, 29
 FILES = {"train": [40, 33, 30], "validation": [VALIDATION], "test": [5]}

@@ -208,7 +208,7 @@ def test_a_finished_training_goes_on_when_more_epochs_are_asked_for(train, few_d
 
 def test_a_checkpoint_of_another_training_is_refused(train, few_digits):
     train(few_digits, epochs=1, outputs="metrics")
-    with pytest.raises(TrainingError, match=r"with learning_rate=0.001; asked for is .*=0.1"):
+    with pytest.raises(TrainingError, match=r"with learning_rate=0.001; this one has .*=0.1"):
         train(few_digits, epochs=2, outputs="metrics", learning_rate=0.1)
 
 

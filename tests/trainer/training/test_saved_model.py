@@ -65,7 +65,7 @@ def test_a_client_may_send_images_of_any_size(exported, digits_arrays):
 def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
     keys, labels, probabilities = saved_model.predict(exported, few_digits, dataset, "test")
     # few_digits deals out images in order: 161 to train, 37 to validation, then test.
-    assert keys == [f"images/{row:05d}.png".encode() for row in range(198, 242)]
+    assert keys.tolist() == [f"images/{row:05d}.png".encode() for row in range(198, 242)]
     assert labels.tolist() == digits_arrays[1][198:242].tolist()
     assert probabilities.shape == (44, 10)
     assert probabilities.dtype == np.float32

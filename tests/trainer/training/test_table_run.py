@@ -78,7 +78,7 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(train, few_rows, mon
 
 def test_the_best_epoch_is_that_of_the_metric_that_was_asked_for(train, few_rows, monkeypatch):
     """And a table that does not fit in memory is trained on as well."""
-    monkeypatch.setattr("trainer.training.input.CACHE_BYTES", 0)
+    monkeypatch.setattr("trainer.training.input_pipeline.CACHE_BYTES", 0)
     metrics = train(few_rows, epochs=5, metric="auc", outputs="metrics", learning_rate=0.02)
     best = max(metrics["history"], key=lambda row: (row["val_auc"], -row["val_loss"]))
     assert metrics["best_epoch"] == best["epoch"]
@@ -153,12 +153,12 @@ def test_only_recurrent_learns_what_only_the_order_tells(train, rising):
         ),
         (
             {"task": "regression"},
-            r"has 2 classes \(0, 1\), no number to predict: export it for "
+            r"has 2 classes \(0, 1\) and no numeric label: export it for "
             "regression, or use --task multiclass_classification",
         ),
         (
             {"augment": True},
-            "is one of tables, for binary_classification: augment would change nothing",
+            "is one of tables, for binary_classification: augment would have no effect",
         ),
     ],
 )
@@ -176,11 +176,9 @@ def test_what_does_not_fit_its_label_or_features_is_refused(train, tmp_path):
         return write_table(tmp_path / name, columns, label, files=files, **options)
 
     regression = table("values", numbers, task="regression")
-    with pytest.raises(
-        TrainingError, match=r"a number to predict \(target\), no classes: use --ta"
-    ):
+    with pytest.raises(TrainingError, match=r"a numeric label \(target\) and no classes: use --ta"):
         train(regression)
-    with pytest.raises(TrainingError, match="label_smoothing would change nothing"):
+    with pytest.raises(TrainingError, match="label_smoothing would have no effect"):
         train(regression, task="regression", label_smoothing=0.1)
     classes = table("classes", [0, 1, 2] * 4)
     with pytest.raises(TrainingError, match="has 3 classes; binary_classification has 2"):

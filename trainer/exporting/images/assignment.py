@@ -7,17 +7,16 @@ to be readable, so that a corrupt image cannot shift the meaning of a label.
 """
 
 import itertools
-import re
 from collections import Counter
 from dataclasses import dataclass
 
 from trainer.dataset_description import COLUMN_RULE, HASH_RULE, SPLITS, Split, shard_name
 from trainer.exporting import ExportError
-from trainer.exporting.manifest import Manifest, Row
-from trainer.exporting.settings import ExportSettings
+from trainer.exporting.classes import natural_order
+from trainer.exporting.images.manifest import Manifest, Row
+from trainer.exporting.settings import ImageExportSettings
+from trainer.exporting.sharding import shard_counts
 from trainer.exporting.splits import assign, fingerprints, ranges
-
-_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Plan:
         return sum(len(work.rows) for work in self.work if work.split == split)
 
 
-def make_plan(manifest: Manifest, settings: ExportSettings) -> Plan:
+def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
     """Decide classes, splits and shards. Raises ExportError if no usable dataset can come of it."""
     classes = _classes(manifest)
     if manifest.names_splits:
@@ -58,24 +57,6 @@ def make_plan(manifest: Manifest, settings: ExportSettings) -> Plan:
             rows[SPLITS[index]].append(row)
     _check_splits(rows, classes, split)
     return Plan(classes, split, tuple(_cut(rows, classes, settings.shards)))
-
-
-def natural_order(name: str) -> tuple:
-    """Sort key that compares runs of digits as numbers: "9" before "10", "a2" before "a10"."""
-    parts = _DIGITS.split(name)
-    # Text and numbers alternate in `parts`, so positions never compare a string with a number.
-    numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
-    return (numbers, name)  # the name itself decides between "1" and "01"
-
-
-def shard_counts(examples: dict[str, int], train_shards: int) -> dict[str, int]:
-    """Shards per split: as asked for train; the others in proportion, at least one."""
-    return {
-        split: train_shards
-        if split == "train"
-        else max(1, round(train_shards * count / examples["train"]))
-        for split, count in examples.items()
-    }
 
 
 def _classes(manifest: Manifest) -> tuple[str, ...]:
@@ -121,7 +102,7 @@ def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int
     counts = shard_counts(sizes, train_shards)
     total = sum(counts.values())
     class_index = {name: index for index, name in enumerate(classes)}
-    work = []
+    work: list[Work] = []
     for split, count in counts.items():
         mixed = _mix(rows[split])
         edges = [len(mixed) * index // count for index in range(count + 1)]

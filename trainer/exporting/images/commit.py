@@ -1,10 +1,10 @@
-"""The end of an export: judge what the shards report, then write dataset.json, or refuse to.
+"""The end of an export: check what the shards report, then write dataset.json or refuse.
 
-rejected.jsonl is written in either case: a researcher whose export was refused needs it most.
+rejected.jsonl is written in either case: it shows why an export was refused.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from trainer.dataset_description import (
     FILE_NAME,
@@ -14,17 +14,17 @@ from trainer.dataset_description import (
     DatasetDescription,
 )
 from trainer.exporting import ExportError
-from trainer.exporting.manifest import Manifest, Rejection
-from trainer.exporting.plan import Plan
-from trainer.exporting.settings import ExportSettings
-from trainer.exporting.shards import ShardResult
-from trainer.exporting.warnings import absent_classes
+from trainer.exporting.classes import absent_classes
+from trainer.exporting.images.assignment import Plan
+from trainer.exporting.images.manifest import Manifest, Rejection
+from trainer.exporting.images.shards import ShardResult
+from trainer.exporting.settings import ImageExportSettings
 
 _REASONS_SHOWN = 5
 
 
 def commit(
-    settings: ExportSettings,
+    settings: ImageExportSettings,
     manifest: Manifest,
     plan: Plan,
     results: Iterable[ShardResult],
@@ -63,7 +63,9 @@ def commit(
     return description
 
 
-def check_rejected_share(rejected: list[Rejection], lines: int, settings: ExportSettings) -> None:
+def check_rejected_share(
+    rejected: Sequence[Rejection], lines: int, settings: ImageExportSettings
+) -> None:
     """Raise ExportError, with the first reasons, if too large a share of the lines is rejected."""
     if len(rejected) <= settings.max_rejected * lines:
         return
@@ -78,7 +80,7 @@ def check_rejected_share(rejected: list[Rejection], lines: int, settings: Export
 
 
 def _counts(results: list[ShardResult], split: str, classes: tuple[str, ...]) -> Counts:
-    by_class = Counter()
+    by_class: Counter[int] = Counter()
     for result in results:
         if result.split == split:
             by_class.update(result.class_counts)

@@ -52,7 +52,7 @@ class ImageError(ValueError):
 
 def convert(data: bytes, feature: Feature) -> bytes:
     """The image in `data`, encoded and shaped as `feature` says. Raises ImageError."""
-    height, width, channels = feature.shape
+    height, width, channels = feature.image_shape
     pixels = resize(decode(data, height, width, channels), height, width)
     if feature.encoding == "jpeg":
         encoded, buffer = cv2.imencode(".jpg", pixels, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))

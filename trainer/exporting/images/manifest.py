@@ -6,8 +6,8 @@ ML_USE is training, validation or test in any case, and names the example's spli
 every line or on none: with it on some, Vertex AI would split the rest at random, differently each
 time. An image's key is its object name (the address without gs://BUCKET/).
 
-What concerns the file as a whole raises ExportError: nothing sensible can be made of it. What
-concerns a line becomes a Rejection: no label, several labels, the same image again.
+A problem of the whole file raises ExportError. A problem of a line makes it a Rejection: no label,
+several labels, a repeated image.
 
 A manifest on the local disk (a run by hand) may name images by paths relative to its own folder;
 such a path is the key.

@@ -1,4 +1,4 @@
-"""The Beam pipeline of trainer.export for images, and how a pipeline is run (tables/ has its own).
+"""The Beam pipeline of an export of images.
 
     manifest ── Plan ──> one element per shard ── Spread ── WriteShard ──> results ── Commit
                   └───────────────────────── classes, rejected lines ──────────────────┘
@@ -9,47 +9,41 @@ to refuse a bad one before a job exists; its checksum makes sure that both saw t
 """
 
 import dataclasses
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Literal, TypeAlias
 
 import apache_beam as beam
 import cv2
 from apache_beam.metrics import Metrics
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import TaggedOutput
 
 from trainer import storage
 from trainer.exporting import ExportError
-from trainer.exporting.commit import commit
-from trainer.exporting.manifest import Manifest, parse
+from trainer.exporting.images.assignment import Plan, Work, make_plan
+from trainer.exporting.images.commit import commit
+from trainer.exporting.images.manifest import Manifest, parse
+from trainer.exporting.images.shards import ShardResult, write_shard
 from trainer.exporting.objects import Objects
-from trainer.exporting.plan import Plan, Work, make_plan
-from trainer.exporting.settings import ExportSettings
-from trainer.exporting.shards import ShardResult, write_shard
-from trainer.exporting.tables import pipeline as tables
+from trainer.exporting.settings import ImageExportSettings
 
 # Reads in flight per element: Cloud Storage answers after some 50 ms, an image costs about 2 ms of
 # CPU.
 _READERS = 16
 
-# In this process, and named: what "DirectRunner" stands for first tries to download Beam's Prism.
-_LOCAL_RUNNER = "FnApiRunner"
-_RUNNERS_TO_REPLACE = (None, "DirectRunner", "SwitchingDirectRunner")
-
-_DATAFLOW_RUNNER = "DataflowRunner"
-
-_HEADER = "header"
+_HEADER: Final = "header"
+Header: TypeAlias = TaggedOutput[Literal["header"], tuple[Manifest, Plan]]
 
 
 class PlanShards(beam.DoFn):
     """Any one element -> Work, one per shard; as header: (Manifest, Plan) without their rows."""
 
-    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str], sha256: str):
+    def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str], sha256: str):
         self._settings = settings
         self._beam_flags = beam_flags
         self._sha256 = sha256
 
-    def process(self, _) -> Iterator[Work]:
+    def process(self, _: bytes) -> Iterator[Work | Header]:
         """Read the manifest again, exactly as it was when it was checked."""
         source = self._settings.source
         manifest = parse(Objects(self._beam_flags).read(source), source)
@@ -57,14 +51,14 @@ class PlanShards(beam.DoFn):
             raise ExportError(f"{source} changed while the export began; start it again")
         plan = make_plan(manifest, self._settings)
         header = dataclasses.replace(manifest, rows=()), dataclasses.replace(plan, work=())
-        yield beam.pvalue.TaggedOutput(_HEADER, header)
+        yield TaggedOutput(_HEADER, header)
         yield from plan.work
 
 
 class WriteShard(beam.DoFn):
     """Work -> ShardResult, having written the shard."""
 
-    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+    def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str]):
         self._settings = settings
         self._beam_flags = beam_flags
 
@@ -93,12 +87,12 @@ class WriteShard(beam.DoFn):
 class Commit(beam.DoFn):
     """Any one element, with all results and the header as side inputs -> nothing."""
 
-    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+    def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str]):
         self._settings = settings
         self._beam_flags = beam_flags
 
     def process(
-        self, _, results: Iterable[ShardResult], header: tuple[Manifest, Plan]
+        self, _: bytes, results: Iterable[ShardResult], header: tuple[Manifest, Plan]
     ) -> Iterator[None]:
         """Write dataset.json, or raise ExportError."""
         write = _writer(Objects(self._beam_flags), self._settings.output)
@@ -107,7 +101,7 @@ class Commit(beam.DoFn):
 
 
 def build(
-    pipeline: beam.Pipeline, settings: ExportSettings, beam_flags: Sequence[str], sha256: str
+    pipeline: beam.Pipeline, settings: ImageExportSettings, beam_flags: Sequence[str], sha256: str
 ) -> None:
     """Add the export's steps to a pipeline. sha256: of the manifest that was checked."""
     planned = (
@@ -133,66 +127,5 @@ def build(
     )
 
 
-def run(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> bool:
-    """Run the export. True: the dataset is committed. False: a service works on it from now on.
-
-    Without --runner (or with DirectRunner) it runs in this process. Raises ExportError for what the
-    pipeline found wrong with the input.
-    """
-    options = PipelineOptions(list(beam_flags))
-    standard = options.view_as(StandardOptions)
-    if standard.runner in _RUNNERS_TO_REPLACE:
-        standard.runner = _LOCAL_RUNNER
-    pipeline = beam.Pipeline(options=options)
-    build_steps = tables.build if settings.is_table else build
-    build_steps(pipeline, settings, beam_flags, sha256)
-    beam_log = logging.getLogger("apache_beam.runners.common")
-    beam_log.addFilter(_tells_no_export_error)
-    try:
-        result = pipeline.run()
-        if standard.runner == _DATAFLOW_RUNNER:
-            # A flex template's launcher must not wait: who started the template watches the job.
-            return False
-        result.wait_until_finish()
-    except Exception as error:
-        if message := _export_error_in(error):
-            raise ExportError(message) from error
-        raise
-    finally:
-        beam_log.removeFilter(_tells_no_export_error)
-    return True
-
-
-def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
-    """Names of the flags that Beam does not know either (it would only log a warning).
-
-    None on Dataflow: its launcher adds flags of its own, and has checked ours by the template.
-    """
-    options = PipelineOptions(list(beam_flags))
-    if options.view_as(StandardOptions).runner == _DATAFLOW_RUNNER:
-        return []
-    known = options.get_all_options()
-    return sorted(set(options.get_all_options(retain_unknown_options=True)) - set(known))
-
-
-def _tells_no_export_error(record: logging.LogRecord) -> bool:
-    """Keep pages of traceback from hiding a refusal, which the caller reports."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ExportError))
-
-
-def _export_error_in(error: Exception) -> str | None:
-    """The message of the ExportError that ended a worker, if that is what happened.
-
-    Runners raise a worker's exception again, or a RuntimeError with the text of its traceback; in
-    both, Beam adds the name of the step.
-    """
-    text = str(error)
-    if not isinstance(error, ExportError):
-        _, found, text = text.rpartition(f"{ExportError.__module__}.{ExportError.__qualname__}: ")
-        if not found:
-            return None
-    return text.partition(" [while running ")[0].strip()
-
-
-def _writer(objects: Objects, folder: str):
+def _writer(objects: Objects, folder: str) -> Callable[[str, bytes], None]:
     return lambda name, data: objects.write(storage.join(folder, name), data)

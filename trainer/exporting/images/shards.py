@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.dataset_description import Feature, Shard
-from trainer.exporting.images import ImageError, convert
-from trainer.exporting.manifest import Rejection, Row
-from trainer.exporting.plan import Work
+from trainer.exporting.images.assignment import Work
+from trainer.exporting.images.convert import ImageError, convert
+from trainer.exporting.images.manifest import Rejection, Row
 from trainer.exporting.tfrecord import tfrecords
 
 _PROGRESS_SECONDS = 10
@@ -25,7 +25,7 @@ _PROGRESS_SECONDS = 10
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What became of one piece of work. class_counts: examples by class index, where there are."""
+    """Result of one piece of work. class_counts: examples by class index, without zeros."""
 
     split: str
     shard: Shard

@@ -3,7 +3,8 @@
     read      Parquet row groups -> checked rows, sorted by the fingerprint of their keys,
               as temporary files in the dataset's folder (`partial/`)
     summarise each range of fingerprints, over all those files: duplicate keys, statistics
-    plan      what the summaries amount to: classes, features, vocabularies, files
+    survey    all rows together: splits, classes, shards
+    features  what the summaries amount to: vocabularies and statistics
     write     each TFRecord file, one range of fingerprints after the other
     commit    dataset.json
 

@@ -1,54 +1,35 @@
-"""What all rows amount to: first who they are (survey), then what their features are (make_plan).
+"""What the features of a table are: vocabularies and statistics, from the summary of all rows.
 
-Each is decided in one place from what many workers report, and refuses what no model could be
-trained on. Both are small, whatever the number of rows.
+Decided in one place. It refuses what no model could be trained on, and is small, whatever the
+number of rows.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
     NUMERIC,
     SEQUENCE,
-    SPLITS,
     TIMESTAMP,
-    Counts,
     Feature,
     Label,
     Statistics,
     TermStatistics,
 )
 from trainer.exporting import ExportError
-from trainer.exporting.plan import natural_order
+from trainer.exporting.classes import absent_classes
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.columns import Columns, TableFeature
-from trainer.exporting.tables.findings import Findings
-from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
-from trainer.exporting.tables.parquet import Report, check_number_of_classes
-from trainer.exporting.tables.summaries import RangeSummary, Terms
-from trainer.exporting.warnings import absent_classes
-
-_NAMES_SHOWN = 10
+from trainer.exporting.tables.findings import listed
+from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Summary, Terms
+from trainer.exporting.tables.survey import Survey
 
 _CONSTANT = "{} is {} wherever it is not NULL in the train split"
 
 _VECTOR_OF = {NUMERIC: NUMERIC, BOOLEAN: NUMERIC, TIMESTAMP: TIMESTAMP, CATEGORICAL: CATEGORICAL}
 _DTYPES = {CATEGORICAL: "int64", TIMESTAMP: "int64"}
-
-
-@dataclass(frozen=True)
-class Survey:
-    """Who the rows are. classes: () for regression. nans: values that were NaN, by column."""
-
-    layout: Layout
-    classes: tuple[str, ...]
-    counts: dict[str, Counts]
-    work: tuple[ShardWork, ...]
-    nans: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -62,67 +43,15 @@ class TablePlan:
     warnings: tuple[str, ...]
 
 
-def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]) -> Survey:
-    """Put together what was found in all rows.
-
-    Raises ExportError if a row is unusable, a split is empty, or the classes are not ones to learn.
-    """
-    files: list[SortedFile] = []
-    findings, nans, labels = Findings(), {}, {}
-    for report in reports:
-        files += report.files
-        findings.merge(report.findings)
-        for column, count in report.nans.items():
-            nans[column] = nans.get(column, 0) + count
-        for name, by_split in report.labels.items():
-            labels[name] = labels.get(name, 0) + by_split
-    findings.refuse(settings.source)
-    layout = Layout(tuple(sorted(files, key=lambda file: file.name)))
-    rows = {name: int(layout.rows(index).sum()) for index, name in enumerate(SPLITS)}
-    for name in SPLITS:
-        if not rows[name]:
-            raise ExportError(
-                f"the {name} split has no row ({rows}); the table is too small for its share of "
-                f"{dict(columns.split_ranges)}: take more rows, or give that split a larger share"
-            )
-    classes = tuple(sorted(labels, key=natural_order))
-    if not columns.is_regression:
-        _check_classes(classes, labels, columns)
-    counts = {
-        name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})
-        for index, name in enumerate(SPLITS)
-    }
-    return Survey(layout, classes, counts, tuple(cut(rows, settings.shards)), nans)
-
-
-def _check_classes(
-    classes: tuple[str, ...], labels: dict[str, np.ndarray], columns: Columns
-) -> None:
-    title = f"the label ({columns.label})"
-    check_number_of_classes(classes, columns)
-    if len(classes) < 2:
-        raise ExportError(
-            f"{title} is {classes[0]!r} in every row; a classifier needs at least two classes"
-        )
-    if columns.task == "binary_classification" and len(classes) > 2:
-        raise ExportError(
-            f"{title} has {len(classes)} classes ({_shown(classes)}), but the task is "
-            "binary_classification; choose multiclass_classification"
-        )
-    if absent := [name for name in classes if not labels[name][0]]:
-        raise ExportError(
-            f"no row of the train split has {len(absent)} of {len(classes)} classes of {title}: "
-            f"{_shown(absent)}; add rows of them or leave theirs out"
-        )
-
-
 def make_plan(
     settings: ExportSettings, columns: Columns, surveyed: Survey, summary: RangeSummary
 ) -> TablePlan:
     """Describe the features. Raises ExportError for repeated keys and a feature without a value."""
     summary.findings.refuse(settings.source)
     places = dict.fromkeys(_VECTOR_OF.values(), 0)
-    features, empty, warnings = [], [], []
+    features: list[Feature] = []
+    empty: list[TableFeature] = []
+    warnings: list[str] = []
     for feature in columns.features:
         index = None
         if vector := _VECTOR_OF.get(feature.kind):
@@ -140,9 +69,10 @@ def make_plan(
     if empty:
         raise ExportError(
             f"{len(empty)} of {len(columns.features)} features have no value in the train split, "
-            f"only NULL: {_shown([feature.name for feature in empty])}; leave them out"
+            f"only NULL: {listed([feature.name for feature in empty])}; leave them out"
         )
-    statistics = summary.train["label"].statistics() if columns.is_regression else None
+    of_label = summary.train.get("label")
+    statistics = of_label.statistics() if isinstance(of_label, Numbers) else None
     if statistics and statistics.min == statistics.max:
         raise ExportError(
             f"the label ({columns.label}) is {statistics.min} in every row of the train split; "
@@ -155,14 +85,18 @@ def make_plan(
     return TablePlan(columns, surveyed, tuple(features), label, tuple(warnings))
 
 
-def _is_empty(found) -> bool:
+def _is_empty(found: Summary) -> bool:
     if isinstance(found, Terms):
         return found.missing == found.rows
-    return not getattr(found, "elements", found).count
+    numbers = found.elements if isinstance(found, Lengths) else found
+    return not numbers.count
 
 
-def _describe(feature: TableFeature, index: int | None, found, columns: Columns) -> Feature:
+def _describe(
+    feature: TableFeature, index: int | None, found: Summary, columns: Columns
+) -> Feature:
     vocabulary = None
+    statistics: Statistics | TermStatistics
     if isinstance(found, Terms):
         kept = found.most_frequent(columns.vocabulary)
         vocabulary = tuple(term for term, _ in kept)
@@ -196,8 +130,10 @@ def _feature_warnings(
             yield _CONSTANT.format(feature.title, f"{statistics.min:g}")
         return
     train = summary.train[f"{CATEGORICAL}/{feature.column}"]
+    if not isinstance(train, Terms):
+        return
     if len(train.counts) == 1:
-        yield _CONSTANT.format(feature.title, repr(described.vocabulary[0]))
+        yield _CONSTANT.format(feature.title, repr(described.terms[0]))
     elsewhere = summary.elsewhere[f"{CATEGORICAL}/{feature.column}"]
     if train.forgotten:
         yield (
@@ -208,12 +144,6 @@ def _feature_warnings(
         rows = sum(elsewhere.counts[term] for term in new)
         yield (
             f"{feature.title} has {len(new)} terms that the train split does not have "
-            f"({_shown(new)}) in {rows} rows of the validation and test split; they count as out "
+            f"({listed(new)}) in {rows} rows of the validation and test split; they count as out "
             "of vocabulary"
         )
-
-
-def _shown(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(repr(name[:100]) for name in names[:_NAMES_SHOWN]) + more

@@ -1,4 +1,4 @@
-"""What is wrong with some rows, collected over all of them, so that one refusal tells all of it."""
+"""Problems of rows, collected over all rows, so that one error reports all of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from trainer.exporting import ExportError
 
 _EXAMPLES = 5
 _EXAMPLE_LENGTH = 100
+_NAMES_SHOWN = 10
 
 
 @dataclass
@@ -53,3 +54,10 @@ class Findings:
 
 def _shorten(key: str) -> str:
     return key if len(key) <= _EXAMPLE_LENGTH else f"{key[:_EXAMPLE_LENGTH]}..."
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names of a list for a message, quoted."""
+    names = list(names)
+    more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(repr(name[:100]) for name in names[:_NAMES_SHOWN]) + more

@@ -17,7 +17,7 @@ import numpy as np
 
 from trainer.dataset_description import SPLITS, shard_name
 from trainer.exporting import ExportError
-from trainer.exporting.plan import shard_counts
+from trainer.exporting.sharding import shard_counts
 
 PARTIAL_FOLDER = "partial"
 
@@ -87,7 +87,7 @@ class Layout:
 
     def rows(self, split: int) -> np.ndarray:
         """(ranges,) rows of a split in each range."""
-        return sum(file.rows[:, split] for file in self.files)
+        return np.sum([file.rows[:, split] for file in self.files], axis=0)
 
     def slices(self, range_: int, split: int) -> list[Slice]:
         """Where the rows of one range and split lie."""
@@ -116,7 +116,7 @@ def cut(rows: dict[str, int], train_shards: int) -> list[ShardWork]:
         split: min(count, rows[split]) for split, count in shard_counts(rows, train_shards).items()
     }
     total = sum(counts.values())
-    work = []
+    work: list[ShardWork] = []
     for split, count in counts.items():
         edges = [rows[split] * index // count for index in range(count + 1)]
         for index, (start, end) in enumerate(itertools.pairwise(edges)):
@@ -125,7 +125,7 @@ def cut(rows: dict[str, int], train_shards: int) -> list[ShardWork]:
     return work
 
 
-def pieces(rows: Sequence[int], start: int, end: int) -> list[tuple[int, int, int]]:
+def pieces(rows: Sequence[int] | np.ndarray, start: int, end: int) -> list[tuple[int, int, int]]:
     """The rows from `start` to `end` of a split, as (range, first, last + 1) within each range."""
     starts = np.concatenate([[0], np.cumsum(rows)])
     first = int(np.searchsorted(starts, start, side="right")) - 1

@@ -6,10 +6,11 @@ stand in, about four times its size at most. How large that is, who wrote the fi
 
 import posixpath
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -62,8 +63,10 @@ class Report:
     labels: dict[str, np.ndarray] = field(default_factory=dict)  # class name -> rows by split
 
 
-def list_source(columns: Columns, address: str, objects: Objects, rows_at_once) -> Source:
-    """Find the Parquet files beside columns.json and read what they say of themselves.
+def list_source(
+    columns: Columns, address: str, objects: Objects, rows_at_once: Callable[[int, int], int]
+) -> Source:
+    """Find the Parquet files beside columns.json and read their footers.
 
     rows_at_once(cells, rows): rows that one element may have. Raises ExportError if there are
     none, if one does not hold the columns, or if they are not the rows that columns.json counts.
@@ -93,7 +96,7 @@ def list_source(columns: Columns, address: str, objects: Objects, rows_at_once) 
             "empty folder"
         )
     limit = rows_at_once(cells, rows)
-    work = []
+    work: list[RowGroups] = []
     for uri, (_, groups) in zip(uris, footers, strict=True):
         for numbers, group_rows in _bundle(groups, limit):
             work.append(RowGroups(len(work), uri, numbers, group_rows))
@@ -118,7 +121,8 @@ def _read_footer(uri: str, objects: Objects) -> tuple[pa.Schema, list[tuple[int,
 
 def _bundle(groups: list[tuple[int, int]], limit: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """Adjacent row groups together, as long as they have no more rows than the limit."""
-    numbers, total = [], 0
+    numbers: list[int] = []
+    total = 0
     for number, (rows, _) in enumerate(groups):
         if numbers and total + rows > limit:
             yield tuple(numbers), total
@@ -158,7 +162,9 @@ def sort_rows(
     return report
 
 
-def _write_sorted(block: pa.RecordBatch, splits: np.ndarray, bits: int, name: str, out):
+def _write_sorted(
+    block: pa.RecordBatch, splits: np.ndarray, bits: int, name: str, out: BinaryIO
+) -> SortedFile:
     """Write the rows by range and split; the SortedFile that tells where they are."""
     ranges = ranges_of(block.column("fingerprint").to_numpy(), bits)
     parts = ranges * len(SPLITS) + splits

@@ -11,9 +11,11 @@ the process when it runs on one machine.
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Literal, TypeAlias
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
+from apache_beam.pvalue import TaggedOutput
 
 from trainer import storage
 from trainer.dataset_description import Shard
@@ -21,7 +23,8 @@ from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
-from trainer.exporting.tables import parquet, plan, ranges, write
+from trainer.exporting.tables import features, parquet, ranges, survey, write
+from trainer.exporting.tables.features import TablePlan
 from trainer.exporting.tables.layout import (
     PARTIAL_FOLDER,
     ShardWork,
@@ -30,10 +33,11 @@ from trainer.exporting.tables.layout import (
     rows_at_once,
 )
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
-from trainer.exporting.tables.plan import Survey, TablePlan
 from trainer.exporting.tables.summaries import RangeSummary, Tree
+from trainer.exporting.tables.survey import Survey
 
-_SOURCE = "source"
+_SOURCE: Final = "source"
+Header: TypeAlias = TaggedOutput[Literal["source"], Source]
 
 # Reads in flight per element: Cloud Storage answers after some 50 ms, a slice is small.
 _READERS = 16
@@ -82,7 +86,7 @@ class ListRowGroups(_Step):
         super().__init__(settings, beam_flags)
         self._sha256 = sha256
 
-    def process(self, _) -> Iterator[RowGroups]:
+    def process(self, _: bytes) -> Iterator[RowGroups | Header]:
         """Read the footers again, exactly as they were when they were checked."""
         source = read_source(self._settings, self._objects)
         if source.columns.sha256 != self._sha256:
@@ -90,7 +94,7 @@ class ListRowGroups(_Step):
                 f"{self._settings.source} changed while the export began; start it again"
             )
         header = Source(source.columns, (), source.rows, source.cells)
-        yield beam.pvalue.TaggedOutput(_SOURCE, header)
+        yield TaggedOutput(_SOURCE, header)
         yield from source.work
 
 
@@ -108,20 +112,20 @@ class SortRows(_Step):
 class SurveyRows(_Step):
     """Any one element, with all reports as side input -> Survey."""
 
-    def process(self, _, source: Source, reports: Iterable[Report]) -> Iterator[Survey]:
+    def process(self, _: bytes, source: Source, reports: Iterable[Report]) -> Iterator[Survey]:
         """Decide splits, classes and shards."""
-        yield plan.survey(self._settings, source.columns, reports)
+        yield survey.survey(self._settings, source.columns, reports)
 
 
 class SummariseRange(_Step):
     """Number of a range -> (number, RangeSummary)."""
 
     def process(
-        self, range_: int, source: Source, survey: Survey
+        self, range_: int, source: Source, surveyed: Survey
     ) -> Iterator[tuple[int, RangeSummary]]:
         """All rows of a range."""
         columns = source.columns
-        yield range_, ranges.summarise(range_, survey.layout, columns, self._read)
+        yield range_, ranges.summarise(range_, surveyed.layout, columns, self._read)
 
 
 class MergeSummaries(beam.CombineFn):
@@ -149,10 +153,10 @@ class MakePlan(_Step):
     """Any one element -> TablePlan."""
 
     def process(
-        self, _, source: Source, survey: Survey, summary: RangeSummary
+        self, _: bytes, source: Source, surveyed: Survey, summary: RangeSummary
     ) -> Iterator[TablePlan]:
         """Describe the features."""
-        yield plan.make_plan(self._settings, source.columns, survey, summary)
+        yield features.make_plan(self._settings, source.columns, surveyed, summary)
 
 
 class WriteShard(_Step):
@@ -174,7 +178,7 @@ class WriteShard(_Step):
 class Commit(_Step):
     """Any one element, with all shards as side input -> nothing."""
 
-    def process(self, _, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
+    def process(self, _: bytes, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
         """Remove the temporary files and write dataset.json."""
 
         def write_object(name, data):
@@ -207,7 +211,7 @@ def build(
     surveyed = once("Survey") | "Survey" >> beam.ParDo(SurveyRows(*args), source, all_of(reports))
     summary = (
         surveyed
-        | "Ranges" >> beam.FlatMap(lambda survey: range(survey.layout.ranges))
+        | "Ranges" >> beam.FlatMap(lambda surveyed: range(surveyed.layout.ranges))
         | "SpreadRanges" >> beam.Reshuffle()
         | "Summarise" >> beam.ParDo(SummariseRange(*args), source, one(surveyed))
         | "Merge" >> beam.CombineGlobally(MergeSummaries())

@@ -9,7 +9,7 @@ from trainer.dataset_description import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SE
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
-from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Terms
+from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Summary, Terms
 
 # The bytes of slices of temporary files, in order.
 ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]
@@ -59,8 +59,8 @@ def _find_duplicates(block: pa.RecordBatch, columns: Columns, summary: RangeSumm
     summary.findings.add(f"the key ({columns.key}) is that of another row", repeated)
 
 
-def _statistics(block: pa.RecordBatch, columns: Columns) -> dict:
-    found = {}
+def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
+    found: dict[str, Summary] = {}
     if columns.is_regression:
         found["label"] = Numbers.of(block.column("label").to_numpy())
     if NUMERIC in block.schema.names:

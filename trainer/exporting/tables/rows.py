@@ -79,7 +79,8 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
 
     The block makes sense only if nothing was found.
     """
-    findings, nans = Findings(), {}
+    findings = Findings()
+    nans: dict[str, int] = {}
     keys = batch.column("key").cast(_STRING)
     names = np.array(keys.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
     findings.add(f"the key ({columns.key}) is NULL or empty", names[names == ""])

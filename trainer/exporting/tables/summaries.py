@@ -5,6 +5,7 @@ pairs and so on (Tree), whatever the order in which they come: the same rows giv
 digit. Mean and variance are merged as Chan, Golub and LeVeque do (1979).
 """
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ class Numbers:
             self.quantiles.merge(other.quantiles),
         )
 
-    def statistics(self, **lengths: float) -> Statistics:
+    def statistics(self) -> Statistics:
         """As dataset.json has them. There must be a number that is not NaN."""
         constant = self.min == self.max  # exactly, where sums round
         quantiles = self.quantiles.at(np.linspace(0, 100, QUANTILES, dtype=int)).tolist()
@@ -73,17 +74,19 @@ class Numbers:
             min=self.min,
             max=self.max,
             quantiles=(self.min, *quantiles[1:-1], self.max),
-            **lengths,
         )
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """Of some sequences: how many, their lengths, and the numbers in all of them."""
+    """Of some sequences: how many, their lengths, and the numbers in all of them.
+
+    min, max: 0 of no sequence.
+    """
 
     rows: int = 0
-    min: int | None = None
-    max: int | None = None
+    min: int = 0
+    max: int = 0
     total: int = 0
     elements: Numbers = field(default_factory=Numbers)
 
@@ -111,8 +114,11 @@ class Lengths:
 
     def statistics(self) -> Statistics:
         """As dataset.json has them. There must be an element that is not NaN."""
-        return self.elements.statistics(
-            min_length=self.min, max_length=self.max, mean_length=self.total / self.rows
+        return dataclasses.replace(
+            self.elements.statistics(),
+            min_length=self.min,
+            max_length=self.max,
+            mean_length=self.total / self.rows,
         )
 
 

@@ -18,7 +18,6 @@ from trainer.dataset_description import (
     NUMERIC,
     REJECTED_FILE_NAME,
     SEQUENCE,
-    SEQUENCE_PREFIX,
     SPLITS,
     TIMESTAMP,
     UNKNOWN_TERM,
@@ -27,8 +26,8 @@ from trainer.dataset_description import (
     Split,
 )
 from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.features import TablePlan
 from trainer.exporting.tables.layout import ShardWork, pieces
-from trainer.exporting.tables.plan import TablePlan
 from trainer.exporting.tables.ranges import ReadSlices, read_rows
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tfrecord import Column, tfrecords
@@ -72,12 +71,10 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     codes = []
     for feature in plan.features:
         if feature.kind == CATEGORICAL:
-            codes.append(
-                _codes(block.column(f"{CATEGORICAL}/{feature.column}"), feature.vocabulary)
-            )
+            codes.append(_codes(block.column(f"{CATEGORICAL}/{feature.column}"), feature.terms))
         elif feature.kind == SEQUENCE:
             lists = block.column(f"{SEQUENCE}/{feature.column}")
-            encoded[SEQUENCE_PREFIX + feature.column] = lists
+            encoded[feature.record_name] = lists
     if codes:
         encoded[CATEGORICAL] = np.stack(codes, axis=1)
     return encoded

@@ -6,18 +6,18 @@ import pytest
 
 from trainer.dataset_description import COLUMN_RULE, DatasetDescription, Feature, Shard, Split
 from trainer.exporting import ExportError
-from trainer.exporting.commit import commit
-from trainer.exporting.manifest import Manifest, Rejection
-from trainer.exporting.plan import Plan
-from trainer.exporting.settings import ExportSettings
-from trainer.exporting.shards import ShardResult
+from trainer.exporting.images.assignment import Plan
+from trainer.exporting.images.commit import commit
+from trainer.exporting.images.manifest import Manifest, Rejection
+from trainer.exporting.images.shards import ShardResult
+from trainer.exporting.settings import ImageExportSettings
 
 PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
 GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}
 
 
 def settings(max_rejected=0.1):
-    return ExportSettings(
+    return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
         fingerprint="3f2a",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 from trainer.dataset_description import Feature
-from trainer.exporting import images
-from trainer.exporting.images import ImageError
+from trainer.exporting.images import convert as images
+from trainer.exporting.images.convert import ImageError
 
 ORIENTATION = 0x0112  # the EXIF tag
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.exporting import ExportError
-from trainer.exporting.manifest import Rejection, parse
+from trainer.exporting.images.manifest import Rejection, parse
 
 ADDRESS = "gs://bkt/manifest.csv"
 

@@ -10,9 +10,9 @@ import tensorflow as tf
 from PIL import Image
 
 from trainer.dataset_description import Feature
-from trainer.exporting.manifest import Row
-from trainer.exporting.plan import Work
-from trainer.exporting.shards import write_shard
+from trainer.exporting.images.assignment import Work
+from trainer.exporting.images.manifest import Row
+from trainer.exporting.images.shards import write_shard
 
 FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))
 NAME = "train-00000-of-00001.tfrecord"

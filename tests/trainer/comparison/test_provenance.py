@@ -1,0 +1,13 @@
+"""What leaderboard.json says of the libraries that the figures were made with."""
+
+import keras
+import tensorflow as tf
+
+from trainer.comparison import provenance
+
+
+def test_versions_are_those_that_are_imported():
+    """Whichever distribution TensorFlow comes from: tensorflow, or tensorflow-cpu."""
+    versions = provenance.versions()
+    assert versions["tensorflow"] == tf.__version__
+    assert versions["keras"] == keras.__version__

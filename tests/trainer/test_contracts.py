@@ -1,0 +1,73 @@
+"""Files that pass between Airflow and the trainer: schemas, and what a violation is told as."""
+
+import json
+
+import jsonschema
+import pytest
+
+from trainer import contracts
+from trainer.contracts import ContractError
+
+SERVED = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
+
+
+@pytest.mark.parametrize("name", contracts.names())
+def test_every_schema_is_one_of_draft_2020_12(name):
+    schema = contracts.schema(name)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_a_file_that_is_not_there_is_none(tmp_path):
+    assert contracts.read("served", f"{tmp_path}/served.json") is None
+
+
+def test_what_is_written_is_read(tmp_path):
+    where = tmp_path / "served.json"
+    where.write_text(contracts.to_json("served", SERVED, str(where)))
+    assert contracts.read("served", str(where)) == SERVED
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"traffic": 101}, "traffic: expected at most 100, got 101"),
+        ({"traffic": "all"}, 'traffic: expected integer, got "all"'),
+        ({"model": 3}, "model: expected string or null, got 3"),
+        ({"schema": 2}, "schema: expected 1, got 2"),
+        ({"trafic": 3}, "the document: unknown key 'trafic'"),
+    ],
+)
+def test_a_violation_names_file_field_and_expectation(changed, problem):
+    text = json.dumps(SERVED | changed)
+    with pytest.raises(ContractError) as refused:
+        contracts.parse("served", text, "gs://b/served.json")
+    assert str(refused.value) == (
+        f"gs://b/served.json does not match served.schema.json:\n  {problem}"
+    )
+
+
+def test_places_within_lists_are_told():
+    trial = {
+        "id": "1",
+        "state": "SUCCEEDED",
+        "parameters": {"units": None},
+        "final": {"step": 2, "loss": 1},
+    }
+    document = {"schema": 1, "job": "j", "metric": "auc", "goal": "up", "chosen": []}
+    with pytest.raises(ContractError) as refused:
+        contracts.check("trials", document | {"trials": [trial]}, "trials.json")
+    assert str(refused.value).splitlines()[1:] == [
+        '  goal: expected one of "maximize", "minimize", got "up"',
+        "  trials[0]: the key 'start' is missing",
+        "  trials[0]: the key 'end' is missing",
+        "  trials[0].final: the key 'value' is missing",
+        "  trials[0].parameters.units: expected number or string or boolean, got null",
+    ]
+
+
+def test_a_document_that_violates_its_schema_is_not_written():
+    with pytest.raises(ContractError, match="traffic: expected at least 0"):
+        contracts.to_json("served", SERVED | {"traffic": -1}, "served.json")
+    with pytest.raises(ContractError, match="cannot be written as JSON"):
+        contracts.to_json("served", SERVED | {"traffic": float("nan")}, "served.json")

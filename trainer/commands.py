@@ -1,0 +1,19 @@
+"""The commands of the job image: `python -m trainer COMMAND`, or the module by itself."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """module: the one to run with `python -m`. about: what it makes of what, in one line."""
+
+    module: str
+    about: str
+
+
+COMMANDS = {
+    "export": Command("trainer.export", "labelled images or a table's rows -> a TFRecord dataset"),
+    "train": Command("trainer.task", "a dataset -> one tuning trial or one full training"),
+    "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
+    "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
+}

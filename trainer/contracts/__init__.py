@@ -1,0 +1,143 @@
+"""The files that pass between the trainer and the Airflow side, each with a JSON Schema.
+
+    dataset, metrics, predictions, leaderboard, challenger   the trainer writes and reads them
+    plan, trials, baseline, served                           the trainer reads them
+
+NAME.schema.json beside this module describes NAME.json (predictions: the Parquet schema of
+predictions.parquet). The trainer checks what it writes and what it reads; the Airflow side does the
+same with identical copies (plugins/trellis/workflow/contracts/schemas).
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer import storage
+
+if TYPE_CHECKING:
+    import jsonschema
+
+_FOLDER = Path(__file__).parent
+_ERRORS_SHOWN = 5
+_VALUE_LENGTH = 60
+
+
+class ContractError(ValueError):
+    """A file that is not as its schema says; the message names the file and each wrong field."""
+
+
+def names() -> list[str]:
+    """Names of the contracts: "dataset", "plan", ..."""
+    return sorted(path.name.removesuffix(".schema.json") for path in _FOLDER.glob("*.schema.json"))
+
+
+@functools.cache
+def schema(name: str) -> Mapping[str, Any]:
+    """The JSON Schema (draft 2020-12) of a contract."""
+    return json.loads((_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+def check(name: str, document: object, where: str) -> None:
+    """Raise ContractError unless a document is as its schema says. where: the file's address."""
+    errors = sorted(_validator(name).iter_errors(document), key=lambda error: list(error.path))
+    if errors:
+        problems = list(dict.fromkeys(text for error in errors for text in _problems(error)))
+        shown = "".join(f"\n  {problem}" for problem in problems[:_ERRORS_SHOWN])
+        if left := len(problems) - len(problems[:_ERRORS_SHOWN]):
+            shown += f"\n  and {left} more"
+        raise ContractError(f"{where} does not match {name}.schema.json:{shown}")
+
+
+def parse(name: str, text: str | bytes, where: str) -> dict[str, Any]:
+    """The checked document in a JSON text. Raises ContractError."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ContractError(f"{where} is not JSON: {error}") from error
+    check(name, document, where)
+    return document
+
+
+def read(name: str, uri: str) -> dict[str, Any] | None:
+    """The checked document in a file (gs:// address or path); None if there is no such file.
+
+    Raises ContractError.
+    """
+    try:
+        text = storage.local_path(uri).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return parse(name, text, uri)
+
+
+def to_json(name: str, document: Mapping[str, Any], where: str) -> str:
+    """The text of a document that is about to be written to `where`. Raises ContractError."""
+    try:
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise ContractError(f"{where} cannot be written as JSON: {error}") from error
+    check(name, json.loads(text), where)
+    return text
+
+
+@functools.cache
+def _validator(name: str) -> "jsonschema.Draft202012Validator":
+    # Takes 0.1 s to import: not for programs that only need names of this module.
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(schema(name))
+
+
+def _problems(error: "jsonschema.ValidationError") -> Iterator[str]:
+    """What is wrong, as "PATH: what was expected"; one text for each missing or unknown key."""
+    from jsonschema.exceptions import best_match
+
+    if error.context:
+        error = best_match(iter([error])) or error
+    path = _path(error)
+    keyword = str(error.validator)
+    wanted: Any = error.validator_value
+    found: Any = error.instance
+    if keyword == "required":
+        missing = [key for key in wanted if key not in found]
+        yield from (f"{path}: the key {key!r} is missing" for key in missing)
+    elif keyword == "additionalProperties" and wanted is False:
+        known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+        yield from (f"{path}: unknown key {key!r}" for key in found if key not in known)
+    else:
+        yield f"{path}: expected {_expected(keyword, wanted, error.message)}, got {_short(found)}"
+
+
+def _path(error: "jsonschema.ValidationError") -> str:
+    """features[3].kind; "the document" for the whole."""
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    return text.removeprefix(".") or "the document"
+
+
+def _expected(keyword: str, wanted: Any, message: str) -> str:
+    match keyword:
+        case "type":
+            return " or ".join([wanted] if isinstance(wanted, str) else wanted)
+        case "const":
+            return json.dumps(wanted)
+        case "enum":
+            return "one of " + ", ".join(map(json.dumps, wanted))
+        case "minimum":
+            return f"at least {wanted}"
+        case "maximum":
+            return f"at most {wanted}"
+        case "minItems" | "minLength" | "minProperties":
+            return f"a length of at least {wanted}"
+        case "maxItems":
+            return f"a length of at most {wanted}"
+        case "pattern":
+            return f"text that matches {wanted}"
+        case _:
+            return message
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."

@@ -1,0 +1,86 @@
+"""Who the rows of a table are: their splits, classes and shards, from what all workers report.
+
+Decided in one place. It refuses what no model could be trained on, and is small, whatever the
+number of rows.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.dataset_description import SPLITS, Counts
+from trainer.exporting import ExportError
+from trainer.exporting.classes import natural_order
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.columns import Columns
+from trainer.exporting.tables.findings import Findings, listed
+from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
+from trainer.exporting.tables.parquet import Report, check_number_of_classes
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Who the rows are. classes: () for regression. nans: values that were NaN, by column."""
+
+    layout: Layout
+    classes: tuple[str, ...]
+    counts: dict[str, Counts]
+    work: tuple[ShardWork, ...]
+    nans: dict[str, int]
+
+
+def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]) -> Survey:
+    """Put together what was found in all rows.
+
+    Raises ExportError if a row is unusable, a split is empty, or the classes are not ones to learn.
+    """
+    files: list[SortedFile] = []
+    findings = Findings()
+    nans: dict[str, int] = {}
+    labels: dict[str, np.ndarray] = {}
+    for report in reports:
+        files += report.files
+        findings.merge(report.findings)
+        for column, count in report.nans.items():
+            nans[column] = nans.get(column, 0) + count
+        for name, by_split in report.labels.items():
+            labels[name] = labels.get(name, 0) + by_split
+    findings.refuse(settings.source)
+    layout = Layout(tuple(sorted(files, key=lambda file: file.name)))
+    rows = {name: int(layout.rows(index).sum()) for index, name in enumerate(SPLITS)}
+    for name in SPLITS:
+        if not rows[name]:
+            raise ExportError(
+                f"the {name} split has no row ({rows}); the table is too small for its share of "
+                f"{dict(columns.split_ranges)}: take more rows, or give that split a larger share"
+            )
+    classes = tuple(sorted(labels, key=natural_order))
+    if not columns.is_regression:
+        _check_classes(classes, labels, columns)
+    counts = {
+        name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})
+        for index, name in enumerate(SPLITS)
+    }
+    return Survey(layout, classes, counts, tuple(cut(rows, settings.shards)), nans)
+
+
+def _check_classes(
+    classes: tuple[str, ...], labels: dict[str, np.ndarray], columns: Columns
+) -> None:
+    title = f"the label ({columns.label})"
+    check_number_of_classes(classes, columns)
+    if len(classes) < 2:
+        raise ExportError(
+            f"{title} is {classes[0]!r} in every row; a classifier needs at least two classes"
+        )
+    if columns.task == "binary_classification" and len(classes) > 2:
+        raise ExportError(
+            f"{title} has {len(classes)} classes ({listed(classes)}), but the task is "
+            "binary_classification; choose multiclass_classification"
+        )
+    if absent := [name for name in classes if not labels[name][0]]:
+        raise ExportError(
+            f"no row of the train split has {len(absent)} of {len(classes)} classes of {title}: "
+            f"{listed(absent)}; add rows of them or leave theirs out"
+        )
