@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m demo",
         description="Run Trellis in full on this machine: a local Google Cloud, a real Airflow, "
-        "and the experiments. Everything it writes lies below .local/.",
+        "and the experiments. It writes only below .local/.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser(
@@ -94,10 +94,10 @@ def _say_where_to_look() -> None:
     password = airflow_environment.settings()["password"]
     say()
     say(f"Airflow       user {airflow_environment.USER}, password {password}")
-    say(f"Logs          {LOGS}; jobs: python -m local_gcp logs JOB")
+    say(f"Logs          {LOGS}; jobs: .venv/local_gcp/bin/local-gcp logs JOB")
     say(f"Shell         . {ENVIRONMENT_FILE}   (airflow and Google's clients, against this run)")
     say()
-    say("`make stop` ends it all. `make demo` runs the experiments once more.")
+    say("`make stop` ends everything. `make demo` runs the experiments again.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The few calls of Airflow's REST API (v2) that a demo run needs."""
 
+import datetime
 import graphlib
 import time
 from typing import Any
@@ -10,7 +11,7 @@ import httpx
 class Airflow:
     """One login to one Airflow.
 
-    Raises `httpx.HTTPStatusError` with the server's own message in it when a call is refused.
+    Raises `httpx.HTTPStatusError` with the server's message when a call is refused.
     """
 
     def __init__(self, base_url: str, user: str, password: str):
@@ -30,19 +31,21 @@ class Airflow:
         """The DAG, or None while the dag-processor has not parsed it."""
         return self._get(f"/api/v2/dags/{dag_id}", accept=404)
 
-    def import_errors(self) -> list[dict]:
-        return self._get("/api/v2/importErrors")["import_errors"]
+    def import_errors(self, since: datetime.datetime) -> list[dict]:
+        """Only of files parsed since then: errors of an earlier start may have been fixed."""
+        errors = self._get("/api/v2/importErrors")["import_errors"]
+        return [e for e in errors if datetime.datetime.fromisoformat(e["timestamp"]) >= since]
 
     def unpause(self, dag_id: str) -> None:
         self._call("PATCH", f"/api/v2/dags/{dag_id}", json={"is_paused": False})
 
     def trigger(self, dag_id: str, run_id: str, params: dict | None = None) -> None:
-        """Start a run by hand. A run of this id that is there already is left as it is."""
+        """Trigger a run. An existing run with this id is left unchanged."""
         body = {"dag_run_id": run_id, "logical_date": None, "conf": params or {}}
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body, accept=409)
 
     def task_order(self, dag_id: str) -> list[str]:
-        """The DAG's task ids, each after those that it waits for."""
+        """The DAG's task ids in topological order."""
         tasks = self._get(f"/api/v2/dags/{dag_id}/tasks")["tasks"]
         followers = {t["task_id"]: t["downstream_task_ids"] or [] for t in tasks}
         waits_for = {task: {t for t in followers if task in followers[t]} for task in followers}
@@ -56,7 +59,7 @@ class Airflow:
         return self._get(path)["task_instances"]
 
     def why_failed(self, dag_id: str, task: dict) -> str:
-        """The error that ended a failed task instance, as its log has it; empty if it has none."""
+        """The error that ended a failed task instance, from its log; empty if there is none."""
         path = (
             f"/api/v2/dags/{dag_id}/dagRuns/{task['dag_run_id']}/taskInstances/{task['task_id']}"
             f"/logs/{task['try_number']}?map_index={task['map_index']}"
@@ -87,7 +90,7 @@ class Airflow:
         return answer.json()
 
     def _send(self, verb: str, path: str, json: dict | None) -> httpx.Response:
-        """Every call here may be repeated: an api-server that is being restarted is waited for."""
+        """Every call is safe to repeat, so retry while the api-server restarts."""
         for seconds_left in range(60, -1, -1):
             try:
                 if "Authorization" not in self._http.headers:

@@ -1,8 +1,8 @@
 """The settings of a real Airflow on a small machine.
 
-Everything that differs from Airflow's defaults is here, with its reason. Ports and secrets are made
-once, at the first start, and kept in .local/airflow/settings.json: every later start, and every
-process that was restarted, uses the same ones.
+Every deviation from Airflow's defaults is here, with its reason. The first start chooses ports and
+secrets and keeps them in .local/airflow/settings.json; later starts and restarted processes use
+the same ones.
 """
 
 import json
@@ -18,7 +18,7 @@ USER = "admin"
 
 
 def settings() -> dict:
-    """Ports, password and keys of this local run; made at the first call, then read."""
+    """Ports, password and keys of this local run; created at the first call, then read."""
     path = AIRFLOW_HOME / "settings.json"
     if path.exists():
         return json.loads(path.read_text())
@@ -39,7 +39,7 @@ def base_url() -> str:
 
 
 def environment(local_gcp: dict[str, str]) -> dict[str, str]:
-    """The variables of every Airflow process, on top of those that lead it to `local_gcp`."""
+    """The variables of every Airflow process, added to those that point it to `local_gcp`."""
     chosen = settings()
     passwords = AIRFLOW_HOME / "passwords.json"
     _write_private(passwords, json.dumps({USER: chosen["password"]}))
@@ -47,13 +47,12 @@ def environment(local_gcp: dict[str, str]) -> dict[str, str]:
         **local_gcp,
         "PATH": f"{Path(program('airflow', 'airflow')).parent}:{os.environ['PATH']}",
         # airflow_local_settings.py is found here; demo/ itself must not shadow anything.
-        "PYTHONPATH": f"{ROOT / 'demo' / 'airflow_config'}",
+        "PYTHONPATH": f"{ROOT / 'demo' / 'airflow_config'}:{local_gcp['PYTHONPATH']}",
         "AIRFLOW_HOME": str(AIRFLOW_HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-        # Two cores: more tasks at once only make each of them late.
+        # Two cores: more tasks at once only slow each other down.
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{base_url()}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
@@ -66,14 +65,14 @@ def environment(local_gcp: dict[str, str]) -> dict[str, str]:
         "AIRFLOW__API__BASE_URL": base_url(),
         "AIRFLOW__API__SECRET_KEY": chosen["jwt_secret"],
         "AIRFLOW__API_AUTH__JWT_SECRET": chosen["jwt_secret"],
-        # The default of 1 s is paid between any two tasks of a chain.
+        # The default adds 1 s between any two tasks of a chain.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
-        # How soon work of a process that was killed is taken up again: the defaults are minutes.
+        # How soon the work of a killed process is resumed: the defaults are minutes.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "15",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
         "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
         "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
-        # Nothing of a local run leaves the machine, usage statistics included.
+        # A local run sends nothing off the machine, not even usage statistics.
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "NO_COLOR": "1",
     }

@@ -1,7 +1,7 @@
-"""Puts a real table into BigQuery: scikit-learn's breast cancer data, as a lab would have it.
+"""Loads a real table into BigQuery: scikit-learn's breast cancer data, as a lab would have it.
 
 Runs in the local_gcp environment (scikit-learn and BigQuery's client live there together) with the
-variables of `local_gcp env`, through Google's own client. Makes the table DATASET.TABLE of 569 rows
+variables of `local_gcp env`, through Google's client. Creates the table DATASET.TABLE of 569 rows
 (Wisconsin Diagnostic Breast Cancer, as shipped with scikit-learn):
 
 sample_id       STRING, sample-0001 ...
@@ -27,7 +27,7 @@ def main(name: str) -> None:
     client = bigquery.Client(location="US")
     project, dataset, _ = name.split(".")
     try:
-        print(f"{name} is there already, {client.get_table(name).num_rows} rows")
+        print(f"{name} already exists, {client.get_table(name).num_rows} rows")
         return
     except NotFound:
         client.create_dataset(f"{project}.{dataset}", exists_ok=True)
@@ -37,13 +37,13 @@ def main(name: str) -> None:
         time_partitioning=bigquery.TimePartitioning(field="measured_on"),
         write_disposition=bigquery.WriteDisposition.WRITE_EMPTY,
     )
-    # One load job: the table is there with all its rows, or not at all.
+    # One load job: the table exists with all its rows, or not at all.
     client.load_table_from_json(rows, name, job_config=config).result()
     print(f"{len(rows)} rows are in {name}")
 
 
 def table() -> tuple[list[bigquery.SchemaField], list[dict]]:
-    """The table's columns, and its rows in JSON's form."""
+    """The table's columns, and its rows as JSON values."""
     data = load_breast_cancer()
     names = [name.replace(" ", "_") for name in data.feature_names]
     fields = [
@@ -57,7 +57,7 @@ def table() -> tuple[list[bigquery.SchemaField], list[dict]]:
         rows.append(
             {
                 "sample_id": f"sample-{number + 1:04d}",
-                # One after the other, so that each day has both kinds.
+                # Spread over the days in turn, so that each day has both classes.
                 "measured_on": (FIRST_DAY + datetime.timedelta(days=number % DAYS)).isoformat(),
                 "malignant": bool(target == list(data.target_names).index("malignant")),
                 **dict(zip(names, map(float, values), strict=True)),

@@ -1,7 +1,7 @@
-"""Puts real images into the bucket: scikit-learn's bundled digits, as a lab would have them.
+"""Uploads real images to the bucket: scikit-learn's bundled digits, as a lab would have them.
 
 Runs in the trainer environment (scikit-learn and OpenCV live there) with the variables of
-`local_gcp env`, through Google's own Storage client. Writes, below gs://BUCKET/digits/:
+`local_gcp env`, through Google's Storage client. Writes below gs://BUCKET/digits/:
 
 images/DIGIT-NUMBER.png   1,797 greyscale pictures of 8x8 pixels (UCI Optical Recognition of
                           Handwritten Digits, test part; as shipped with scikit-learn)
@@ -25,7 +25,7 @@ def main(folder: str) -> None:
     bucket = storage.Client().bucket(bucket_name)
     manifest = bucket.blob(f"{prefix}/manifest.csv")
     if manifest.exists():
-        print(f"{folder}manifest.csv is there already")
+        print(f"{folder}manifest.csv already exists")
         return
     digits = load_digits()
     lines, uploads = [], []
@@ -36,7 +36,7 @@ def main(folder: str) -> None:
         uploads.append((blob, png))
         lines.append(f"gs://{bucket_name}/{blob.name},{label}\n")
     _upload(uploads)
-    # Written last: a manifest that is there names only images that are there.
+    # Written last: an existing manifest names only existing images.
     manifest.upload_from_string("".join(lines), content_type="text/csv")
     print(f"{len(lines)} images and manifest.csv are in {folder}")
 

@@ -1,4 +1,4 @@
-"""What the experiments' endpoints serve, asked with Google's client.
+"""What the experiments' endpoints serve, read with Google's client.
 
     python -m demo.endpoint_state PROJECT REGION EXPERIMENT...
 
@@ -41,7 +41,7 @@ def _model(
     version = models.get_model(name=f"{deployed.model}@{deployed.model_version_id}")
     return {
         "version": deployed.model_version_id,
-        # What no alias names has the version's number alone; "default" is Vertex AI's own.
+        # A version without an alias shows only its number; "default" is Vertex AI's own alias.
         "aliases": [alias for alias in version.version_aliases if alias != "default"],
         "traffic": endpoint.traffic_split.get(deployed.id, 0),
         "replicas": deployed.status.available_replica_count,

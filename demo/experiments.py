@@ -22,12 +22,12 @@ DATA = {
     "digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
 }
-"""The experiments, in the order of their runs: what loads the data of each, and where to."""
+"""The experiments, in the order of their runs: which module loads the data, and where to."""
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is over. folder: its files in the bucket. url: its page in the Airflow UI."""
+    """A finished run. folder: its files in the bucket. url: its page in the Airflow UI."""
 
     name: str
     succeeded: bool
@@ -43,7 +43,7 @@ class FinishedRun:
         board = self._read("leaderboard", "leaderboard.json")
         if board:
             console.print(_leaderboard(board))
-            say("* champion")
+            say("* winner")
             serving.show_decision(board)
         if record := self._read("deployment.json"):
             serving.show_deployment(record)
@@ -59,19 +59,19 @@ class FinishedRun:
             self._show_how_to_ask(served)
 
     def _show_how_to_ask(self, served: dict) -> None:
-        """With this run's examples: they are right for whatever model is served."""
+        """With this run's examples: they fit any model that is served."""
         if told := self._read("leaderboard", "challenger.json"):
             region, endpoint = platform()["region"], served["endpoint"]
             serving.show_how_to_ask(self.name, region, endpoint, told["examples"])
 
     def _read(self, *path: str) -> dict | None:
-        """A document of the run; None if it did not come so far."""
+        """A document of the run; None if the run did not write it."""
         file = self.folder.joinpath(*path)
         return json.loads(file.read_text()) if file.exists() else None
 
 
 def make_bucket(environment: dict[str, str]) -> None:
-    """The group's one bucket, as a person would make it once; does nothing if it is there."""
+    """Create the group's bucket, as a person would once; does nothing if it exists."""
     group = platform()
     answer = httpx.post(
         f"{environment['LOCAL_GCP_URL']}/storage/v1/b",
@@ -84,12 +84,12 @@ def make_bucket(environment: dict[str, str]) -> None:
 
 
 def load_data(name: str, environment: dict[str, str]) -> None:
-    """Put an experiment's data where its file expects them; does nothing if they are there."""
+    """Load an experiment's data where its file expects them; does nothing if they exist."""
     module, place = DATA[name]
     done = subprocess.run(
         [program("trainer", "python"), "-m", module, place.format_map(platform())],
         cwd=ROOT,
-        # The Airflow variables would do no harm, but its PYTHONPATH is not the trainer's.
+        # Airflow's other variables do no harm, but its PYTHONPATH is not the trainer's.
         env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -102,9 +102,9 @@ def load_data(name: str, environment: dict[str, str]) -> None:
 def run(
     name: str, params: dict, airflow: Airflow, environment: dict[str, str], began: float
 ) -> FinishedRun:
-    """Trigger the experiment's DAG, and show its run until it is over.
+    """Trigger the experiment's DAG, and show its run until it ends.
 
-    `began`: time.monotonic() at which the clock on the screen began.
+    `began`: time.monotonic() at which the clock on the screen started.
     """
     _wait_for_dag(airflow, name)
     airflow.unpause(name)
@@ -128,8 +128,9 @@ def platform() -> dict:
 
 def _wait_for_dag(airflow: Airflow, name: str, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
+    asked = datetime.datetime.now(datetime.UTC)
     while airflow.dag(name) is None:
-        for error in airflow.import_errors():
+        for error in airflow.import_errors(since=asked):
             raise services.ServiceError(f"{error['filename']}:\n{error['stack_trace']}")
         if time.monotonic() > deadline:
             raise services.ServiceError(
@@ -139,7 +140,7 @@ def _wait_for_dag(airflow: Airflow, name: str, seconds: float = 120) -> None:
 
 
 def _watch(name: str, run_id: str, airflow: Airflow, gcp: str, began: float) -> progress.Snapshot:
-    """Show the run until it is over; returns how it ended."""
+    """Show the run until it ends; returns its final state."""
     order = airflow.task_order(name)
     before = None
     with Live(console=console, transient=False, auto_refresh=False) as live:
@@ -163,7 +164,7 @@ def _jobs(gcp: str) -> list[dict]:
     try:
         return httpx.get(f"{gcp}/local_gcp/status", timeout=10, trust_env=False).json()["jobs"]
     except httpx.TransportError:
-        return []  # being restarted by its supervisor; the next look shows it again
+        return []  # its supervisor is restarting it; the next poll shows it again
 
 
 def _leaderboard(board: dict) -> Table:
@@ -172,7 +173,7 @@ def _leaderboard(board: dict) -> Table:
     for heading in ("", "contender", *metrics):
         table.add_column(heading.replace("_", " "), no_wrap=heading == "contender")
     for contender in board["contenders"]:
-        champion = "*" if contender["name"] == board["champion"] else ""
+        mark = "*" if contender["name"] == board["winner"] else ""
         scored = contender["status"] == "ok"
         values = [
             f"{contender['metrics'][m]['value']:.4f}"
@@ -180,5 +181,5 @@ def _leaderboard(board: dict) -> Table:
             else "-"
             for m in metrics
         ]
-        table.add_row(champion, contender["name"], *(values if scored else ["failed"]))
+        table.add_row(mark, contender["name"], *(values if scored else ["failed"]))
     return table

@@ -1,4 +1,4 @@
-"""Where a local run keeps what: everything lies below .local/ in the checkout."""
+"""Paths of a local run: everything lies below .local/ in the checkout."""
 
 import hashlib
 import os

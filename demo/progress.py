@@ -1,7 +1,7 @@
-"""What the terminal shows while a run goes on.
+"""What the terminal shows during a run.
 
-`Snapshot` joins what Airflow says of the tasks with what local_gcp says of the jobs. On a terminal
-it is drawn anew several times a minute; elsewhere `news` prints a plain line for what changed.
+`Snapshot` joins Airflow's state of the tasks with local_gcp's state of the jobs. A terminal
+redraws it several times a minute; elsewhere `news` prints a plain line for each change.
 """
 
 import re
@@ -19,15 +19,15 @@ WORDS = {
     "scheduled": "waiting",
     "queued": "starting",
     "deferred": "running",
-    "up_for_retry": "will be tried again",
+    "up_for_retry": "waiting for a retry",
     "upstream_failed": "not reached",
     "success": "done",
 }
 # The label of an experiment's endpoint.
 EXPERIMENT = "trellis-experiment"
-# What TensorFlow's C++ parts and local_gcp's launcher say before the program itself says anything.
+# Lines that TensorFlow's C++ parts and local_gcp's launcher log before the program's own output.
 NOISE = re.compile(r"[IWEF]\d{4} |local_gcp: ")
-# Characters of a job's last line that are shown.
+# How many characters of a job's last line are shown.
 LINE = 120
 STYLES = {
     "done": "green",
@@ -40,7 +40,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Stage:
-    """One task of the run; a mapped task has one stage an index."""
+    """One task of the run; a mapped task has one stage per index."""
 
     name: str
     state: str
@@ -52,9 +52,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Work:
-    """A trial, or a replica of a job or of a deployed model: how it stands, its latest figures.
+    """A trial, or a replica of a job or of a deployed model: its state and latest figures.
 
-    key: tells apart what has the same name, as jobs may.
+    key: distinguishes work of the same name, as jobs may have.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How a run stands at one moment."""
+    """The state of a run at one moment."""
 
     state: str
     stages: list[Stage] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Snapshot:
 
 def snapshot(run: dict, tasks: list[dict], jobs: list[dict], order: list[str]) -> Snapshot:
     """Join a DAG run and its task instances (Airflow) with its experiment's work (local_gcp): the
-    jobs that were started since, and whatever models its endpoint serves.
+    jobs started since, and the models that its endpoint serves.
 
     `order` lists the task ids as the DAG chains them.
     """
@@ -103,11 +103,11 @@ def news(before: Snapshot | None, now: Snapshot) -> Iterator[str]:
 
 
 def drawing(now: Snapshot, seconds: float) -> RenderableType:
-    """The same, as one picture for a terminal; finished jobs fold away when their stage is done."""
+    """The snapshot drawn for a terminal; the jobs of a finished stage are hidden."""
     stages = Table.grid(padding=(0, 2))
     for stage in now.stages:
         stages.add_row(Text(stage.name), Text(stage.state, STYLES.get(stage.state, "")))
-    # Names and states are shown in full; a long last line gives way.
+    # Names and states are shown in full; a long last line is cut.
     work = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), expand=True)
     work.add_column("job", no_wrap=True, min_width=max((len(w.name) for w in now.work), default=0))
     work.add_column(
@@ -154,7 +154,7 @@ def _work(job: dict) -> Iterator[Work]:
 
 
 def _serving(deployed: dict) -> Iterator[Work]:
-    """`serving digits@3 replica:0  ready  10% of the requests`, or what it says as it starts."""
+    """`serving digits@3 replica:0  ready  10% of the requests`, or its log line during startup."""
     model = deployed["model"].rpartition("/")[2]
     for replica in deployed["replicas"]:
         name = f"serving {model} replica:{replica['index']}"

@@ -1,4 +1,4 @@
-"""local_gcp and Airflow's processes under supervisord, which restarts whatever dies."""
+"""local_gcp and Airflow's processes under supervisord, which restarts those that die."""
 
 import configparser
 import json
@@ -34,32 +34,33 @@ AIRFLOW_PARTS = {
 }
 SESSION = SUPERVISOR / "session.json"
 LOCAL_GCP = (program("local_gcp", "python"), "-m", "local_gcp", "--home", str(LOCAL_GCP_HOME))
+IMAGES = ROOT / "demo" / "images.yaml"
 
 
 T = TypeVar("T")
 
 
 class ServiceError(Exception):
-    """A part did not come up; the message says which, and where its log lies."""
+    """A service did not start; the message names it and its log."""
 
 
 def start(say: Callable[[str], None]) -> dict[str, str]:
-    """Bring up what is not up yet; returns the environment of the Airflow processes."""
+    """Start what is not running yet; returns the environment of the Airflow processes."""
     _start_supervisor()
     _control("start", "local_gcp")
     cloud = _wait("local_gcp", _local_gcp_environment, seconds=60)
-    say(f"local_gcp plays Google Cloud at {cloud['LOCAL_GCP_URL']}")
+    say(f"local_gcp emulates Google Cloud at {cloud['LOCAL_GCP_URL']}")
     environment = airflow_environment.environment(cloud)
     _write_environment_file(environment)
     if not (AIRFLOW_HOME / "airflow.db").exists():
-        say("Airflow: making its database")
+        say("Airflow: creating its database")
         _make_database(environment)
     _control("start", "airflow:*")
     return environment
 
 
 def stop() -> None:
-    """End everything that `start` started, and whatever a killed process of it left behind."""
+    """End everything that `start` started, and what a killed process of it left behind."""
     supervisor = _supervisor()
     if supervisor:
         _control("shutdown")
@@ -72,7 +73,7 @@ def stop() -> None:
 
 
 def running() -> bool:
-    """Whether supervisord is up."""
+    """Whether supervisord is running."""
     return _supervisor() is not None
 
 
@@ -102,7 +103,10 @@ def _configuration() -> configparser.RawConfigParser:
         "supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"
     }
     conf["supervisorctl"] = {"serverurl": f"unix://{SUPERVISOR_SOCKET}"}
-    local_gcp = shlex.join([*LOCAL_GCP, "up", "--foreground"])
+    # $LOCAL_GCP_IMAGES, if set, takes precedence: the first match counts.
+    files = [*filter(None, os.environ.get("LOCAL_GCP_IMAGES", "").split(os.pathsep)), IMAGES]
+    images = [word for file in files for word in ("--images", str(file))]
+    local_gcp = shlex.join([*LOCAL_GCP, "up", "--foreground", *images])
     conf["program:local_gcp"] = _program(local_gcp, "local_gcp", "TERM")
     for part, arguments in AIRFLOW_PARTS.items():
         command = f". {shlex.quote(str(ENVIRONMENT_FILE))} && exec airflow {arguments}"
@@ -122,7 +126,7 @@ def _program(command: str, log: str, signal: str) -> dict[str, object]:
         "stopsignal": signal,
         "stopwaitsecs": 20,
         "stopasgroup": "false",
-        # A part that does not stop in time takes its children with it.
+        # A service that does not stop in time is killed with its children.
         "killasgroup": "true",
         "redirect_stderr": "true",
         "stdout_logfile": LOGS / f"{log}.log",
@@ -130,7 +134,7 @@ def _program(command: str, log: str, signal: str) -> dict[str, object]:
 
 
 def _local_gcp_environment() -> dict[str, str] | None:
-    """What `local_gcp env` says, once the server answers."""
+    """The variables of `local_gcp env`, once the server answers."""
     if subprocess.run([*LOCAL_GCP, "status"], cwd=ROOT, capture_output=True).returncode:
         return None
     out = subprocess.run([*LOCAL_GCP, "env", "--json"], cwd=ROOT, capture_output=True, check=True)
@@ -150,7 +154,7 @@ def _make_database(environment: dict[str, str]) -> None:
     if done.returncode:
         database.unlink(missing_ok=True)
         raise ServiceError(f"airflow db migrate failed: see {log}")
-    # Write-ahead logging lets readers go on while one process writes; the file remembers it.
+    # Write-ahead logging lets readers go on while one process writes; the mode is kept in the file.
     with sqlite3.connect(database) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
 
@@ -194,10 +198,10 @@ def _supervisor() -> psutil.Process | None:
 
 
 def _left_behind() -> list[psutil.Process]:
-    """What outlived supervisord, as the workers of a killed scheduler do.
+    """The processes that outlived supervisord, as the workers of a killed scheduler do.
 
-    They are known by the session that supervisord opened for all its children: while one of them
-    lives, the system gives the session's number to nobody else.
+    They share the session that supervisord opened for all its children: while one of them lives,
+    the kernel does not reuse the session's id.
     """
     if not SESSION.exists():
         return []

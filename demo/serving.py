@@ -12,7 +12,7 @@ from demo.places import ENVIRONMENT_FILE, LOCAL, ROOT
 from demo.screen import say
 
 _EXAMPLES = 3
-"""Instances in the request that is shown."""
+"""How many instances the printed request has."""
 
 _CURL = (
     "curl -s https://{region}-aiplatform.googleapis.com/v1/{endpoint}:predict "
@@ -41,13 +41,13 @@ def state(names: Iterable[str], platform: dict, environment: dict[str, str]) -> 
         text=True,
     )
     if done.returncode:
-        raise services.ServiceError(f"Nobody knows what is served:\n{done.stderr}")
+        raise services.ServiceError(f"Could not read what is served:\n{done.stderr}")
     return json.loads(done.stdout)
 
 
 def show_decision(board: dict) -> None:
-    """Whether the run's best training was promoted, and why; nothing if none was to be."""
-    decision = board.get("promotion")
+    """Whether the run's best training was promoted, and why; nothing without a decision."""
+    decision = board["promotion"]
     if decision is None:
         return
     verdict = "promoted" if decision["promoted"] else "not promoted"
@@ -57,7 +57,7 @@ def show_decision(board: dict) -> None:
 
 
 def show_deployment(record: dict) -> None:
-    """How the challenger came into service, or why it did not: a run's deployment.json."""
+    """How the challenger was deployed, or why it was not: a run's deployment.json."""
     say(f"Deployment    {record['state']}" + (f": {record['reason']}" if record["reason"] else ""))
     for step in record["steps"]:
         if "latency_ms" in step:
@@ -82,13 +82,13 @@ def show_endpoint(served: dict) -> None:
 
 
 def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
-    """A `curl` line and a Python snippet that ask the endpoint for real test examples.
+    """A `curl` line and a Python snippet that send real test examples to the endpoint.
 
-    Both can be pasted into a shell as they are.
+    Both can be pasted into a shell unchanged.
     """
     request = LOCAL / "requests" / f"{name}.json"
     request.parent.mkdir(exist_ok=True)
-    # They stand in the order of their keys, and images of one class often side by side.
+    # Examples are sorted by key, which often puts images of one class side by side.
     spread = examples[:: max(1, len(examples) // _EXAMPLES)][:_EXAMPLES]
     instances = [example["instance"] for example in spread]
     request.write_text(json.dumps({"instances": instances}))
@@ -106,7 +106,7 @@ def _words(check: dict) -> str:
 
 
 def _near(path: Path, dot: bool = False) -> str:
-    """The path from here, if it lies below; absolute otherwise. dot: fit for the shell's `.`."""
+    """The path, relative if below the working directory. dot: prefix ./ for the shell's `.`."""
     if not path.is_relative_to(Path.cwd()):
         return str(path)
     near = path.relative_to(Path.cwd())

@@ -1,58 +1,60 @@
-"""The command for people who write experiments; see `python -m research --help`."""
+"""The command `trellis` for authors of experiments; see `trellis --help`."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from research import cost, platform, reference
-from research.experiment import load
-from research.prediction import cost as prediction_cost
-from research.problems import FileError
-from research.trainer_schema import load as load_schema
+from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import prediction as prediction_cost
+from trellis.workflow.spec import platform, reference
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.validation.file import check_on, load
 
 DESCRIPTION = """\
-Look at experiment files without running anything.
+Work on experiment files without running anything.
 
-  cd dags
-  python -m research reference                      every key, what it means, what it takes
-  python -m research check experiments/digits.yaml  all that is wrong with a file, at once
+  trellis reference                           list every key: meaning, unit, bounds and default
+  trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m research",
+        prog="trellis",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("reference", help="print every key of an experiment file")
-    check = commands.add_parser("check", help="check experiment files; exit code 1 if one is wrong")
+    check = commands.add_parser("check", help="check experiment files; exit code 1 for problems")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    check.add_argument(
+        "--platform",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of platform.yaml (default: the one above the experiment's)",
+    )
     options = parser.parse_args(arguments)
     if options.command == "reference":
         print("\n".join(reference.lines(load_schema())))
         return 0
-    return max(_check(file) for file in options.files)
+    return max(_check(file, options.platform) for file in options.files)
 
 
-def _check(file: Path) -> int:
+def _check(file: Path, folder: Path | None) -> int:
     try:
         experiment = load(file)
-        group = platform.load()
-        limit = cost.at_most(experiment, group)
-        if experiment.deploy and experiment.deploy.private:
-            group.private_network()
-    except (FileError, OSError) as error:
+        group = platform.load(folder or file.resolve().parents[1])
+        check_on(group, file, experiment)
+    except FileError as error:
         print(error, file=sys.stderr)
-        return 1
-    except platform.PlatformError as error:
-        print(f"{file}: {error}", file=sys.stderr)
         return 1
     serving = cost.serving(experiment)
     after = f"; serving costs {serving}" if serving else ""
-    print(f"{file}: good; one run costs {limit}{after}")
-    if experiment.predict:
+    print(f"{file}: good; one run costs {cost.at_most(experiment, group)}{after}")
+    if experiment.predict is not None:
         print(f"{file}: one prediction costs {prediction_cost.at_most(experiment)}")
     return 0
 

@@ -1,8 +1,8 @@
 """Which job in the cloud belongs to which Airflow task: labels.
 
-A job is created by a call that is not idempotent, and whatever makes the call may die before it has
-written down the answer. So the job itself carries who asked for it, and every attempt of a task
-looks for its job before it creates one.
+The call that creates a job is not idempotent, and its caller may die before it has recorded the
+response. So the job itself carries its task's identity in labels, and every attempt of a task looks
+for its job before it creates one.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ _DIGEST_LENGTH = 8
 KEY_LABEL = "airflow-key"
 ROUND_LABEL = "airflow-round"
 EXPERIMENT_LABEL = "trellis-experiment"
-"""Of what outlives a run (a model, an endpoint): whose it is. Without it, it is someone else's."""
+"""The owner of what outlives a run (a model, an endpoint). Without it, it is someone else's."""
 
 
 def label_value(text: str) -> str:
-    """`text` as a label value: itself where it is one, else a readable part of it and a digest.
+    """`text` as a label value: unchanged if valid, else a readable part of it and a digest.
 
     Two different texts give two different values (up to a collision in 32 bits of SHA-256).
     """
@@ -32,22 +32,22 @@ def label_value(text: str) -> str:
     return f"{cleaned[: MAX_LENGTH - _DIGEST_LENGTH - 1]}-{digest}".lstrip("-")
 
 
-def task_key(dag_id: str, run_id: str, task_id: str, map_index: int, generation: int) -> str:
+def task_key(dag_id: str, run_id: str, task_id: str, map_index: int, generation: int | str) -> str:
     """The one label that a job is looked up by: 32 hexadecimal digits, different for every task.
 
-    `generation` is a number that a person raises to ask for a new job where the task would
-    otherwise adopt the one it already has.
+    `generation` is a number or text; another value gives a new job where the task would otherwise
+    adopt the existing one.
     """
     identity = "\n".join([dag_id, run_id, task_id, str(map_index), str(generation)])
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
-def job_labels(ti: Any, generation: int) -> dict[str, str]:
+def job_labels(ti: Any, generation: int | str) -> dict[str, str]:
     """The labels of the job that belongs to the task instance `ti`.
 
     All but two are for people and for the billing export. `airflow-key` identifies the task;
     `airflow-round` counts how often a person cleared it (`max_tries` changes then, and only then),
-    so that an automatic retry can be told from someone who asks again.
+    to distinguish it from automatic retries.
     """
     return {
         KEY_LABEL: task_key(ti.dag_id, ti.run_id, ti.task_id, ti.map_index, generation),

@@ -1,26 +1,25 @@
-"""Schedules that Airflow does not have, registered as a plugin.
+"""A schedule that Airflow does not have; trellis.plugin registers it.
 
-Airflow's own way to end a schedule, a DAG's `end_date`, also stops the runs that people start: a
-run triggered after that day waits for ever, as none of its tasks may be scheduled
+Airflow's own way to end a schedule, a DAG's `end_date`, also blocks manual runs: a run triggered
+after that day never ends, as none of its tasks may be scheduled
 (airflow.ti_deps.deps.runnable_exec_date_dep).
 """
 
 from typing import Any
 
-from airflow.plugins_manager import AirflowPlugin
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 from pendulum import DateTime, parse
 
 
 class CronUntilTimetable(CronDataIntervalTimetable):
-    """Intervals of a cron expression, the last of which starts before `until`.
+    """Intervals of a cron expression; the last one starts before `until`.
 
-    Runs by schedule and backfills end there. Runs that a person triggers are as ever.
+    Scheduled runs and backfills end there. Manual runs are unaffected.
     """
 
     def __init__(self, cron: str, until: str):
-        """until: a date or moment in ISO 8601, in UTC."""
+        """until: a date or date and time in ISO 8601, in UTC."""
         super().__init__(cron, timezone="UTC")
         self.until: DateTime = parse(until)  # type: ignore[assignment]
 
@@ -47,10 +46,3 @@ class CronUntilTimetable(CronDataIntervalTimetable):
         if info is None or info.data_interval is None or info.data_interval.start >= self.until:
             return None
         return info
-
-
-class SchedulesPlugin(AirflowPlugin):
-    """What Airflow looks for in its plugins folder."""
-
-    name = "schedules"
-    timetables = [CronUntilTimetable]  # noqa: RUF012

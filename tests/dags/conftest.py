@@ -1,25 +1,3 @@
-import pytest
+from tests.airflow_side import airflow_database
 
-from research import platform
-from research.experiment import load
-from tests.airflow_side import ROOT, airflow_database, google
-
-__all__ = ["airflow_database", "google"]
-
-
-@pytest.fixture(scope="session")
-def digits():
-    """The demo's experiment, as committed."""
-    return load(ROOT / "dags/experiments/digits.yaml")
-
-
-@pytest.fixture(scope="session")
-def breast_cancer():
-    """The demo's experiment on a table, as committed."""
-    return load(ROOT / "dags/experiments/breast-cancer.yaml")
-
-
-@pytest.fixture(scope="session")
-def group():
-    """The group's platform, as committed."""
-    return platform.load()
+__all__ = ["airflow_database"]

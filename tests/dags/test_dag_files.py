@@ -1,7 +1,8 @@
 """The DAG files as the DAG processor reads them, with good and wrong experiments."""
 
-import ast
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -32,14 +33,14 @@ def parse(folder):
 def test_every_experiment_is_a_dag(parse, folder):
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/again.yaml").write_text(text)
-    dags, errors = parse("research_training.py")
+    dags, errors = parse("trellis_training.py")
     assert set(dags) == {"again", "breast-cancer", "digits"}
     assert errors == {}
 
 
 def test_a_wrong_experiment_harms_no_other(parse, folder):
     (folder / "experiments/wrong.yaml").write_text("owner: 1\n")
-    dags, errors = parse("research_training.py")
+    dags, errors = parse("trellis_training.py")
     assert set(dags) == {"breast-cancer", "digits"}
     assert errors == {}
 
@@ -48,7 +49,7 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/wrong.yaml").write_text(text.replace("trials: 6", "trails: 6"))
     (folder / "experiments/broken.yaml").write_bytes(b"\xff")
-    dags, errors = parse("check_experiments.py")
+    dags, errors = parse("trellis_errors.py")
     assert dags == {}
     (report,) = errors.values()
     assert "experiments/wrong.yaml: 2 problems" in report
@@ -57,21 +58,18 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
 
 
 def test_good_experiments_are_no_import_error(parse):
-    assert parse("check_experiments.py") == ({}, {})
+    assert parse("trellis_errors.py") == ({}, {})
 
 
 def test_a_file_with_another_ending_is_not_left_out_silently(parse, folder):
     (folder / "experiments/digits.yaml").rename(folder / "experiments/digits.yml")
-    (report,) = parse("check_experiments.py")[1].values()
-    assert "experiments end with .yaml" in report
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "experiment files end with .yaml" in report
 
 
-def test_a_wrong_platform_is_everyones_error(parse, folder, monkeypatch):
-    from research import platform
-
+def test_a_wrong_platform_is_everyones_error(parse, folder):
     (folder / "platform.yaml").write_text("project: local-gcp\n")
-    monkeypatch.setattr(platform, "load", lambda: platform.read(folder / "platform.yaml"))
-    dags, errors = parse("research_training.py")
+    dags, errors = parse("trellis_training.py")
     assert dags == {}
     assert "platform.yaml" in next(iter(errors.values()))
 
@@ -81,46 +79,29 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
         text = (folder / "experiments/digits.yaml").read_text()
         (folder / f"experiments/other-{number}.yaml").write_text(text)
     monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "other-1")
-    assert set(parse("research_training.py")[0]) == {"other-1"}
+    assert set(parse("trellis_training.py")[0]) == {"other-1"}
 
 
 def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
     for file in (folder / "experiments").iterdir():
         assert "keep_previous" not in file.read_text()
-    assert set(parse("research_retirement.py")[0]) == {"undeploy_previous"}
+    assert set(parse("trellis_undeploy_previous.py")[0]) == {"undeploy_previous"}
 
 
-def test_the_workflows_modules_are_no_dag_files(folder):
-    from airflow.dag_processing.importers import get_importer_registry
+@pytest.mark.parametrize("file", sorted((ROOT / "dags").glob("trellis_*.py")), ids=lambda f: f.stem)
+def test_the_dag_processor_imports_googles_libraries_once(file):
+    """Modules of Airflow that a DAG file names are imported before the DAG processor forks.
 
-    files = get_importer_registry().list_dag_files(folder)
-    assert sorted(files) == [
-        str(folder / f"{name}.py")
-        for name in (
-            "check_experiments",
-            "research_prediction",
-            "research_retirement",
-            "research_rollback",
-            "research_training",
-        )
-    ]
-
-
-def test_the_providers_modules_are_named_in_the_dag_file():
-    """So that the DAG processor imports them once, not at every parsing: each that we import."""
-    named = set(airflow_imports(ROOT / "dags/research_training.py"))
-    used = {
-        name
-        for file in [*(ROOT / "plugins").glob("*/*.py"), *(ROOT / "dags/research").rglob("*.py")]
-        for name in airflow_imports(file)
-        if name.startswith("airflow.providers.") and ".links." not in name
-    }
-    assert used - named <= {"airflow.providers.google.cloud.operators.cloud_base"}
-
-
-def airflow_imports(file):
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("airflow"):
-            yield node.module
-        elif isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.startswith("airflow"))
+    Google's libraries must all come with them, or every parsing of the file pays for the rest.
+    """
+    program = f"""
+import importlib, runpy, sys
+from airflow.utils.file import iter_airflow_imports
+for name in iter_airflow_imports({str(file)!r}):
+    importlib.import_module(name)
+before = set(sys.modules)
+runpy.run_path({str(file)!r})
+print(sorted(name for name in set(sys.modules) - before if name.startswith("google.cloud.")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr[-2000:]

@@ -33,7 +33,7 @@ def deploy(challenger):
         "displayName": challenger["contender"],
         "artifactUri": challenger["model"].rstrip("/"),
         "containerSpec": {
-            "imageUri": "example.com/p/trellis/trainer:1",
+            "imageUri": "example.com/p/trellis/serve:1",
             "command": ["python", "-m", "trainer.serve"],
             "healthRoute": "/health",
             "predictRoute": "/predict",

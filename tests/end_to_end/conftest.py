@@ -21,7 +21,7 @@ def demo() -> Iterator[Demo]:
     # Not pytest's tmp_path: Airflow's log paths are long, and a failed run's logs shall be found.
     local = Path(tempfile.mkdtemp(prefix="trellis-"))
     demo = Demo(local)
-    demo.play([])
+    demo.replace_images([])
     yield demo
     demo.command("stop").communicate(timeout=120)
     if not os.environ.get("TRELLIS_KEEP"):

@@ -1,5 +1,6 @@
 """A local run's folder, and what a user does with it: `python -m demo run`, `airflow`, Google's
-clients. Real processes only."""
+clients. Real processes only.
+"""
 
 import contextlib
 import json
@@ -57,7 +58,7 @@ class Demo:
             env={
                 **os.environ,
                 "TRELLIS_LOCAL": str(self.local),
-                # Read for each process that local_gcp starts; see `play`.
+                # Read for each process that local_gcp starts; see `replace_images`.
                 "LOCAL_GCP_IMAGES": str(self._images),
             },
             stdout=subprocess.PIPE,
@@ -125,7 +126,8 @@ class Demo:
     @contextlib.contextmanager
     def loaded(self, run: Path, seconds: float) -> Iterator[dict]:
         """Ask the endpoint for a run's examples meanwhile, `seconds` at most; what load.py tells
-        is there afterwards."""
+        is there afterwards.
+        """
         told: dict = {}
         instances = [example["instance"] for example in examples(run)]
         request = self.local / "load.json"
@@ -138,7 +140,8 @@ class Demo:
     @contextlib.contextmanager
     def _beside(self, program: str, *arguments: str | Path) -> Iterator[list[dict]]:
         """Run a program of this folder with Google's client until the block ends, by SIGTERM; the
-        lines of JSON that it printed are there afterwards."""
+        lines of JSON that it printed are there afterwards.
+        """
         said: list[dict] = []
         command = ["/bin/sh", "-c", self._script('exec python "$@"'), "sh"]
         running = subprocess.Popen(
@@ -151,8 +154,8 @@ class Demo:
             out, _ = running.communicate(timeout=120)
         said += map(json.loads, out.splitlines())
 
-    def play(self, images: list[dict]) -> None:
-        """Let local_gcp play these images otherwise, from the next process on; [] is as usual."""
+    def replace_images(self, images: list[dict]) -> None:
+        """Override how local_gcp runs these images, from the next process on; []: no override."""
         self._images.write_text(yaml.safe_dump(images))
 
     @property

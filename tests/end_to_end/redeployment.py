@@ -25,6 +25,9 @@ class Operator(Airflow):
         path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
         self._call("PATCH", path, json={"new_state": "success"})
 
+    def runs(self, dag: str) -> list[dict]:
+        return self._get(f"/api/v2/dags/{dag}/dagRuns")["dag_runs"]
+
     def state(self, dag: str, run: str) -> str:
         return self.run(dag, run)["state"]
 

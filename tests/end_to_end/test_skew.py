@@ -15,10 +15,10 @@ BETTER = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs"
 def skewed_serving(demo, served_run):
     """Whatever is deployed from now on normalises pixels in a way of its own."""
     bin_folder = str(ROOT / "tests" / "end_to_end" / "skewed_image")
-    demo.play(
+    demo.replace_images(
         [
             {
-                "image": "*/trellis/trainer:*",
+                "image": "*/trellis/serve:*",
                 "bin": bin_folder,
                 "workdir": str(ROOT),
                 "env": {"PYTHONPATH": str(ROOT)},
@@ -26,7 +26,7 @@ def skewed_serving(demo, served_run):
         ]
     )
     yield
-    demo.play([])
+    demo.replace_images([])
 
 
 def test_a_skewed_challenger_is_taken_back(demo, skewed_serving):

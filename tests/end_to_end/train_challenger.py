@@ -16,7 +16,7 @@ from tests.trainer.training.helpers import arguments, write_dataset
 from tests.trainer.training.tables import mixed_rows
 from trainer import storage
 from trainer.comparison import challenger
-from trainer.comparison.run import read_run
+from trainer.comparison.run_folder import read_run
 from trainer.training import run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
@@ -64,7 +64,17 @@ def main(name, uri):
     make, task = DATASETS[name]
     dataset, run_uri = f"{uri}/datasets/1/", f"{uri}/runs/1/"
     make(storage.local_path(dataset))
-    plan = {"schema": 1, "dataset": {"uri": dataset}}
+    plan = {
+        "schema": 1,
+        "experiment": name,
+        "run_id": "1",
+        "created": "2026-01-01T00:00:00+00:00",
+        "data_interval": {"start": None, "end": None},
+        "configuration": {"tune": {"search": {}}, "train": {"epochs": 5}},
+        "dataset": {"uri": dataset, "fingerprint": "1", "previous": None},
+        "baselines": [],
+        "rates": {"training": 0.0},
+    }
     storage.write_text(f"{run_uri}plan.json", json.dumps(plan))
     argv = arguments(dataset, output=f"{run_uri}training/1/", task=task, epochs=5)
     settings = parse_flags(argv, "")

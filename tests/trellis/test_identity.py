@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex.identity import KEY_LABEL, ROUND_LABEL, job_labels, label_value, task_key
+from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels, label_value, task_key
 
 # https://cloud.google.com/vertex-ai/docs/general/labels
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")

@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from research.__main__ import main
-from research.experiment import Experiment
-from research.sections import fields, section_of
 from tests.airflow_side import ROOT
+from trellis.__main__ import main
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.sections import fields, is_mapping, sections_of
 
 
 def test_a_good_file(capsys):
@@ -25,19 +25,36 @@ def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
     assert "missing.yaml: 1 problem" in errors
 
 
+def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys):
+    text = (ROOT / "dags/experiments/digits.yaml").read_text()
+    (tmp_path / "a.yaml").write_text(text.replace("budget: 2 USD", "budget: 1.91 USD"))
+    assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
+    found = capsys.readouterr()
+    assert "line 7, budget: A run of a may cost at most 1.92 USD (export 0.28" in found.err
+    assert "but its budget is 1.91 USD: choose fewer trials" in found.err
+    assert "good" not in found.out
+
+
+def test_a_prediction_that_would_cost_more_than_its_budget(tmp_path, capsys):
+    text = (ROOT / "dags/experiments/digits.yaml").read_text()
+    (tmp_path / "a.yaml").write_text(f"{text}  machines: {{replicas: 10}}\n")
+    assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
+    assert "line 7, budget: A prediction of a may cost at most 2.18 USD" in capsys.readouterr().err
+
+
 def test_a_private_endpoint_without_a_network(tmp_path, capsys):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
     (tmp_path / "a.yaml").write_text(text.replace("deploy:", "deploy:\n  private: true"))
-    assert main(["check", str(tmp_path / "a.yaml")]) == 1
-    assert "a.yaml: deploy.private keeps the endpoint inside" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
+    assert "deploy.private: A private endpoint (deploy.private) needs" in capsys.readouterr().err
 
 
 def keys(section, prefix=""):
     for name, info in fields(section):
         yield prefix + name
-        inner = section_of(info.annotation)
-        if inner and not str(info.annotation).startswith("dict"):
-            yield from keys(inner, f"{prefix}{name}.")
+        if not is_mapping(info):
+            for inner in sections_of(info.annotation):
+                yield from keys(inner, f"{prefix}{name}.")
 
 
 def test_the_reference_names_every_key_and_hyperparameter(capsys):
@@ -48,29 +65,31 @@ def test_the_reference_names_every_key_and_hyperparameter(capsys):
     assert {"tune.search.HYPERPARAMETER.from", "learning_rate", "convolutional"} <= words
     assert all(len(line) <= 100 for line in out.splitlines())
     assert "only for images; true or false; default false" in out
+    assert "only for tables and queries; text, not empty" in out
+    assert out.count("  predict.output ") == 2  # a folder of images, a table of rows
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
 def test_help_teaches(arguments):
     done = subprocess.run(
-        [ROOT / ".venv/airflow/bin/python", "-m", "research", *arguments],
-        cwd=ROOT / "dags",
+        [ROOT / ".venv/airflow/bin/trellis", *arguments],
         capture_output=True,
         text=True,
     )
     assert done.returncode == (0 if arguments else 2)
-    assert "python -m research" in done.stdout + done.stderr
+    assert "usage: trellis" in done.stdout + done.stderr
 
 
 def test_nothing_heavy_is_imported_at_the_top():
     """A parsing pays for every import: neither Google's libraries nor Airflow's core here."""
     program = (
-        "import sys, research.experiment, research.cost, research.platform, research.reference; "
+        "import sys; from trellis.workflow.pricing import cost; "
+        "from trellis.workflow.spec import platform, reference; "
+        "from trellis.workflow.validation import file; "
         "print([m for m in sys.modules if m.startswith(('google.cloud.', 'airflow', 'numpy'))])"
     )
     done = subprocess.run(
         [ROOT / ".venv/airflow/bin/python", "-c", program],
-        cwd=ROOT / "dags",
         capture_output=True,
         text=True,
         check=True,

@@ -8,7 +8,7 @@ from airflow.timetables.base import TimeRestriction
 from pendulum import DateTime
 from pendulum import datetime as moment
 
-from schedules import CronUntilTimetable
+from trellis.schedules import CronUntilTimetable
 
 UNTIL = CronUntilTimetable("@daily", "2024-01-04")
 

@@ -1,9 +1,9 @@
-"""BigQuery jobs from Airflow: exactly one job per piece of work, no worker held while it runs.
+"""BigQuery jobs from Airflow: exactly one job per unit of work, deferred while it runs.
 
 operators   BigQueryJobOperator
-submission  find the job of a piece of work by its id, or insert it
+submission  find the job of a unit of work by its id, or insert it
 outcome     what a job's end means for the task
 triggers    wait for it without a worker, cancel it when the task is killed
 
-Knows nothing of any workflow: usable in every DAG.
+Independent of the workflow: usable in any DAG.
 """

@@ -1,8 +1,8 @@
-"""Run a BigQuery job from a DAG: exactly one per piece of work, deferred while it runs.
+"""Run a BigQuery job from a DAG: exactly one per unit of work, deferred while it runs.
 
-The provider's BigQueryInsertJobOperator makes a job id of DAG, task and date, and then either runs
-every attempt anew (`force_rerun`) or fails where the job it finds is DONE: a worker that dies after
-the job succeeded, and a task that is cleared, cannot go on. Here they adopt it.
+The provider's BigQueryInsertJobOperator derives the job id from DAG, task and date, and then either
+reruns the job at every attempt (`force_rerun`) or fails if the job it finds is DONE: a task whose
+worker died after the job succeeded, or that is cleared, cannot continue. Here it adopts the job.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,17 @@ from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseO
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 
-from bigquery.outcome import (
+from trellis.bigquery.outcome import (
     BigQueryJobFailed,
     BigQueryJobFailedForGood,
     console_url,
     may_pass,
     raise_unless_succeeded,
 )
-from bigquery.submission import Work, find_or_insert
-from bigquery.triggers import BigQueryJobTrigger
-from vertex.identity import KEY_LABEL, job_labels
+from trellis.bigquery.submission import Work, find_or_insert
+from trellis.bigquery.triggers import BigQueryJobTrigger
+from trellis.identity import KEY_LABEL, job_labels
+from trellis.waiting import in_task
 
 
 class BigQueryJobOperator(GoogleCloudBaseOperator):
@@ -34,13 +35,13 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
     :param configuration: the job's configuration as in BigQuery's REST API (templated), a query,
         load, copy or extract; None skips the task.
     :param key: identifies the work, letters, digits, - and _ (templated). Tasks of the same key
-        share one job: what two runs would make the same way is made once. Default: the task's own.
-    :param product: what a job leaves: `project.dataset.table` or gs://bucket/object (templated).
-        A job that succeeded is done again if that is gone. Default: a job's success is enough.
-    :param unless: the task is skipped if this is there, though no job did it: a table or an object,
-        as `product` (templated).
+        share one job, so runs with the same work do it once. Default: the task's own key.
+    :param product: what the job writes: `project.dataset.table` or gs://bucket/object (templated).
+        If it is gone, a job that succeeded is run again. Default: a job's success is enough.
+    :param unless: a table or object as `product` (templated): the task is skipped if it exists
+        although no job of this key wrote it.
     :param generation: raise it to run a new job where the task would adopt the one it has.
-    :param poll_interval: longest time between two looks at the job, in seconds.
+    :param poll_interval: longest time between two polls of the job, in seconds.
 
     Raises BigQueryJobFailed (retried) or BigQueryJobFailedForGood (not): see `bigquery.outcome`.
     """
@@ -89,7 +90,7 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
     def execute(self, context: Any) -> Any:
         configuration = self._configuration(context)
         if configuration is None:
-            raise AirflowSkipException("This run does without it.")
+            raise AirflowSkipException("This run does not need it.")
         labels = job_labels(context["ti"], self.generation)
         configuration = {
             **configuration,
@@ -112,10 +113,10 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
             )
         except exceptions.GoogleAPICallError as error:
             if may_pass(error):
-                raise BigQueryJobFailed(f"BigQuery took no job: {error}") from error
+                raise BigQueryJobFailed(f"BigQuery accepted no job: {error}") from error
             raise BigQueryJobFailedForGood(f"BigQuery refuses this job: {error}") from error
         if job is None:
-            raise AirflowSkipException(f"{self.unless} is there already: nothing to do.")
+            raise AirflowSkipException(f"{self.unless} already exists: nothing to do.")
         self._job_id = job.job_id
         self.log.info("Console: %s", console_url(job))
         BigQueryJobDetailLink.persist(
@@ -124,8 +125,9 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
             location=self.location,
             job_id=job.job_id,
         )
-        if job.state == "DONE":
-            return self._finish(context, job)
+        ended = job if job.state == "DONE" else in_task(lambda: self._ended(job.job_id))
+        if ended is not None:
+            return self._finish(context, ended)
         self.defer(
             trigger=BigQueryJobTrigger(
                 project_id=self.project_id,
@@ -164,12 +166,17 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
         """What the task returns for a job that succeeded."""
         return {"job": job.job_id, "console": console_url(job)}
 
+    def _ended(self, job_id: str) -> Any | None:
+        """The job, if it has ended."""
+        job = self._hook.get_job(job_id=job_id, project_id=self.project_id, location=self.location)
+        return job if job.state == "DONE" else None
+
     def _finish(self, context: Any, job: Any) -> Any:
         raise_unless_succeeded(job, job_labels(context["ti"], self.generation))
         return self._result(context, job)
 
     def _exists(self, address: str) -> bool:
-        """Whether the table or the object is there."""
+        """Whether the table or the object exists."""
         if address.startswith("gs://"):
             bucket, _, name = address.removeprefix("gs://").partition("/")
             hook = GCSHook(

@@ -1,8 +1,8 @@
 """What the end of a BigQuery job means for the Airflow task that waits for it.
 
-A job is DONE with an error result or without. Which errors may pass is what BigQuery's own table
-says (https://cloud.google.com/bigquery/docs/error-messages): its side's faults and limits of rate.
-A query that is wrong, or needs more than it may have, ends the same way every time.
+A job is DONE with or without an error result. BigQuery documents which errors are transient
+(https://cloud.google.com/bigquery/docs/error-messages): faults on its side and rate limits.
+A query that is wrong, or exceeds its resources, fails the same way every time.
 """
 
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.api_core import exceptions
 
-from vertex.identity import KEY_LABEL, ROUND_LABEL
-from vertex.verdict import Verdict
+from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.verdict import Verdict
 
 PASSING = {
     "backendError",
@@ -28,18 +28,18 @@ CANCELLED = "stopped"
 
 
 class BigQueryJobFailed(AirflowException):
-    """The job did not succeed for a reason that may pass: the task's retries insert another."""
+    """The job failed for a reason that may be transient: the task's retries insert another."""
 
 
 class BigQueryJobFailedForGood(AirflowFailException):
-    """The job did not succeed and would not the next time: no retry until a person clears it."""
+    """The job failed and would fail again: no retry until a person clears the task."""
 
 
 def verdict(job: Any, labels: dict[str, str]) -> Verdict:
-    """What a job's state means for an attempt that would label its own job so.
+    """What a job's state means for an attempt whose own job would get these labels.
 
-    A failure that is the job's own fault counts for the attempts of the round that inserted it. A
-    person who cleared the task since, or another task that shares the piece of work, asks again.
+    A failure that is the job's own fault is final for the attempts of the round that inserted it.
+    A task that was cleared since, or another task that shares the work, may try again.
     """
     if job.state != "DONE":
         return Verdict.WAIT
@@ -56,18 +56,18 @@ def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
     """Raise BigQueryJobFailed or BigQueryJobFailedForGood for a job that is done with an error."""
     ruling = verdict(job, labels)
     if ruling is Verdict.RETRY:
-        raise BigQueryJobFailed(f"{describe(job)}\nThis may pass: the task is tried again.")
+        raise BigQueryJobFailed(f"{describe(job)}\nThis may be transient; Airflow retries it.")
     if ruling is Verdict.GIVE_UP:
         raise BigQueryJobFailedForGood(
-            f"{describe(job)}\nNot tried again by itself, as it would end the same way. "
-            "Clear this task to run a new job once the cause is gone."
+            f"{describe(job)}\nNot retried, as it would fail the same way. "
+            "Clear this task to run a new job once the cause is fixed."
         )
 
 
 def may_pass(error: Any) -> bool:
-    """Whether a call that BigQuery refused may be taken later.
+    """Whether BigQuery may accept later a call that it refused.
 
-    Limits of rate and quota come as 403 too: the reason tells them from a missing permission.
+    Rate and quota limits are 403, too: the reason distinguishes them from a missing permission.
     """
     if isinstance(error, exceptions.ServerError):
         return not isinstance(error, exceptions.MethodNotImplemented)
@@ -77,7 +77,7 @@ def may_pass(error: Any) -> bool:
 
 
 def describe(job: Any) -> str:
-    """How the job ended, BigQuery's own words, and where to look."""
+    """How the job ended, BigQuery's error message, and the console's link."""
     error = job.error_result
     how = "was cancelled" if error.get("reason") == CANCELLED else "failed"
     return "\n".join(

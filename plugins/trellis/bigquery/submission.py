@@ -1,12 +1,12 @@
-"""Find the job of a piece of work, or insert it: exactly one, whatever dies in between.
+"""Find the job of a unit of work, or insert it: exactly one, even if processes die in between.
 
-BigQuery lets the caller name a job, and refuses a second job of one name (409). So a job's id is a
-function of the work: PREFIX_KEY_1, and PREFIX_KEY_2 when the first one failed and may be tried
-again. An attempt asks for these in turn, and inserts the first that is not there. Two attempts that
-race for it get one job: the loser's insert is refused, and it adopts the winner's.
+BigQuery lets the caller name a job, and refuses a second job of the same id (409). So a job's id
+is a function of the work: PREFIX_KEY_1, then PREFIX_KEY_2 if the first one failed and may be
+retried. An attempt gets these in turn, and inserts the first that does not exist. Of two attempts
+that race, one gets its insert refused and adopts the other's job.
 
-BigQuery keeps a job for 180 days (https://cloud.google.com/bigquery/docs/managing-jobs); work that
-is older is known by what it left, see `BigQueryJobOperator.product`.
+BigQuery keeps a job for 180 days (https://cloud.google.com/bigquery/docs/managing-jobs); older
+work is recognized by its product, see `BigQueryJobOperator.product`.
 """
 
 import re
@@ -15,16 +15,16 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from bigquery.outcome import Verdict, raise_unless_succeeded, verdict
+from trellis.bigquery.outcome import Verdict, raise_unless_succeeded, verdict
 
-# Beyond this many failed jobs of one piece of work something is wrong that no repetition mends.
+# After this many failed jobs of one unit of work, retrying does not help.
 MOST_JOBS = 50
 
 
 class Work:
-    """A piece of work, and the jobs that were inserted for it.
+    """A unit of work, and the jobs that were inserted for it.
 
-    hook: the provider's BigQueryHook. key: identifies the work; `prefix` is for people.
+    hook: the provider's BigQueryHook. key: identifies the work; `prefix` makes the id readable.
     """
 
     def __init__(self, hook: Any, project_id: str, location: str, prefix: str, key: str):
@@ -43,7 +43,7 @@ class Work:
         raise RuntimeError(f"{self._name} has failed {MOST_JOBS} times")
 
     def insert(self, number: int, configuration: dict[str, Any]) -> Any:
-        """Insert its job of this number, or get the one that is there already."""
+        """Insert its job of this number, or get the existing one."""
         try:
             return self._hook.insert_job(
                 configuration=configuration,
@@ -65,11 +65,11 @@ def find_or_insert(
     is_done: Callable[[], bool],
     log: Any,
 ) -> Any | None:
-    """The job that does the work: adopted if it is there, else inserted. None: nothing to do.
+    """The job that does the work: adopted if it exists, else inserted. None: nothing to do.
 
-    Adopted is a job that waits or runs, or that succeeded while its product `is_there` still. One
-    that failed by its own fault in this round fails this attempt at once. Otherwise the work may
-    have been done by a job that BigQuery has forgotten: then `is_done` says so.
+    Adopts a job that waits or runs, or that succeeded and whose product still exists (`is_there`).
+    A job that failed by its own fault in this round fails this attempt at once. Otherwise a job
+    that BigQuery no longer lists may have done the work: `is_done` checks that.
     """
     jobs = work.jobs()
     if jobs:

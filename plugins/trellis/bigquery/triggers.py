@@ -8,14 +8,13 @@ from airflow.providers.google.cloud.hooks.bigquery import BigQueryAsyncHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from google.api_core import exceptions
 
-LONGEST_PAUSE_SECONDS = 60.0
+from trellis.waiting import in_trigger
 
 
 class BigQueryJobTrigger(BaseTrigger):
-    """Fires once, when the job is done: `{"job_id": ..., "found": whether it is still there}`.
+    """Fires once, when the job is done: `{"job_id": ..., "found": whether it still exists}`.
 
-    A poll that fails says nothing about the job (the provider's trigger takes it for the job's
-    failure): it is logged and repeated, with longer and longer pauses.
+    A failed poll does not count as the job's failure, as it does in the provider's trigger.
 
     When a person marks, clears or deletes the waiting task, the job is cancelled. A triggerer that
     restarts, or hands its work over, leaves the job alone.
@@ -42,38 +41,25 @@ class BigQueryJobTrigger(BaseTrigger):
     def serialize(self) -> tuple[str, dict[str, Any]]:
         names = ("project_id", "location", "job_id", "poll_interval", "gcp_conn_id")
         arguments = {name: getattr(self, name) for name in (*names, "impersonation_chain")}
-        return "bigquery.triggers.BigQueryJobTrigger", arguments
+        return "trellis.bigquery.triggers.BigQueryJobTrigger", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        hook = self._hook()
-        failures = 0
-        # A short query ends soon; a long one is not to be asked for every second.
-        pause = min(0.2, self.poll_interval)
-        while True:
-            try:
-                status = await hook.get_job_status(
-                    job_id=self.job_id, project_id=self.project_id, location=self.location
-                )
-            except exceptions.NotFound:
-                yield TriggerEvent({"job_id": self.job_id, "found": False})
-                return
-            except Exception as error:
-                failures += 1
-                self.log.warning("Could not look at %s, trying again: %s", self.job_id, error)
-                wait = min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS)
-                await asyncio.sleep(wait)
-                continue
-            failures = 0
-            if status["status"] in ("success", "error"):
-                yield TriggerEvent({"job_id": self.job_id, "found": True})
-                return
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, self.poll_interval)
+        yield TriggerEvent(await in_trigger(self._look, self.job_id, self.poll_interval, self.log))
+
+    async def _look(self) -> dict[str, Any] | None:
+        try:
+            status = await self._hook().get_job_status(
+                job_id=self.job_id, project_id=self.project_id, location=self.location
+            )
+        except exceptions.NotFound:
+            return {"job_id": self.job_id, "found": False}
+        done = status["status"] in ("success", "error")
+        return {"job_id": self.job_id, "found": True} if done else None
 
     async def on_kill(self) -> None:
         self.log.info("The task was killed: cancelling its BigQuery job %s", self.job_id)
         hook = await self._hook().get_sync_hook()
-        # Not the asynchronous hook's own cancel: it goes by aiohttp, which knows no proxy.
+        # Not the asynchronous hook's own cancel: its aiohttp session ignores proxies.
         client = await asyncio.to_thread(hook.get_client, self.project_id, self.location)
         await asyncio.to_thread(client.cancel_job, self.job_id)
 

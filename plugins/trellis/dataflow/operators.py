@@ -10,17 +10,17 @@ from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexT
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from googleapiclient.errors import HttpError
 
-from dataflow.triggers import FlexTemplateTrigger
-from vertex.identity import job_labels, label_value, task_key
+from trellis.dataflow.triggers import FlexTemplateTrigger
+from trellis.identity import job_labels, label_value, task_key
 
-# Words of Dataflow's own errors that a second try may not meet.
+# Phrases of Dataflow's errors that may be transient.
 _PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
 _ENDED = {"FAILED", "CANCELLED", "CANCELLING", "DRAINED", "DRAINING", "UPDATED"}
 _LAST_MESSAGES = 10
 
 
 class FlexTemplateJobFailed(AirflowException):
-    """The Dataflow job failed for a reason that may pass: the task's retries start another."""
+    """The Dataflow job failed for a reason that may be transient: retries start another."""
 
 
 class FlexTemplateJobFailedForGood(AirflowFailException):
@@ -30,16 +30,16 @@ class FlexTemplateJobFailedForGood(AirflowFailException):
 class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
     """Launch a flex template once per task and wait for it, deferred.
 
-    The job's name ends with the task's key. Dataflow refuses a second active job of one name, so a
-    launch whose answer got lost is found again, and a later attempt adopts the job of an earlier
-    one while it runs, or when it is done.
+    The job's name ends with the task's key. Dataflow refuses a second active job of the same name,
+    so a launch whose response got lost is found again, and a later attempt adopts the job of an
+    earlier one while it runs, or when it is done.
 
-    If the commit mark is there though no job of this task wrote it, the work was done before: the
+    If the commit mark exists although no job of this task wrote it, the work was done before: the
     task is skipped, and its outlets get no event.
 
-    :param body: request of flexTemplates.launch (templated); its jobName is made longer.
+    :param body: request of flexTemplates.launch (templated); its jobName gets a suffix.
     :param commit_mark: gs:// address of the object that the job writes last (templated).
-    :param outlet_extra: what the event of each outlet says (templated), as Asset extra.
+    :param outlet_extra: Asset extra of each outlet's event (templated).
     :param generation: raise it to launch a new job where the task would adopt the one it has.
     """
 
@@ -76,7 +76,7 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         if self.job and self.job["currentState"] == "JOB_STATE_DONE":
             return self._succeed(context, self.job)
         if not self.job and self._committed():
-            raise AirflowSkipException(f"{self.commit_mark} is there already: nothing to do.")
+            raise AirflowSkipException(f"{self.commit_mark} already exists: nothing to do.")
         if not self.job:
             self.job = self._launch()
         DataflowJobLink.persist(
@@ -101,7 +101,7 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if event["state"] is None:
             raise FlexTemplateJobFailedForGood(
-                f"There is no Dataflow job {event['job_id']} anymore."
+                f"The Dataflow job {event['job_id']} no longer exists."
             )
         job = self.hook.get_job(
             job_id=event["job_id"], project_id=self.project_id, location=self.location
@@ -111,14 +111,14 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
             return self._succeed(context, job)
         text = self._describe(job)
         if state == "JOB_STATE_FAILED" and _PASSING.search(text):
-            raise FlexTemplateJobFailed(f"{text}\nThis may pass: the task is tried again.")
+            raise FlexTemplateJobFailed(f"{text}\nThis may be transient; Airflow retries it.")
         raise FlexTemplateJobFailedForGood(
-            f"{text}\nNot tried again by itself, as it would end the same way. "
-            "Clear this task to run a new job once the cause is gone."
+            f"{text}\nNot retried, as it would fail the same way. "
+            "Clear this task to run a new job once the cause is fixed."
         )
 
     def _find(self, name: str) -> dict[str, Any] | None:
-        """The job of this name that an attempt adopts: active, or done with its work to be seen."""
+        """The job of this name that an attempt adopts: active, or done with its result present."""
         request = self._jobs.list(
             projectId=self.project_id, location=self.location, name=name, filter="ALL"
         )
@@ -149,10 +149,11 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
                 ) from error
             if error.status_code != 409:
                 raise
-            # An earlier launch of this attempt went through, only its answer was lost.
-            job = self._find(self.body["launchParameter"]["jobName"])
-            if job is None:
+            # An earlier launch of this attempt succeeded, only its response was lost.
+            found = self._find(self.body["launchParameter"]["jobName"])
+            if found is None:
                 raise
+            job = found
         self.log.info("Launched Dataflow job %s", job["id"])
         return job
 
@@ -165,14 +166,14 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         if not self._committed():
             raise FlexTemplateJobFailedForGood(
                 f"Dataflow job {job['id']} is done but did not write {self.commit_mark}. "
-                "The template's program and this DAG do not fit: was only one of them updated?"
+                "The template's program and this DAG do not match: was only one of them updated?"
             )
         for outlet in self.outlets:
             context["outlet_events"][outlet].extra = self.outlet_extra or {}
         return {"name": job["name"], "id": job["id"], "console": self._console(job["id"])}
 
     def _describe(self, job: dict[str, Any]) -> str:
-        """State, the job's own last error messages, and where to look."""
+        """State, the job's last error messages, and the console's link."""
         state = job["currentState"].removeprefix("JOB_STATE_").lower()
         return "\n".join(
             [

@@ -1,4 +1,4 @@
-"""What all operators of this package are told: where, as whom, and how often to look."""
+"""Parameters of all operators of this package: project, region, credentials, poll interval."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,10 @@ from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseO
 
 
 class VertexOperator(GoogleCloudBaseOperator):
-    """An operator with a place in Vertex AI.
+    """An operator on Vertex AI in one project and region.
 
-    :param generation: raise it to make anew what the task would otherwise adopt.
-    :param poll_interval: seconds between two looks at what the task waits for.
+    :param generation: raise it to create again what the task would otherwise adopt.
+    :param poll_interval: seconds between two polls of what the task waits for.
     """
 
     template_fields: Sequence[str] = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
@@ -20,7 +20,7 @@ class VertexOperator(GoogleCloudBaseOperator):
         *,
         project_id: str,
         region: str,
-        generation: int = 1,
+        generation: int | str = 1,
         gcp_conn_id: str = "google_cloud_default",
         impersonation_chain: str | Sequence[str] | None = None,
         poll_interval: float = 10,

@@ -11,23 +11,24 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
 from google.protobuf import json_format
 
-from vertex.base import VertexOperator
-from vertex.identity import KEY_LABEL, job_labels
-from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.stepwise import raise_if_failed
-from vertex.submission import reason
-from vertex.triggers import OperationTrigger
+from trellis.identity import KEY_LABEL, job_labels
+from trellis.vertex.base import VertexOperator
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.stepwise import ended, raise_if_failed
+from trellis.vertex.submission import reason
+from trellis.vertex.triggers import OperationTrigger
+from trellis.waiting import in_task
 
 
 class DatasetOperator(VertexOperator):
     """Create one Dataset, import its data, and wait for both, deferred. Returns {"name"}.
 
-    A later attempt finds the dataset by its label. Data is imported while it has none; an import
-    that runs already is joined by another of the same items, which Vertex AI keeps once.
+    A later attempt finds the dataset by its label, and imports only while it is empty. If an
+    import is running already, a second one adds no duplicates: Vertex AI keeps each item once.
 
     :param dataset: the Dataset (templated), in protobuf's JSON form; None skips the task.
-    :param import_configs: ImportDataConfigs (templated); none for a table, which stays where it is.
+    :param import_configs: ImportDataConfigs (templated); none for a table, which is not copied.
     """
 
     template_fields: Sequence[str] = (
@@ -44,7 +45,7 @@ class DatasetOperator(VertexOperator):
 
     def execute(self, context: Any) -> Any:
         if self.dataset is None:
-            raise AirflowSkipException("This run does without it.")
+            raise AirflowSkipException("This run does not need it.")
         labels = job_labels(context["ti"], self.generation)
         if self._find(labels[KEY_LABEL]) is not None:
             return self._fill(context)
@@ -52,15 +53,15 @@ class DatasetOperator(VertexOperator):
         json_format.ParseDict(self.dataset, Dataset.pb(message))
         message.labels.update(labels)
         request = {"parent": self._parent, "dataset": message}
-        self._wait(self._call("create_dataset", request), "created")
+        return self._wait(context, self._call("create_dataset", request), "created")
 
     def created(self, context: Any, event: dict[str, Any]) -> Any:
-        """The dataset is there, or could not be made."""
+        """The dataset exists, or could not be created."""
         raise_if_failed(event, "create the dataset")
         return self._fill(context)
 
     def imported(self, context: Any, event: dict[str, Any]) -> Any:
-        """The data is there, or could not be imported."""
+        """The data is imported, or could not be."""
         raise_if_failed(event, "import the data")
         return self._result(context, self._own(context))
 
@@ -73,7 +74,7 @@ class DatasetOperator(VertexOperator):
             configs.append(ImportDataConfig())
             json_format.ParseDict(config, ImportDataConfig.pb(configs[-1]))
         request = {"name": dataset.name, "import_configs": configs}
-        self._wait(self._call("import_data", request), "imported")
+        return self._wait(context, self._call("import_data", request), "imported")
 
     def _result(self, context: Any, dataset: Any) -> dict[str, Any]:
         identifier = dataset.name.rsplit("/", 1)[-1]
@@ -89,10 +90,14 @@ class DatasetOperator(VertexOperator):
                 f"Vertex AI refuses to {method.replace('_', ' ')}: {reason(error)}"
             ) from error
 
-    def _wait(self, operation: Any, method_name: str) -> None:
+    def _wait(self, context: Any, operation: Any, method_name: str) -> Any:
+        name = operation.operation.name
+        event = in_task(lambda: ended(self._client, name))
+        if event is not None:
+            return getattr(self, method_name)(context, event)
         self.defer(
             trigger=OperationTrigger(
-                name=operation.operation.name,
+                name=name,
                 region=self.region,
                 poll_interval=self.poll_interval,
                 gcp_conn_id=self.gcp_conn_id,
@@ -104,7 +109,7 @@ class DatasetOperator(VertexOperator):
     def _own(self, context: Any) -> Any:
         dataset = self._find(job_labels(context["ti"], self.generation)[KEY_LABEL])
         if dataset is None:
-            raise VertexJobFailed("The dataset of this task is gone: it is made again.")
+            raise VertexJobFailed("The dataset of this task is gone: a retry creates it again.")
         return dataset
 
     def _find(self, key: str) -> Any | None:
@@ -112,7 +117,7 @@ class DatasetOperator(VertexOperator):
         request = {"parent": self._parent, "filter": f"labels.{KEY_LABEL}={key}"}
         found = self._client.list_datasets(request=request, timeout=CALL_TIMEOUT_SECONDS)
         newest = max(found, key=lambda dataset: dataset.create_time, default=None)
-        # What a list says of a dataset is not all of it.
+        # A list does not return all fields of a dataset.
         return self._client.get_dataset(name=newest.name) if newest else None
 
     @property

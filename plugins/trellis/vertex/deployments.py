@@ -1,6 +1,6 @@
-"""What is deployed at an endpoint, and at which share of the requests.
+"""What is deployed at an endpoint, and with which share of the requests.
 
-`client`: an EndpointServiceClient. Raises google.api_core.exceptions where nothing else is said.
+`client`: an EndpointServiceClient. Raises google.api_core.exceptions unless stated otherwise.
 """
 
 import hashlib
@@ -10,13 +10,13 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from vertex.identity import EXPERIMENT_LABEL, KEY_LABEL, ROUND_LABEL
-from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.submission import reason
-from vertex.versions import Version, parse_model
+from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, ROUND_LABEL
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.submission import reason
+from trellis.vertex.versions import VersionName, parse_model
 
-# Somebody else changed the endpoint between the look and the update: look again, so many times.
+# How often to retry when someone else changed the endpoint between reading and updating it.
 _CONFLICTS = 5
 _CONFLICT_PAUSE_SECONDS = 1.0
 
@@ -27,13 +27,13 @@ def get_endpoint(client: Any, name: str) -> Any:
         return client.get_endpoint(name=name, timeout=CALL_TIMEOUT_SECONDS)
     except exceptions.NotFound as error:
         raise VertexJobFailedForGood(
-            f"There is no endpoint {name}: it was deleted after this run found or made it. "
-            "Clear the task that makes the endpoint, and what comes after it."
+            f"There is no endpoint {name}: it was deleted after this run found or created it. "
+            "Clear the task that creates the endpoint, and those after it."
         ) from error
 
 
 def find_endpoint(client: Any, parent: str, experiment: str, endpoint_id: str) -> Any | None:
-    """The endpoint with an experiment's label: of several that with our ID, else the oldest.
+    """The endpoint with an experiment's label: of several the one with our ID, else the oldest.
 
     parent: projects/P/locations/R. experiment: the label's value.
     """
@@ -43,13 +43,13 @@ def find_endpoint(client: Any, parent: str, experiment: str, endpoint_id: str) -
     return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
 
 
-def version_at(deployed: Any) -> Version:
+def version_at(deployed: Any) -> VersionName:
     """The version of the model that a DeployedModel serves."""
     parsed = parse_model(deployed.model)
     return parsed._replace(version=deployed.model_version_id or parsed.version)
 
 
-def find_deployed(endpoint: Any, version: Version) -> Any | None:
+def find_deployed(endpoint: Any, version: VersionName) -> Any | None:
     """The deployed model of the endpoint that serves the version, or None."""
     for deployed in endpoint.deployed_models:
         if version_at(deployed).is_the_same_as(version):
@@ -58,16 +58,16 @@ def find_deployed(endpoint: Any, version: Version) -> Any | None:
 
 
 def deployed_ids(endpoint: Any) -> list[str]:
-    """Ids of what is deployed, the newest first."""
+    """Ids of the deployed models, newest first."""
     newest_first = sorted(endpoint.deployed_models, key=lambda d: d.create_time, reverse=True)
     return [deployed.id for deployed in newest_first]
 
 
-def deployment_id(version: Version, labels: Mapping[str, str]) -> str:
+def deployment_id(version: VersionName, labels: Mapping[str, str]) -> str:
     """A DeployedModel.id for a version that a task deploys: ten digits, the same at every attempt.
 
-    So an attempt that does not see what the one before has begun is refused: ALREADY_EXISTS. A
-    person who clears the task gets another id, as one that was undeployed may be taken for good.
+    So Vertex AI refuses an attempt that does not see the previous one's deployment:
+    ALREADY_EXISTS. Clearing the task gives another id, as one that was undeployed may stay taken.
 
     labels: `identity.job_labels` of the task.
     """
@@ -77,10 +77,10 @@ def deployment_id(version: Version, labels: Mapping[str, str]) -> str:
 
 
 def set_traffic(client: Any, name: str, change: Callable[[Any], dict[str, int]], log: Any) -> Any:
-    """Give the endpoint the traffic split that `change` makes of it; returns the endpoint.
+    """Set the endpoint's traffic split to what `change` returns for it; returns the endpoint.
 
-    Nobody else's change in between is lost: the update names the state it was made for (etag), and
-    is made anew from what is there when that has changed.
+    No concurrent change is lost: the update carries the etag of the state it was computed from, and
+    is computed again if that has changed.
     """
     for attempt in range(_CONFLICTS):
         endpoint = get_endpoint(client, name)
@@ -96,19 +96,19 @@ def set_traffic(client: Any, name: str, change: Callable[[Any], dict[str, int]],
             )
         except (exceptions.Aborted, exceptions.FailedPrecondition) as error:
             conflict = error
-            log.info("The endpoint was changed meanwhile, looking again: %s", reason(error))
+            log.info("The endpoint was changed meanwhile, reading it again: %s", reason(error))
             time.sleep(_CONFLICT_PAUSE_SECONDS * (attempt + 1))
             continue
         log.info("Traffic: %s -> %s", describe_traffic(endpoint), describe_traffic(changed))
         return changed
     raise VertexJobFailed(
         f"The endpoint {name} was changed {_CONFLICTS} times while this task set its traffic: "
-        f"{reason(conflict)}. The task is tried again; see who else changes it."
+        f"{reason(conflict)}. Airflow retries the task; find out who else changes it."
     ) from conflict
 
 
 def describe_traffic(endpoint: Any) -> str:
-    """`digits@2 90%, digits@3 10%`: what is deployed, at which share."""
+    """`digits@2 90%, digits@3 10%`: the deployed versions and their shares."""
     parts = []
     for deployed in sorted(endpoint.deployed_models, key=lambda d: d.create_time):
         version = version_at(deployed)

@@ -1,4 +1,4 @@
-"""Endpoints from Airflow: the endpoint, what is deployed there, and who gets which traffic."""
+"""Endpoints from Airflow: the endpoint, its deployed models, and their traffic."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,7 +10,8 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, Endpoint
 from google.rpc import code_pb2
 
-from vertex.deployments import (
+from trellis.identity import EXPERIMENT_LABEL, job_labels
+from trellis.vertex.deployments import (
     deployed_ids,
     deployment_id,
     describe_traffic,
@@ -20,12 +21,11 @@ from vertex.deployments import (
     set_traffic,
     version_at,
 )
-from vertex.identity import EXPERIMENT_LABEL, job_labels
-from vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.stepwise import StepwiseOperator, unfinished
-from vertex.traffic import raised
-from vertex.versions import parse_version
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.stepwise import StepwiseOperator, unfinished
+from trellis.vertex.traffic import raised
+from trellis.vertex.versions import parse_version
 
 
 class EndpointBaseOperator(StepwiseOperator):
@@ -48,11 +48,11 @@ class EndpointBaseOperator(StepwiseOperator):
 class EndpointOperator(EndpointBaseOperator):
     """Find the endpoint of an experiment by its label, or create it. Returns {"endpoint": name}.
 
-    One that was deleted by hand is created again, under the same ID. One whose network or key is
-    not what is asked for is refused: neither can be changed. Waits deferred.
+    One that was deleted by hand is created again, under the same ID. One with another network or
+    key than requested is refused: neither can be changed. Waits deferred.
 
-    :param endpoint_id: ID (templated) of an endpoint that has to be created: a letter, then up to
-        62 of a-z, 0-9 and -; so two that are created at once cannot both be.
+    :param endpoint_id: ID (templated) of an endpoint to create: a letter, then up to 62 of a-z,
+        0-9 and -; a fixed ID keeps two concurrent runs from creating two endpoints.
     :param endpoint: the Endpoint (templated), in protobuf's JSON form, with the label
         `trellis-experiment`.
     """
@@ -80,7 +80,7 @@ class EndpointOperator(EndpointBaseOperator):
         for operation in unfinished(self._client, name):
             return self._wait(context, operation, None)
         if done:
-            raise VertexJobFailed(f"{name} is not shown yet: the task looks again.")
+            raise VertexJobFailed(f"{name} is not listed yet: Airflow retries the task.")
         request = {"parent": self._parent, "endpoint": sent, "endpoint_id": self.endpoint_id}
         try:
             operation = self._client.create_endpoint(request=request, timeout=CALL_TIMEOUT_SECONDS)
@@ -94,7 +94,7 @@ class EndpointOperator(EndpointBaseOperator):
         endpoint = get_endpoint(self._client, name)
         label = endpoint.labels.get(EXPERIMENT_LABEL)
         if label == experiment:
-            return VertexJobFailed(f"{name} was made this moment: the task looks again.")
+            return VertexJobFailed(f"{name} was just created: Airflow retries the task.")
         return VertexJobFailedForGood(
             f"There is an endpoint {name} ('{endpoint.display_name}') that is not this "
             f"experiment's: its label {EXPERIMENT_LABEL} is {label or 'not set'}, not "
@@ -104,19 +104,20 @@ class EndpointOperator(EndpointBaseOperator):
 
 
 def _check_reach(found: Any, sent: Any) -> None:
-    """VertexJobFailedForGood where an endpoint differs in what cannot be changed any more."""
+    """Raise VertexJobFailedForGood if an endpoint differs in a field that cannot be changed."""
     is_, wanted = _reach(found), _reach(sent)
     if is_ != wanted:
         raise VertexJobFailedForGood(
-            f"The endpoint {found.name} is {is_}; asked for is one that is {wanted}. That cannot "
-            "be changed: either ask for what it is, or undeploy its models, delete it, and clear "
-            "this task, which makes it anew (until then it answers no requests)."
+            f"The endpoint {found.name} is {is_}; the run wants it {wanted}. That cannot be "
+            "changed: either configure what it is, or undeploy its models, delete it, and clear "
+            "this task to create it again (until then it answers no requests)."
         )
 
 
 def _reach(endpoint: Any) -> str:
-    """`in network lab, with key K`. Google may say a project's number where its id was sent, so
-    of a network the name alone counts."""
+    """`in network lab, with key K`. Google may return a project's number instead of its id, so only
+    the network's name is compared.
+    """
     if endpoint.network:
         where = f"in network {endpoint.network.rpartition('/')[2]}"
     elif endpoint.private_service_connect_config.enable_private_service_connect:
@@ -124,23 +125,23 @@ def _reach(endpoint: Any) -> str:
     else:
         where = "public"
     key = endpoint.encryption_spec.kms_key_name
-    return f"{where}, with key {key}" if key else f"{where}, without a key of your own"
+    return f"{where}, with key {key}" if key else f"{where}, without a customer-managed key"
 
 
 class DeployModelOperator(EndpointBaseOperator):
     """Deploy a model version at an endpoint, and give it a first share of the traffic. Returns
     {"deployed_model": id}.
 
-    A version that is deployed already stays as it is; only its share is raised if it is below. A
-    deployment that is under way is waited for. The first model of an endpoint gets all traffic.
-    Waits deferred; a deployment cannot be cancelled: when the task is killed it goes on, and the
-    next attempt, or RetreatOperator, takes it from there.
+    A version that is already deployed is left unchanged, except that a lower share is raised. Waits
+    for a deployment in progress. The first model of an endpoint gets all traffic. Waits deferred; a
+    deployment cannot be cancelled: when the task is killed it goes on, and the next attempt, or
+    RetreatOperator, continues from there.
 
     :param endpoint: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param deployed_model: the DeployedModel (templated), in protobuf's JSON form: machines,
         replicas, service account. `id` and `model` are filled in.
-    :param share: percent of the traffic that it gets at least (templated).
+    :param share: minimum percent of the traffic (templated).
     """
 
     doing = "deploy the model"
@@ -172,7 +173,7 @@ class DeployModelOperator(EndpointBaseOperator):
             raise_share(self._client, self.endpoint, version, int(self.share), self.log)
             return {"deployed_model": deployed.id}
         if done:
-            raise VertexJobFailed(f"{version.name} is not shown yet: the task looks again.")
+            raise VertexJobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
         return self._deploy(context, endpoint, version)
 
     def _deploy(self, context: Any, endpoint: Any, version: Any) -> Any:
@@ -181,21 +182,21 @@ class DeployModelOperator(EndpointBaseOperator):
         message.id = deployment_id(version, job_labels(context["ti"], self.generation))
         request = {"endpoint": self.endpoint, "deployed_model": message}
         if not endpoint.deployed_models:
-            # Where something is served, traffic comes after the deployment: a split given here
-            # would undo what anybody has changed in the minutes that it takes.
+            # If another model is served, traffic is set after the deployment: a split given here
+            # would undo changes made during the minutes that it takes.
             request["traffic_split"] = {"0": 100}
         try:
             operation = self._client.deploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.AlreadyExists as error:
             raise VertexJobFailed(
-                f"{version.name} is being deployed, or being removed: {error.message}. "
-                "The task looks again."
+                f"{version.name} is being deployed or undeployed: {error.message}. "
+                "Airflow retries the task."
             ) from error
         except exceptions.NotFound as error:
             raise VertexJobFailedForGood(
                 f"Vertex AI finds no {version.name} to deploy: {error.message}\n"
                 "It was deleted after this run registered it. Clear the task that registers the "
-                "model, and what comes after it."
+                "model, and those after it."
             ) from error
         machines = _machines(self.deployed_model)
         self.log.info("Deploying %s on %s, which takes minutes", version.name, machines)
@@ -204,21 +205,21 @@ class DeployModelOperator(EndpointBaseOperator):
     def _advice(self, code: int) -> str:
         if code == code_pb2.RESOURCE_EXHAUSTED:
             return (
-                f"Asked for: {_machines(self.deployed_model)} in {self.region}. If this lasts, ask "
-                "for other machines or fewer, or have the quota raised."
+                f"Requested: {_machines(self.deployed_model)} in {self.region}. If this persists, "
+                "use other or fewer machines, or have the quota raised."
             )
         return ""
 
 
 class TrafficOperator(EndpointBaseOperator):
-    """Raise a deployed version's share of an endpoint's traffic, the others' in proportion.
+    """Raise a deployed version's share of an endpoint's traffic; the others keep their proportions.
     Returns {"traffic": {"projects/.../models/ID@VERSION": percent}}.
 
     A share is never lowered, so a repeated attempt, or one for an earlier step, changes nothing.
 
     :param endpoint: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
-    :param share: percent of the traffic that it gets at least (templated).
+    :param share: minimum percent of the traffic (templated).
     """
 
     doing = "shift the traffic"
@@ -263,7 +264,7 @@ def raise_share(client: Any, name: str, version: Any, share: int, log: Any) -> A
 
 
 def traffic_of(endpoint: Any) -> dict[str, int]:
-    """Percent of the traffic by name of version, of all that is deployed."""
+    """Percent of the traffic of each deployed version, by its name."""
     return {
         version_at(deployed).name: endpoint.traffic_split.get(deployed.id, 0)
         for deployed in endpoint.deployed_models

@@ -1,8 +1,7 @@
 """The calls of Vertex AI's JobService and PipelineService, the same for every kind of job.
 
-Custom jobs, tuning jobs, training pipelines and batch predictions have the same life (states,
-labels, errors, cancellation) behind differently named methods; everything above this module sees
-one kind of job.
+Custom jobs, tuning jobs, training pipelines and batch predictions share their life cycle (states,
+labels, errors, cancellation) but not the names of their methods; this module hides the difference.
 """
 
 from collections.abc import Mapping
@@ -18,23 +17,23 @@ from google.cloud.aiplatform_v1.types import (
 )
 from google.protobuf import json_format
 
-# Generous: a create answers in about a second; the client's own default of 5 s turns a slow answer
-# into a job that exists without anyone knowing.
+# Generous: a create answers in about a second, and with the client's default of 5 s a slow response
+# leaves a job that nobody knows of.
 CALL_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class JobKind:
-    """One of the kinds of job.
+    """A kind of job.
 
     title: for people. message: the protobuf class. collection: the part of the resource name.
     field: the name of the message in a create request, and of its methods. service: job or
-    pipeline, whose methods these are. page: the console's page of one, with {id}. partly: whether a
-    job has succeeded that could not do all of its work.
+    pipeline, whose methods these are. page: the console's page of a job, with {id}. partly: whether
+    a job that did only part of its work counts as succeeded.
     """
 
     title: str
-    message: type
+    message: Any
     collection: str
     field: str
     service: str
@@ -95,7 +94,7 @@ class Jobs:
         return self._method("get")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
 
     def cancel(self, name: str) -> None:
-        """Ask for the job to end. Vertex does so in its own time: see state CANCELLING."""
+        """Request cancellation. Vertex does it asynchronously: see state CANCELLING."""
         self._method("cancel")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
 
     def _method(self, verb: str) -> Any:
@@ -105,15 +104,15 @@ class Jobs:
 def message_of(kind: JobKind, job: Any, labels: Mapping[str, str]) -> Any:
     """The job as a message with `labels` added.
 
-    `job` is a message or a dict in protobuf's JSON form, where a number may also be written as
-    text, as a Jinja template leaves it. Raises ValueError for what is no such job, with the field.
+    `job` is a message or a dict in protobuf's JSON form; numbers may be text, as Jinja templates
+    render them. Raises ValueError, with the field, for a dict that is no such job.
     """
     message = parse_message(kind.message, job, kind.title)
     message.labels.update(labels)
     return message
 
 
-def parse_message(kind: type, sent: Any, title: str) -> Any:
+def parse_message(kind: Any, sent: Any, title: str) -> Any:
     """A copy of `sent`, a message or a dict as in `message_of`, as one of class `kind`."""
     if isinstance(sent, kind):
         return kind(sent)
@@ -136,10 +135,13 @@ def job_id(name: str) -> str:
 
 
 def console_url(name: str) -> str:
-    """Google Cloud console's page of a job of any kind, by its resource name."""
+    """Google Cloud console's page of a job of any kind, by its resource name.
+
+    In 2026 the pages moved from vertex-ai/ to agent-platform/; the rest of their paths stayed.
+    """
     _, project, _, region, collection, identifier = name.split("/")
     page = next(kind.page for kind in KINDS.values() if kind.collection == collection)
     return (
-        f"https://console.cloud.google.com/vertex-ai/locations/{region}/"
+        f"https://console.cloud.google.com/agent-platform/locations/{region}/"
         f"{page.format(id=identifier)}?project={project}"
     )

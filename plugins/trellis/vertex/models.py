@@ -9,18 +9,18 @@ from airflow.providers.google.cloud.links.vertex_ai import VertexAIModelLink
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
-from vertex.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
-from vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.registry import (
+from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.registry import (
     DEFAULT_ALIAS,
     find_versions,
     merge_aliases,
     own_aliases,
     version_of,
 )
-from vertex.stepwise import StepwiseOperator, unfinished
-from vertex.versions import parse_model, parse_version
+from trellis.vertex.stepwise import StepwiseOperator, unfinished
+from trellis.vertex.versions import parse_model, parse_version
 
 
 class _RegistryOperator(StepwiseOperator):
@@ -41,15 +41,14 @@ class ModelVersionOperator(_RegistryOperator):
 
     Returns {"model": "projects/.../models/ID", "version": "3", "name": "...@3"}.
 
-    A later attempt finds the version by the task's label; an upload that is under way is waited
-    for. Should two uploads ever have got through, the version that is in use stays and the other is
-    removed. Waits deferred.
+    A later attempt finds the version by the task's label, and waits for an upload in progress. If
+    two uploads ever succeeded, the version in use is kept and the other removed. Waits deferred.
 
     :param model_id: ID of the model: a letter, then up to 62 of a-z, 0-9, _ and -.
     :param model: the Model (templated), in protobuf's JSON form. It needs the label
         `trellis-experiment`: a model of this ID with another value of it, or without, is refused.
-    :param aliases: aliases (templated) that the new version takes over from the one before; a
-        version that is there already is left as it is.
+    :param aliases: aliases (templated) that move to the new version; an existing version is left
+        unchanged.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not).
     """
@@ -81,7 +80,9 @@ class ModelVersionOperator(_RegistryOperator):
                     return self._remove(context, other, kept)
             return self._result(context, kept)
         if done:
-            raise VertexJobFailed(f"{name} does not show its new version: the task looks again.")
+            raise VertexJobFailed(
+                f"{name} does not list its new version yet: Airflow retries the task."
+            )
         return self._upload(context, name, labels)
 
     def _upload(self, context: Any, name: str, labels: dict[str, str]) -> Any:
@@ -99,12 +100,12 @@ class ModelVersionOperator(_RegistryOperator):
         try:
             operation = self._client.upload_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.AlreadyExists as error:
-            raise VertexJobFailed(f"{name} was made this moment: the task looks again.") from error
+            raise VertexJobFailed(f"{name} was just created: Airflow retries the task.") from error
         self.log.info("Uploading %s as a version of %s", message.artifact_uri, name)
         return self._wait(context, operation.operation, "upload the model")
 
     def _is_there(self, name: str, experiment: str) -> bool:
-        """Whether there is such a model; VertexJobFailedForGood if it is someone else's."""
+        """Whether the model exists; raises VertexJobFailedForGood if it is someone else's."""
         try:
             model = self._client.get_model(name=name, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.NotFound:
@@ -119,7 +120,7 @@ class ModelVersionOperator(_RegistryOperator):
         return True
 
     def _remove(self, context: Any, other: Any, kept: Any) -> Any:
-        """Remove a version that an upload made unseen; `kept` gets its aliases."""
+        """Remove the version of an upload whose response was lost; `kept` gets its aliases."""
         name = version_of(other).name
         self.log.warning("This task uploaded %s too: removing it", name)
         merge_aliases(self._client, version_of(kept), list(other.version_aliases))
@@ -136,21 +137,21 @@ class ModelVersionOperator(_RegistryOperator):
 
 
 def _use(version: Any) -> tuple[bool, bool, bool]:
-    """The greater, the more would be lost with the version."""
+    """How much would be lost with the version: the version with the highest rank is kept."""
     aliases = version.version_aliases
     return bool(version.deployed_models), DEFAULT_ALIAS in aliases, bool(aliases)
 
 
 class AliasOperator(_RegistryOperator):
-    """Give an alias to a version; the version that had it gets another. Returns
-    {"version": "3", "previous": "2" or None}: previous is the one with `previous` in the end.
+    """Move an alias to a version; the version that had it gets another alias. Returns
+    {"version": "3", "previous": "2" or None}: previous is the version that has `previous` now.
 
-    It becomes Vertex AI's default too: what is meant where a model is named without a version.
-    A version that has the alias already is left alone, so a repeated attempt changes nothing.
+    The version also becomes Vertex AI's default, used when a model is named without a version.
+    If the version has the alias already, nothing changes, so attempts can be repeated.
 
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param alias: the alias that it gets: "champion".
-    :param previous: the alias for the version that had `alias` before; None: it just loses it.
+    :param previous: alias for the version that had `alias` before; None: it gets none.
     :param drop: aliases that the version of `model` loses.
     """
 
@@ -190,10 +191,10 @@ class AliasOperator(_RegistryOperator):
             )
         bearer = next((model for model in versions if self.alias in model.version_aliases), None)
         previous = next((m for m in versions if self.previous in m.version_aliases), None)
-        if bearer is not mine:
+        if bearer is None or bearer.version_id != mine.version_id:
             before = f"version {bearer.version_id}" if bearer else "no version"
             self.log.info("%s: %s -> version %s", self.alias, before, version.version)
-            # In this order: killed in between, the next attempt still knows who had it.
+            # In this order: if killed in between, the next attempt still knows who had it.
             if bearer is not None and self.previous:
                 merge_aliases(self._client, version_of(bearer), [self.previous])
                 previous = bearer
@@ -204,14 +205,14 @@ class AliasOperator(_RegistryOperator):
 
 
 class DeleteOldVersionsOperator(_RegistryOperator):
-    """Remove the oldest versions of a model beyond a number. Returns {"deleted": ["1", "2"]}: what
-    this attempt removed.
+    """Keep a model's newest versions and remove the others. Returns {"deleted": ["1", "2"]}: those
+    that this attempt removed.
 
-    A version that has an alias, or is deployed, stays, however old. What Vertex AI does not remove
-    today, the next run's task does.
+    A version that has an alias or is deployed is kept at any age. If Vertex AI refuses to remove a
+    version, the next run's task tries again.
 
     :param model: name of the model, or of any version of it (templated).
-    :param keep: versions that stay, the newest; None: all.
+    :param keep: how many of the newest versions to keep; None: all.
     """
 
     doing = "remove old versions"

@@ -1,15 +1,15 @@
-"""Run a Vertex AI job from a DAG: exactly one per task, without holding a worker while it runs.
+"""Run a Vertex AI job from a DAG: exactly one per task, deferred while it runs.
 
 The provider's operators create a new job at every attempt, a killed deferred task leaves its job
 running, a failed poll counts as the job's failure, those for AutoML hold their worker, and the one
-for tuning cannot ask for spot machines or a stopping rule, nor template what it runs. Those here
-take the whole job as Vertex's API has it, in protobuf's JSON form, every field of it templated.
+for tuning supports neither spot machines nor stopping rules, nor templates in the trial's job. The
+operators here take the whole job of Vertex's API, in protobuf's JSON form, every field templated.
 """
 
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.links.vertex_ai import (
@@ -17,13 +17,14 @@ from airflow.providers.google.cloud.links.vertex_ai import (
     VertexAICustomJobLink,
     VertexAITrainingLink,
 )
+from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
-from vertex.base import VertexOperator
-from vertex.identity import KEY_LABEL, ROUND_LABEL, job_labels
-from vertex.jobs import (
+from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
+from trellis.vertex.base import VertexOperator
+from trellis.vertex.jobs import (
     BATCH,
     CUSTOM,
     PIPELINE,
@@ -35,23 +36,29 @@ from vertex.jobs import (
     message_of,
     state_of,
 )
-from vertex.outcome import FINISHED, VertexJobFailedForGood, raise_unless_succeeded
-from vertex.submission import find, find_or_create
-from vertex.trials import trial_summaries
-from vertex.triggers import VertexJobTrigger
+from trellis.vertex.outcome import FINISHED, VertexJobFailedForGood, raise_unless_succeeded
+from trellis.vertex.submission import find, find_or_create
+from trellis.vertex.trials import trial_summaries
+from trellis.vertex.triggers import VertexJobTrigger
+from trellis.waiting import in_task
+
+if TYPE_CHECKING:  # mixed into operators, it uses their methods
+    _Operator = GoogleCloudBaseOperator
+else:
+    _Operator = object
 
 
-class _OneJobPerTask:
-    """Find or create, defer, judge: what all operators do with their job."""
+class _OneJobPerTask(_Operator):
+    """What all operators do with their job: find or create it, defer, evaluate its end."""
 
-    kind: ClassVar[JobKind]
+    kind: JobKind
 
     region: str
     project_id: str
     gcp_conn_id: str
     impersonation_chain: str | Sequence[str] | None
-    poll_interval: float
-    generation: int
+    poll_interval: Any  # seconds; the provider's own operator takes whole ones only
+    generation: int | str
     limit: float | None = None
     _labels: dict[str, str] | None = None
 
@@ -63,6 +70,9 @@ class _OneJobPerTask:
         self._link(context, job_id(job.name))
         if state_of(job) in FINISHED:
             return self._result(job)
+        ended = in_task(lambda: self._ended(job.name))
+        if ended is not None:
+            return self.execute_complete(context, ended)
         self.defer(
             trigger=VertexJobTrigger(
                 kind=self.kind.field,
@@ -91,8 +101,13 @@ class _OneJobPerTask:
         raise_unless_succeeded(job, self.kind, str(context["ti"].max_tries))
         return self._result(job)
 
+    def _ended(self, name: str) -> dict[str, Any] | None:
+        """The trigger's event if the job has ended, else None."""
+        state = state_of(self._jobs.get(name))
+        return {"name": name, "state": state.name} if state in FINISHED else None
+
     def on_kill(self) -> None:
-        """Cancel the job, also one whose creation was under way when the kill came."""
+        """Cancel the job, even if the task was killed while creating it."""
         if self._labels is None:
             return
         job = find(self._jobs, self._labels[KEY_LABEL], self._labels[ROUND_LABEL])
@@ -146,7 +161,7 @@ class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
 
     kind = CUSTOM
 
-    def __init__(self, *, generation: int = 1, **kwargs: Any):
+    def __init__(self, *, generation: int | str = 1, **kwargs: Any):
         super().__init__(deferrable=True, **kwargs)
         self.generation = generation
 
@@ -158,7 +173,7 @@ class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
 
 
 class _WholeJobOperator(_OneJobPerTask, VertexOperator):
-    """What operators without a counterpart in the provider have in common."""
+    """Base of the operators without a counterpart in the provider."""
 
 
 class HyperparameterTuningJobOperator(_WholeJobOperator):
@@ -167,7 +182,7 @@ class HyperparameterTuningJobOperator(_WholeJobOperator):
     Returns {"name", "console", "trials"}, the trials as `vertex.trials.trial_summaries` gives them.
 
     :param hyperparameter_tuning_job: the HyperparameterTuningJob (templated): a message, or a dict
-        in protobuf's JSON form, so that spot machines, several pools and stopping rules are there.
+        in protobuf's JSON form, which has spot machines, several pools and stopping rules.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
@@ -194,7 +209,7 @@ class HyperparameterTuningJobOperator(_WholeJobOperator):
 
 
 class TrainingPipelineOperator(_WholeJobOperator):
-    """Run one TrainingPipeline, AutoML's for one, and wait for it, deferred.
+    """Run one TrainingPipeline, for example AutoML's, and wait for it, deferred.
 
     Returns {"name", "console", "model"}, the model's resource name ("" if it made none).
 
@@ -229,9 +244,9 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
     :param batch_prediction_job: the BatchPredictionJob (templated): a message, or a dict in
         protobuf's JSON form; None skips the task.
-    :param limit: seconds after which the job is cancelled, and the task fails; Vertex AI itself
-        knows no limit for these jobs. It is kept while the task is deferred.
-    :param partly: whether a job that predicted only some of its instances has succeeded.
+    :param limit: seconds after which the job is cancelled and the task fails; Vertex AI has no
+        limit of its own for these jobs. The trigger enforces it.
+    :param partly: whether a job that predicted only some of its instances counts as succeeded.
 
     Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
@@ -269,5 +284,5 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
 def _or_skip(job: Any) -> Any:
     if job is None:
-        raise AirflowSkipException("This run does without it.")
+        raise AirflowSkipException("This run does not need it.")
     return job

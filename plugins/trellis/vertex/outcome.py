@@ -25,9 +25,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.cloud.aiplatform_v1.types import JobState
 from google.rpc import code_pb2
 
-from vertex.identity import ROUND_LABEL
-from vertex.jobs import JobKind, console_url, state_of
-from vertex.verdict import Verdict
+from trellis.identity import ROUND_LABEL
+from trellis.verdict import Verdict
+from trellis.vertex.jobs import JobKind, console_url, state_of
 
 FINISHED = {
     JobState.JOB_STATE_SUCCEEDED,
@@ -43,24 +43,24 @@ PASSING = {
     code_pb2.INTERNAL,
     code_pb2.UNAVAILABLE,
 }
-"""google.rpc.Code of errors that a second try may not meet."""
-# Vertex words the end of a replica so, whatever code it puts beside it (an out-of-memory kill is
+"""google.rpc.Code of errors that may be transient."""
+# Vertex's phrases for a failed replica, whatever the error code (an out-of-memory kill is
 # RESOURCE_EXHAUSTED).
 _OWN_FAULT = ("exited with a non-zero status", "ran out-of-memory")
 
 
 class VertexJobFailed(AirflowException):
-    """The job did not succeed for a reason that may pass: the task's retries start another."""
+    """The job failed for a reason that may be transient: the task's retries start another."""
 
 
 class VertexJobFailedForGood(AirflowFailException):
-    """The job did not succeed and would not the next time: no retry until a person clears it."""
+    """The job failed and would fail again: no retry until a person clears the task."""
 
 
 def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
     """What the job's state means for an attempt of the given round (`identity.job_labels`).
 
-    partly: whether a job that did only some of its work has succeeded.
+    partly: whether a job that did only some of its work counts as succeeded.
     """
     state = state_of(job)
     if state == JobState.JOB_STATE_SUCCEEDED:
@@ -82,16 +82,16 @@ def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
     """Raise VertexJobFailed or VertexJobFailedForGood for a finished job that did not succeed."""
     ruling = verdict(job, round_, kind.partly)
     if ruling is Verdict.RETRY:
-        raise VertexJobFailed(f"{describe(job, kind)}\nThis may pass: the task is tried again.")
+        raise VertexJobFailed(f"{describe(job, kind)}\nThis may be transient; Airflow retries it.")
     if ruling is Verdict.GIVE_UP:
         raise VertexJobFailedForGood(
-            f"{describe(job, kind)}\nNot tried again by itself, as it would end the same way. "
-            "Clear this task to run a new job once the cause is gone."
+            f"{describe(job, kind)}\nNot retried, as it would fail the same way. "
+            "Clear this task to run a new job once the cause is fixed."
         )
 
 
 def describe(job: Any, kind: JobKind) -> str:
-    """State, Vertex's own error (it ends with the program's last lines) and where to look."""
+    """State, Vertex's error (which ends with the program's last lines) and the console's link."""
     state = state_of(job).name.removeprefix("JOB_STATE_").lower()
     lines = [f"Vertex AI {kind.title} '{job.display_name}' {state}."]
     if job.error.message:

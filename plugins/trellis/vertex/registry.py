@@ -1,6 +1,6 @@
-"""What is in the model registry: the versions of a model and their aliases.
+"""The model registry: the versions of a model and their aliases.
 
-`client`: a ModelServiceClient. Raises google.api_core.exceptions where nothing else is said.
+`client`: a ModelServiceClient. Raises google.api_core.exceptions unless stated otherwise.
 https://cloud.google.com/vertex-ai/docs/model-registry/versioning
 """
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.versions import Version, parse_model
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.versions import VersionName, parse_model
 
 DEFAULT_ALIAS = "default"
-"""Vertex AI's own: always on one version, the one that is meant when no version is named."""
+"""Vertex AI's own alias: always on exactly one version, used when no version is named."""
 
 
 def find_versions(client: Any, model: str, labels: str = "") -> list[Any]:
-    """The versions of a model, the oldest first, with their aliases and labels; none if the model
-    is not there. labels: a filter: labels.KEY=VALUE.
+    """The versions of a model, oldest first, with their aliases and labels; empty if there is no
+    such model. labels: a filter, labels.KEY=VALUE.
     """
     request = {"name": parse_model(model).model, "filter": labels}
     try:
@@ -27,26 +27,26 @@ def find_versions(client: Any, model: str, labels: str = "") -> list[Any]:
     return sorted(found, key=lambda version: int(version.version_id))
 
 
-def find_bearer(client: Any, model: str, alias: str) -> Version | None:
-    """The version that carries the alias; None when none does, or there is no such model."""
+def find_bearer(client: Any, model: str, alias: str) -> VersionName | None:
+    """The version that has the alias; None if no version has it, or there is no such model."""
     for version in find_versions(client, model):
         if alias in version.version_aliases:
             return version_of(version)
     return None
 
 
-def version_of(model: Any) -> Version:
-    """The name of a version from its Model message, whose name may lack it."""
+def version_of(model: Any) -> VersionName:
+    """The name of a version from its Model message, whose `name` may lack the version."""
     return parse_model(model.name)._replace(version=model.version_id)
 
 
 def own_aliases(version: Any) -> list[str]:
-    """The aliases that people and programs gave, without Vertex AI's own."""
+    """The aliases set by people and programs, without Vertex AI's own."""
     return [alias for alias in version.version_aliases if alias != DEFAULT_ALIAS]
 
 
-def merge_aliases(client: Any, version: Version, changes: list[str]) -> None:
-    """Give a version aliases, which others lose; "-ALIAS" takes one away. None is no call."""
+def merge_aliases(client: Any, version: VersionName, changes: list[str]) -> None:
+    """Move aliases to a version; "-ALIAS" removes one. Makes no call without aliases."""
     if changes:
         client.merge_version_aliases(
             request={"name": version.name, "version_aliases": changes},

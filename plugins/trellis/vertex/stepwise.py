@@ -1,32 +1,39 @@
-"""Operators that look at what is there, do what is missing, wait for it, and look again.
+"""Operators that read the current state, do the next missing step, wait for it, and repeat.
 
-Nothing is remembered between two steps, so a task may be killed between any two calls: the next
-attempt finds what the one before has done, and waits for what it has begun.
+They keep no state between steps, so a task may be killed between any two calls: the next attempt
+finds what the previous one did, and waits for what it started.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 from google.api_core import exceptions, retry
 
-from vertex import submission
-from vertex.base import VertexOperator
-from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
-from vertex.submission import TRY_AGAIN, reason
-from vertex.triggers import OperationTrigger
+from trellis.vertex import submission
+from trellis.vertex.base import VertexOperator
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.submission import TRY_AGAIN, reason
+from trellis.vertex.triggers import OperationTrigger
+from trellis.waiting import in_task
 
 
 class StepwiseOperator(VertexOperator):
-    """See the module. A subclass says in `_advance` what there is to do.
+    """See the module. A subclass implements the steps in `_advance`.
 
-    Operations of Vertex AI (a deployment takes minutes) are waited for deferred. They cannot be
-    cancelled: one whose task is killed goes on, and the next attempt, or whatever undoes the
-    task's work, finds it and waits for it.
+    The task defers while it waits for an operation of Vertex AI (a deployment takes minutes).
+    Operations cannot be cancelled: if the task is killed its operation goes on, and the next
+    attempt, or the task that undoes its work, finds the operation and waits for it.
     """
 
     doing: ClassVar[str]
     """What the task does, for messages: "deploy the model"."""
+
+    @cached_property
+    def _client(self) -> Any:
+        """The client whose methods read operations."""
+        raise NotImplementedError
 
     def execute(self, context: Any) -> Any:
         return self._patiently(lambda: self._advance(context, None))
@@ -36,24 +43,27 @@ class StepwiseOperator(VertexOperator):
         return self._patiently(lambda: self._ended(context, event))
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        """One look, and what follows from it: the task's result, or `_wait`'s.
+        """Read the state and do one step; returns the task's result, or that of `_wait`.
 
-        done: what this attempt's own operation, which just ended well, has done.
+        done: what this attempt's own operation, which just succeeded, has done.
         """
         raise NotImplementedError
 
     def _advice(self, code: int) -> str:
-        """A sentence for errors of a google.rpc.Code, "" if there is none to give."""
+        """Advice for errors of a google.rpc.Code; "" if there is none."""
         return ""
 
     def _wait(self, context: Any, operation: Any, began: str | None) -> Any:
-        """Wait for a google.longrunning.Operation, deferred, and `_advance` then.
+        """Wait for a google.longrunning.Operation, deferred, then call `_advance`.
 
-        began: what this task did by it, None for someone else's.
+        began: what this task does with the operation; None if another task started it.
         """
         if operation.done:
-            return self._ended(context, {**_event(operation), "began": began})
+            return self._ended(context, {**event_of(operation), "began": began})
         self.log.info("Waiting for %s", operation.name)
+        event = in_task(lambda: ended(self._client, operation.name))
+        if event is not None:
+            return self._ended(context, {**event, "began": began})
         self.defer(
             trigger=OperationTrigger(
                 name=operation.name,
@@ -69,21 +79,21 @@ class StepwiseOperator(VertexOperator):
     def _ended(self, context: Any, event: dict[str, Any]) -> Any:
         began = event["began"]
         if event["code"] and began is None:
-            # Whatever it was to do, this task looks itself at what there is to do.
+            # Another task's operation: `_advance` reads the state again in any case.
             self.log.warning("%s failed: %s", event["name"], event["message"])
         elif event["code"]:
             raise_if_failed(event, began, self._advice(event["code"]))
         return self._advance(context, began)
 
     def _patiently(self, step: Callable[[], Any]) -> Any:
-        """Take a step, again and again while Vertex AI is busy; each begins with a look."""
+        """Do a step, retrying while Vertex AI is busy; each try reads the state first."""
         patient = retry.Retry(
             predicate=retry.if_exception_type(*TRY_AGAIN),
             initial=submission.FIRST_PAUSE_SECONDS,
             maximum=submission.LONGEST_PAUSE_SECONDS,
             timeout=submission.PATIENCE_SECONDS,
             on_error=lambda error: self.log.warning(
-                "Vertex AI refused, trying again: %s", reason(error)
+                "Vertex AI refused, retrying: %s", reason(error)
             ),
         )
         try:
@@ -97,10 +107,10 @@ class StepwiseOperator(VertexOperator):
         except exceptions.FailedPrecondition as error:
             raise VertexJobFailed(
                 f"Vertex AI could not {self.doing}: {reason(error)}{self._advice_on(error)}\n"
-                "This may pass: the task is tried again."
+                "This may be transient; Airflow retries it."
             ) from error
         except exceptions.MethodNotImplemented as error:
-            # What an address that serves no Vertex AI answers: that of a region without it.
+            # The answer of a regional host without Vertex AI.
             raise VertexJobFailedForGood(
                 f"Vertex AI in {self.region} cannot {self.doing}: {reason(error)}\n"
                 f"Is there a region {self.region} with Vertex AI?"
@@ -108,7 +118,7 @@ class StepwiseOperator(VertexOperator):
         except exceptions.ClientError as error:
             raise VertexJobFailedForGood(
                 f"Vertex AI refuses to {self.doing}: {reason(error)}{self._advice_on(error)}\n"
-                "Clear this task once the cause is gone."
+                "Clear this task once the cause is fixed."
             ) from error
 
     def _advice_on(self, error: Any) -> str:
@@ -124,7 +134,7 @@ class StepwiseOperator(VertexOperator):
 def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     """Raise VertexJobFailed or VertexJobFailedForGood for an OperationTrigger's event with a code.
 
-    what: what the operation was to do: "create the dataset".
+    what: what the operation should do, as in "create the dataset".
     """
     if not event["code"]:
         return
@@ -132,12 +142,12 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     if advice:
         text += f"\n{advice}"
     if event["code"] in PASSING:
-        raise VertexJobFailed(f"{text}\nThis may pass: the task is tried again.")
-    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is gone.")
+        raise VertexJobFailed(f"{text}\nThis may be transient; Airflow retries it.")
+    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is fixed.")
 
 
 def unfinished(client: Any, resource: str) -> list[Any]:
-    """The operations under way on a resource, which may not be there yet.
+    """The running operations on a resource, which may not exist yet.
 
     `client`: of the service that the resource belongs to.
     """
@@ -154,8 +164,14 @@ def unfinished(client: Any, resource: str) -> list[Any]:
         request["page_token"] = page.next_page_token
 
 
-def _event(operation: Any) -> dict[str, Any]:
-    """What OperationTrigger fires with for this operation, which has ended."""
+def ended(client: Any, name: str) -> dict[str, Any] | None:
+    """OperationTrigger's event if the operation of this name has ended, else None."""
+    operation = client.get_operation({"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+    return event_of(operation) if operation.done else None
+
+
+def event_of(operation: Any) -> dict[str, Any]:
+    """OperationTrigger's event for this operation, which has ended."""
     return {
         "name": operation.name,
         "code": operation.error.code,

@@ -1,12 +1,12 @@
-"""Find the job that a task already has, or create it: exactly one, whatever dies in between.
+"""Find the job that a task already has, or create it: exactly one, even if processes die.
 
-Every attempt starts with a look at the jobs that carry the task's label, so a job outlives the
-worker that created it: the next attempt adopts it. Three things bound what a label can promise:
+Every attempt first lists the jobs with the task's label, so a job outlives the worker that created
+it: the next attempt adopts it. Labels alone do not prevent duplicates; three facts matter:
 
-- Two attempts of one task never run at the same time (Airflow's scheduler sees to that).
-- Vertex lists are not documented as consistent to the second. Attempts are apart by the task's
-  retry delay; within one attempt, a create whose answer got lost is looked up after a pause.
-- A refused create (429) created nothing; any other error may have, so it is never simply repeated.
+- Airflow's scheduler never runs two attempts of one task at the same time.
+- Vertex does not document its lists as strongly consistent. The task's retry delay separates
+  attempts; within one attempt, a create whose response got lost is looked up after a pause.
+- A refused create (429) created nothing; any other error may have, so it is not simply repeated.
 """
 
 import time
@@ -15,9 +15,9 @@ from typing import Any
 from google.api_core import exceptions, retry
 from google.cloud.aiplatform_v1.types import JobState
 
-from vertex.identity import KEY_LABEL, ROUND_LABEL
-from vertex.jobs import Jobs, job_id, state_of
-from vertex.outcome import (
+from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.vertex.jobs import Jobs, job_id, state_of
+from trellis.vertex.outcome import (
     FINISHED,
     Verdict,
     VertexJobFailed,
@@ -26,8 +26,8 @@ from vertex.outcome import (
     verdict,
 )
 
-# How long one attempt tries before it leaves the rest to Airflow's own retries. Submissions are
-# limited per minute, so a refusal is worth two minutes of patience.
+# How long one attempt tries before it leaves the rest to Airflow's retries. The quota on
+# submissions is per minute, so two minutes often suffice.
 PATIENCE_SECONDS = 120.0
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 30.0
@@ -40,27 +40,27 @@ TRY_AGAIN = (
     exceptions.Aborted,
 )
 
-# A mistake in the job, or in what this project may do: for a person to mend.
+# A mistake in the job or a missing permission: for a person to fix.
 _NEVER = (exceptions.InvalidArgument, exceptions.PermissionDenied, exceptions.NotFound)
 
 
 def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     """The job of the task that labelled `message`: adopted if it is there, else created.
 
-    Adopted is a job that succeeded, runs or waits. One that failed by its own fault in this round
-    (no one has cleared the task since) fails this attempt at once, as it failed the one before.
-    Everything else (cancelled, Google's fault, an earlier round's failure) leads to a new job.
+    Adopts a job that succeeded, runs or waits. A job that failed by its own fault in this round (no
+    one has cleared the task since) fails this attempt at once, as it failed the previous one. In
+    all other cases (cancelled, Google's fault, an earlier round's failure) it creates a new job.
 
     Raises VertexJobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
-    VertexJobFailedForGood as above, and for what no patience will change: permissions, a malformed
-    job.
+    VertexJobFailedForGood as above, and for errors that waiting does not fix: permissions, a
+    malformed job.
     """
     patient = retry.Retry(
         predicate=retry.if_exception_type(*TRY_AGAIN),
         initial=FIRST_PAUSE_SECONDS,
         maximum=LONGEST_PAUSE_SECONDS,
         timeout=PATIENCE_SECONDS,
-        on_error=lambda error: log.warning("Vertex AI refused, trying again: %s", reason(error)),
+        on_error=lambda error: log.warning("Vertex AI refused, retrying: %s", reason(error)),
     )
     try:
         return patient(_find_or_create_once)(jobs, message, log)
@@ -70,7 +70,7 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
         ) from error
     except exceptions.RetryError as error:
         raise VertexJobFailed(
-            f"Vertex AI took no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "
+            f"Vertex AI accepted no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "
             f"{reason(error.cause)}"
         ) from error
 
@@ -78,8 +78,8 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
 def find(jobs: Jobs, key: str, round_: str) -> Any | None:
     """The job that decides what an attempt does: the best of those with the label, or None.
 
-    A job that succeeded comes before one that runs or waits, and that before one whose own fault is
-    this round's result. The newest of equals.
+    In this order: a job that succeeded, one that runs or waits, one that failed by its own fault in
+    this round. The newest of equals.
     """
     jobs_of_task = jobs.with_label(KEY_LABEL, key)
     rulings = [(job, verdict(job, round_, jobs.kind.partly)) for job in jobs_of_task]

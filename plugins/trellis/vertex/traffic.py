@@ -1,15 +1,15 @@
-"""Which deployed model of an endpoint gets which share of the requests: arithmetic of percents.
+"""The share of the requests of each deployed model of an endpoint: arithmetic of percents.
 
-A split maps ids of deployed models to whole percents, as Endpoint.traffic_split does; an id that is
-not in it gets none. What comes out of here sums to 100, names deployed models only, and has no
-zeros; it is empty only when nothing is deployed.
+A split maps ids of deployed models to whole percents, as Endpoint.traffic_split does; a missing id
+gets none. Every split returned sums to 100, names only deployed models, and has no zeros; it is
+empty only if nothing is deployed.
 """
 
 from collections.abc import Mapping, Sequence
 
 
 def normalized(split: Mapping[str, int], deployed: Sequence[str]) -> dict[str, int]:
-    """The split over what is deployed: shares of models that are gone go to the others.
+    """The split over the deployed models: shares of undeployed ones go to the others.
 
     Where no deployed model has a share, the first of `deployed` gets all.
     """
@@ -22,7 +22,7 @@ def normalized(split: Mapping[str, int], deployed: Sequence[str]) -> dict[str, i
 def raised(
     split: Mapping[str, int], deployed: Sequence[str], id_: str, share: int
 ) -> dict[str, int]:
-    """The split in which model `id_` has at least `share` percent, the others in proportion.
+    """The split in which model `id_` has at least `share` percent; the others keep proportions.
 
     A share is never lowered: a model that has more keeps it. Where no other model has a share, it
     gets all. Raises ValueError when `id_` is not deployed, or `share` is no percentage.
@@ -53,9 +53,9 @@ def withdrawn(
 
 
 def _scaled(shares: Mapping[str, int], total: int) -> dict[str, int]:
-    """Whole numbers that sum to `total` and are to each other as `shares` are, to within one.
+    """Whole numbers that sum to `total` in the proportions of `shares`, each to within one.
 
-    By the largest remainder; of equal ones the smallest id, so that the result is always the same.
+    Largest remainder method; ties go to the smallest id, so that the result is deterministic.
     https://en.wikipedia.org/wiki/Quota_method
     """
     whole = sum(shares.values())

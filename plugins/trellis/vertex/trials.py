@@ -1,7 +1,7 @@
 """What a finished tuning job found, in plain Python values.
 
-The message cannot be handed on as it is: its trials come in no order, numbers are doubles whatever
-the parameter's type, and its JSON differs by the way one got it.
+The message cannot be passed on directly: its trials are unordered, numbers are doubles whatever the
+parameter's type, and its JSON form depends on the client that read it.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ def trial_summaries(job: HyperparameterTuningJob) -> list[dict[str, Any]]:
      "final": {"step": 4, "metrics": {"accuracy": 0.93}} or None,
      "start": "2025-01-01T00:00:00Z" or None, "end": ..., "reason": why it is infeasible, or ""}
 
-    Numbers are floats, as Vertex keeps them; who knows the parameters' types casts them.
+    Numbers are floats, as Vertex stores them; the caller casts them to the parameters' types.
     """
     return [_summary(trial) for trial in sorted(job.trials, key=lambda trial: int(trial.id))]
 

@@ -1,6 +1,5 @@
 """Wait for a Vertex AI job in the triggerer, where thousands of waits share one process."""
 
-import asyncio
 import datetime
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
@@ -10,19 +9,15 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from google.api_core import exceptions
 from google.rpc import code_pb2
 
-from vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS, state_of
-from vertex.outcome import FINISHED
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS, state_of
+from trellis.vertex.outcome import FINISHED
+from trellis.waiting import in_trigger
 
-LONGEST_PAUSE_SECONDS = 60.0
 
+class _VertexTrigger(BaseTrigger):
+    """Fires once, when `_look` returns an event.
 
-class _PollingTrigger(BaseTrigger):
-    """Looks again and again, and fires once, when `_look` has found an end.
-
-    A look that fails says nothing about what it looks at: it is logged and repeated, with longer
-    and longer pauses, for as long as the task waits.
-
-    name: the resource name. poll_interval: seconds between two looks.
+    name: the resource name. poll_interval: seconds between two polls.
     """
 
     path: ClassVar[str]
@@ -43,31 +38,20 @@ class _PollingTrigger(BaseTrigger):
         self.poll_interval = poll_interval
         self.gcp_conn_id = gcp_conn_id
         self.impersonation_chain = impersonation_chain
+        self._connected: Any = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         names = ("name", "region", "poll_interval", "gcp_conn_id", "impersonation_chain")
         return self.path, {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        client = None
-        failures = 0
-        while True:
-            try:
-                client = client or await self._client()
-                found = await self._look(client)
-            except Exception as error:
-                failures += 1
-                self.log.warning("Could not look at %s, trying again: %s", self.name, error)
-                pause = min(self.poll_interval * 2**failures, LONGEST_PAUSE_SECONDS)
-                await asyncio.sleep(max(pause, self.poll_interval))
-                continue
-            failures = 0
-            if found is not None:
-                yield TriggerEvent(found)
-                return
-            await asyncio.sleep(self.poll_interval)
+        yield TriggerEvent(await in_trigger(self._look, self.name, self.poll_interval, self.log))
 
     async def _client(self) -> Any:
+        self._connected = self._connected or await self._connect()
+        return self._connected
+
+    async def _connect(self) -> Any:
         return await self._hook().get_job_service_client(region=self.region)
 
     def _hook(self) -> CustomJobAsyncHook:
@@ -75,24 +59,23 @@ class _PollingTrigger(BaseTrigger):
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
 
-    async def _look(self, client: Any) -> dict[str, Any] | None:
-        """The event to fire with, None as long as there is no end."""
+    async def _look(self) -> dict[str, Any] | None:
+        """The event to fire, None until the work has ended."""
         raise NotImplementedError
 
 
-class OperationTrigger(_PollingTrigger):
+class OperationTrigger(_VertexTrigger):
     """Fires when a long-running operation has ended: `{"name": ..., "code", "message", "began"}`.
 
     code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded;
-    NOT_FOUND for one that is gone, as it went with its resource. An operation whose task is killed
-    is left to end: those of datasets are short and cost nothing, those of deployments cannot be
-    cancelled.
+    NOT_FOUND for one deleted with its resource. When the task is killed, its operation goes on:
+    those of datasets are short and cost nothing, those of deployments cannot be cancelled.
 
-    name: the operation's resource name, of any of Vertex AI's services. began: a word of the task
-    that waits, which the event brings back to it.
+    name: the operation's resource name, of any of Vertex AI's services. began: a value that the
+    waiting task gets back in the event.
     """
 
-    path = "vertex.triggers.OperationTrigger"
+    path = "trellis.vertex.triggers.OperationTrigger"
 
     def __init__(self, *, began: str | None = None, **arguments: Any):
         super().__init__(**arguments)
@@ -102,7 +85,8 @@ class OperationTrigger(_PollingTrigger):
         path, arguments = super().serialize()
         return path, {"began": self.began, **arguments}
 
-    async def _look(self, client: Any) -> dict[str, Any] | None:
+    async def _look(self) -> dict[str, Any] | None:
+        client = await self._client()
         try:
             operation = await client.get_operation(
                 {"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
@@ -117,18 +101,18 @@ class OperationTrigger(_PollingTrigger):
         return {"name": self.name, "code": code, "message": message, "began": self.began}
 
 
-class VertexJobTrigger(_PollingTrigger):
+class VertexJobTrigger(_VertexTrigger):
     """Fires when the job has ended: `{"name": ..., "state": "JOB_STATE_..."}`.
 
-    A job that is gone ends the wait without a state. When a person marks, clears or deletes the
+    If the job is gone, the event has no state. When a person marks, clears or deletes the
     waiting task, the job is cancelled. A triggerer that restarts, or hands its work over, leaves
     the job alone.
 
     kind: the `field` of a `vertex.jobs.JobKind`. limit: seconds from the job's creation after
-    which it is cancelled; for kinds that cannot be told to end by themselves.
+    which it is cancelled; for kinds without a time limit of their own.
     """
 
-    path = "vertex.triggers.VertexJobTrigger"
+    path = "trellis.vertex.triggers.VertexJobTrigger"
 
     def __init__(self, *, kind: str, limit: float | None = None, **arguments: Any):
         super().__init__(**arguments)
@@ -146,7 +130,8 @@ class VertexJobTrigger(_PollingTrigger):
         self.log.info("The task was killed: cancelling its %s %s", title, self.name)
         await self._cancel(await self._client())
 
-    async def _look(self, client: Any) -> dict[str, Any] | None:
+    async def _look(self) -> dict[str, Any] | None:
+        client = await self._client()
         try:
             job = await getattr(client, f"get_{self.kind}")(
                 request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
@@ -172,7 +157,7 @@ class VertexJobTrigger(_PollingTrigger):
             request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
         )
 
-    async def _client(self) -> Any:
+    async def _connect(self) -> Any:
         if KINDS[self.kind].service == "pipeline":
             return await self._hook().get_pipeline_service_client(region=self.region)
-        return await super()._client()
+        return await super()._connect()

@@ -1,55 +1,55 @@
-"""Away from an endpoint, from Airflow: a challenger that failed, and models without traffic."""
+"""Undeployment from Airflow: a challenger that failed, and models without traffic."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 from google.api_core import exceptions
 
-from vertex.deployments import (
+from trellis.vertex.deployments import (
     deployed_ids,
     find_deployed,
     get_endpoint,
     set_traffic,
     version_at,
 )
-from vertex.endpoints import EndpointBaseOperator, traffic_of
-from vertex.jobs import CALL_TIMEOUT_SECONDS
-from vertex.outcome import VertexJobFailed
-from vertex.registry import find_bearer
-from vertex.stepwise import StepwiseOperator, unfinished
-from vertex.traffic import withdrawn
-from vertex.versions import Version, parse_version
+from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.outcome import VertexJobFailed
+from trellis.vertex.registry import find_bearer
+from trellis.vertex.stepwise import StepwiseOperator, unfinished
+from trellis.vertex.traffic import withdrawn
+from trellis.vertex.versions import VersionName, parse_version
 
 
 class _UndeployingOperator(EndpointBaseOperator):
-    """What operators that undeploy have in common."""
+    """Base of the operators that undeploy."""
 
     endpoint: str
 
     def _undeploy(self, context: Any, deployed: Any) -> Any:
-        """Undeploy a model that has no traffic, or is the only one, and look again."""
+        """Undeploy a model that has no traffic, or is the only one, then read the state again."""
         name = version_at(deployed).name
         request = {"endpoint": self.endpoint, "deployed_model_id": deployed.id}
         try:
             operation = self._client.undeploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.NotFound as error:
             raise VertexJobFailed(
-                f"{name} was undeployed this moment: {error.message}. The task looks again."
+                f"{name} was just undeployed: {error.message}. Airflow retries the task."
             ) from error
         self.log.info("Undeploying %s", name)
         return self._wait(context, operation.operation, f"undeploy {name}")
 
 
 class RetreatOperator(_UndeployingOperator):
-    """Take a version back: its traffic goes to the champion, then it is undeployed. Returns
+    """Undeploy a version after its traffic went back to the champion. Returns
     {"traffic": {"projects/.../models/ID@VERSION": percent}, "champion": "2" or None}.
 
-    Where no champion is deployed, traffic goes to what else is, as it is shared there; where
-    nothing else is, the endpoint is left without a model. A deployment of it that is under way is
-    waited for and undone. Nothing happens to a version that is the champion itself. Aliases stay as
-    they are. Waits deferred.
+    If no champion is deployed, its traffic goes to the other deployed models in proportion; without
+    any, the endpoint is left without a model. Waits for a running deployment of the version and
+    undoes it. Does nothing if the version is the champion itself. Aliases do not change. Waits
+    deferred.
 
     :param endpoint: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
@@ -78,7 +78,7 @@ class RetreatOperator(_UndeployingOperator):
             self.log.warning("%s is the %s: it stays", leaving.name, self.champion)
             endpoint = get_endpoint(self._client, self.endpoint)
             return self._result(endpoint, champion)
-        # First of all: no more requests to it.
+        # First, stop requests to it.
         endpoint = self._withdraw(leaving, champion)
         for operation in unfinished(self._client, self.endpoint):
             return self._wait(context, operation, None)
@@ -87,14 +87,14 @@ class RetreatOperator(_UndeployingOperator):
             return self._undeploy(context, deployed)
         return self._result(endpoint, champion)
 
-    def _withdraw(self, leaving: Version, champion: Version | None) -> Any:
-        """Take its traffic away, unless it is the only model; returns the endpoint."""
+    def _withdraw(self, leaving: VersionName, champion: VersionName | None) -> Any:
+        """Move its traffic to others, unless it is the only model; returns the endpoint."""
 
         def change(endpoint: Any) -> dict[str, int]:
             split = dict(endpoint.traffic_split)
             deployed = find_deployed(endpoint, leaving)
-            # Without requests it takes none away with it, and whoever has them may just have got
-            # them from a rollback whose alias has not moved yet.
+            # Without traffic there is nothing to move, and the model that has it may just have got
+            # it from a rollback whose alias has not moved yet.
             if deployed is None or not split.get(deployed.id) or len(endpoint.deployed_models) == 1:
                 return split
             heir = champion and find_deployed(endpoint, champion)
@@ -105,7 +105,7 @@ class RetreatOperator(_UndeployingOperator):
 
         return set_traffic(self._client, self.endpoint, change, self.log)
 
-    def _result(self, endpoint: Any, champion: Version | None) -> dict[str, Any]:
+    def _result(self, endpoint: Any, champion: VersionName | None) -> dict[str, Any]:
         return {"traffic": traffic_of(endpoint), "champion": champion and champion.version}
 
     @cached_property
@@ -117,27 +117,33 @@ class RetreatOperator(_UndeployingOperator):
 
 
 class UndeployIdleOperator(_UndeployingOperator):
-    """Undeploy what has no traffic at an endpoint. Returns {"traffic": as RetreatOperator}.
+    """Undeploy an endpoint's models without traffic. Returns {"traffic": as RetreatOperator}.
 
     A model that is still being deployed is left alone. Waits deferred.
 
     :param endpoint: name of the endpoint (templated).
-    :param keep: names of versions (templated) that stay though they have no traffic.
+    :param keep: names of versions (templated) to keep even without traffic.
     """
 
     doing = "undeploy what has no traffic"
     template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "endpoint", "keep")
 
-    def __init__(self, *, endpoint: str, keep: Sequence[str] = (), **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        keep: Sequence[str] | Callable[[Any, Any], Sequence[str]] = (),
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.endpoint = endpoint
-        self.keep = keep
+        self.keep: Any = keep
 
     def _advance(self, context: Any, done: str | None) -> Any:
         self._link(context, self.endpoint)
         kept = [parse_version(name) for name in self.keep if name]
         for operation in unfinished(self._client, self.endpoint):
-            # What is being deployed is left to whoever gives it requests when it is there.
+            # A model that is being deployed is left to the task that deploys it.
             if not operation.metadata.type_url.endswith(".DeployModelOperationMetadata"):
                 return self._wait(context, operation, None)
         endpoint = get_endpoint(self._client, self.endpoint)

@@ -9,8 +9,8 @@ _NAME = re.compile(
 )
 
 
-class Version(NamedTuple):
-    """A version of a model. version: its number as text; "" for a model without one."""
+class VersionName(NamedTuple):
+    """The parts of a version's name. version: its number as text; "" for a model without one."""
 
     project: str
     region: str
@@ -26,24 +26,24 @@ class Version(NamedTuple):
     def name(self) -> str:
         return f"{self.model}@{self.version}"
 
-    def is_the_same_as(self, other: "Version") -> bool:
-        """Whether both name one version. Google answers with the project's number for its id."""
+    def is_the_same_as(self, other: "VersionName") -> bool:
+        """Whether both name the same version. Google may return the project's number for its id."""
         mixed = self.project.isdigit() != other.project.isdigit()
         return self[1:] == other[1:] and (mixed or self.project == other.project)
 
 
-def parse_model(name: str) -> Version:
+def parse_model(name: str) -> VersionName:
     """The parts of a model's name, with or without @VERSION. Raises ValueError with the form."""
     match = _NAME.fullmatch(str(name))
     if match is None:
         raise ValueError(
-            f"{name!r} is no name of a model: it has to be "
+            f"{name!r} is not the name of a model: it must be "
             "projects/PROJECT/locations/REGION/models/ID, then @VERSION (a number) for a version."
         )
-    return Version(match["project"], match["region"], match["id"], match["version"] or "")
+    return VersionName(match["project"], match["region"], match["id"], match["version"] or "")
 
 
-def parse_version(name: str) -> Version:
+def parse_version(name: str) -> VersionName:
     """The parts of a version's name. Raises ValueError for what names no version."""
     parsed = parse_model(name)
     if not parsed.version:

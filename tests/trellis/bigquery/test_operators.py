@@ -8,9 +8,9 @@ import time
 import pytest
 from airflow.sdk import DAG
 
-from bigquery.operators import BigQueryJobOperator
-from bigquery.triggers import BigQueryJobTrigger
 from tests.airflow_side import clear_and_run, run_dag
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.bigquery.triggers import BigQueryJobTrigger
 
 PLACE = {"project_id": "local-gcp", "location": "US", "poll_interval": 0.2}
 
@@ -85,7 +85,7 @@ def test_a_worker_that_dies_after_the_insert_leaves_a_job_to_be_adopted(
                 raise OSError("the worker is lost")
             super().__init__(**arguments)
 
-    monkeypatch.setattr("bigquery.operators.BigQueryJobTrigger", DiesFirst)
+    monkeypatch.setattr("trellis.bigquery.operators.BigQueryJobTrigger", DiesFirst)
     dag = a_dag(query(SLOW))
     run = run_dag(dag)
     assert run.state == "success"

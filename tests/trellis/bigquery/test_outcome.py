@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from google.api_core import exceptions
 
-from bigquery.outcome import (
+from trellis.bigquery.outcome import (
     BigQueryJobFailed,
     BigQueryJobFailedForGood,
     Verdict,
@@ -13,7 +13,7 @@ from bigquery.outcome import (
     raise_unless_succeeded,
     verdict,
 )
-from vertex.identity import KEY_LABEL, ROUND_LABEL
+from trellis.identity import KEY_LABEL, ROUND_LABEL
 
 MINE = {KEY_LABEL: "a", ROUND_LABEL: "3"}
 
@@ -59,7 +59,7 @@ def test_an_error_says_what_bigquery_says_and_where_to_look():
     assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
     with pytest.raises(BigQueryJobFailedForGood, match="was cancelled"):
         raise_unless_succeeded(job("stopped"), MINE)
-    with pytest.raises(BigQueryJobFailed, match="tried again"):
+    with pytest.raises(BigQueryJobFailed, match="Airflow retries"):
         raise_unless_succeeded(job("backendError"), MINE)
 
 

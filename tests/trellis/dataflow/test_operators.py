@@ -9,10 +9,10 @@ import pytest
 from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 from airflow.sdk import DAG, Asset
 
-from dataflow.operators import FlexTemplateOperator
-from dataflow.triggers import FlexTemplateTrigger
 from tests.airflow_side import clear_and_run, run_dag
-from vertex.identity import label_value
+from trellis.dataflow.operators import FlexTemplateOperator
+from trellis.dataflow.triggers import FlexTemplateTrigger
+from trellis.identity import label_value
 
 BUCKET = "flex-tests"
 PLACE = {"project_id": "local-gcp", "location": "us-central1", "poll_sleep": 1}
@@ -117,7 +117,7 @@ def test_a_worker_that_dies_after_the_launch_leaves_a_job_to_be_adopted(
                 raise OSError("the worker is lost")
             super().__init__(**arguments)
 
-    monkeypatch.setattr("dataflow.operators.FlexTemplateTrigger", DiesFirst)
+    monkeypatch.setattr("trellis.dataflow.operators.FlexTemplateTrigger", DiesFirst)
     dag = a_dag(seconds="1")
     assert run_dag(dag).state == "success"
     assert attempts[0] == attempts[1]

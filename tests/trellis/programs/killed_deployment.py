@@ -16,11 +16,11 @@ import os
 import signal
 import sys
 
-from tests.plugins.vertex import deploying
-from tests.plugins.vertex.deploying import PARENT, PLACE, run
-from vertex import endpoints, models, undeployment
-from vertex.models import AliasOperator, DeleteOldVersionsOperator
-from vertex.undeployment import RetreatOperator, UndeployIdleOperator
+from tests.trellis.vertex import deploying
+from tests.trellis.vertex.deploying import PARENT, PLACE, run
+from trellis.vertex import endpoints, models, undeployment
+from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator
+from trellis.vertex.undeployment import RetreatOperator, UndeployIdleOperator
 
 
 def forward(name):

@@ -10,7 +10,7 @@ import sys
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.sdk import DAG
 
-from vertex import operators
+from trellis.vertex import operators
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.plugins.vertex import deploying
+from tests.trellis.vertex import deploying
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import TaskDeferred
 from google.cloud import aiplatform_v1 as api
 
-from vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
-from vertex.models import ModelVersionOperator
+from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
+from trellis.vertex.models import ModelVersionOperator
 
 PARENT = "projects/local-gcp/locations/us-central1"
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.1}

@@ -8,10 +8,10 @@ from airflow.sdk import DAG
 from google.cloud import aiplatform_v1 as api
 
 from tests.airflow_side import clear_and_run, run_dag
-from vertex import datasets
-from vertex.datasets import DatasetOperator
-from vertex.identity import label_value
-from vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
+from trellis.identity import label_value
+from trellis.vertex import datasets
+from trellis.vertex.datasets import DatasetOperator
+from trellis.vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
 
 PARENT = "projects/local-gcp/locations/us-central1"
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
@@ -114,7 +114,7 @@ def test_a_worker_that_dies_after_the_create_or_the_import_leaves_one_dataset(
                 raise OSError("the worker is lost")
             super().__init__(**arguments)
 
-    monkeypatch.setattr("vertex.datasets.OperationTrigger", DiesOnce)
+    monkeypatch.setattr("trellis.vertex.datasets.OperationTrigger", DiesOnce)
     dag = a_dag(IMAGES, "manifest.csv")
     run = run_dag(dag)
     assert run.state == "success"

@@ -1,4 +1,4 @@
-"""Deploying and shifting traffic with a real EndpointService, as local_gcp plays it."""
+"""Deploying and shifting traffic with a real EndpointService, as local_gcp emulates it."""
 
 import logging
 
@@ -6,7 +6,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
-from tests.plugins.vertex.deploying import (
+from tests.trellis.vertex.deploying import (
     PARENT,
     PLACE,
     deploy,
@@ -16,10 +16,10 @@ from tests.plugins.vertex.deploying import (
     run,
     shift,
 )
-from vertex import submission
-from vertex.endpoints import DeployModelOperator, EndpointOperator, raise_share
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.versions import parse_version
+from trellis.vertex import submission
+from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, raise_share
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.versions import parse_version
 
 
 @pytest.fixture
@@ -92,12 +92,14 @@ def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
         raise OSError("the worker is lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr("vertex.stepwise.OperationTrigger.__init__", die)
+        patch.setattr("trellis.vertex.stepwise.OperationTrigger.__init__", die)
         with pytest.raises(OSError, match="lost"):
             deploy(endpoint, slow)
     with monkeypatch.context() as patch:
-        patch.setattr("vertex.endpoints.unfinished", lambda *_: [])
-        with pytest.raises(VertexJobFailed, match=r"@2 is being deployed.*The task looks again"):
+        patch.setattr("trellis.vertex.endpoints.unfinished", lambda *_: [])
+        with pytest.raises(
+            VertexJobFailed, match=r"@2 is being deployed.*Airflow retries the task"
+        ):
             deploy(endpoint, slow)
     held.unlink()
     deploy(endpoint, slow, share=30)
@@ -122,9 +124,9 @@ def test_a_model_that_was_deleted_by_hand(serving, champion, challenger, endpoin
 def test_an_endpoint_that_was_deleted_by_hand(serving, name):
     version, endpoint = register(name), make_endpoint(name)
     serving.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that makes the endpoint"):
+    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
         deploy(endpoint, version)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that makes the endpoint"):
+    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
         shift(endpoint, version, 50)
 
 

@@ -1,7 +1,7 @@
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, Scheduling
 
-from vertex.jobs import CUSTOM, TUNING, message_of
+from trellis.vertex.jobs import CUSTOM, TUNING, message_of
 
 JOB = {
     "display_name": "a job",

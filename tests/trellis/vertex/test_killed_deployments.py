@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = ROOT / "tests/plugins/programs/killed_deployment.py"
+PROGRAM = ROOT / "tests/trellis/programs/killed_deployment.py"
 LEFT = {
     "forward": {
         # Two are kept.

@@ -1,10 +1,10 @@
-"""Registering models with a real ModelService, as local_gcp plays it."""
+"""Registering models with a real ModelService, as local_gcp emulates it."""
 
 import pytest
 
-from tests.plugins.vertex.deploying import PARENT, PLACE, deploy, model, register, run
-from vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
-from vertex.outcome import VertexJobFailedForGood
+from tests.trellis.vertex.deploying import PARENT, PLACE, deploy, model, register, run
+from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
+from trellis.vertex.outcome import VertexJobFailedForGood
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from airflow.sdk import DAG
 
 from tests.airflow_side import clear_and_run, run_dag
-from vertex import triggers
-from vertex.identity import label_value
-from vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
-from vertex.triggers import VertexJobTrigger
+from trellis.identity import label_value
+from trellis.vertex import triggers
+from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
+from trellis.vertex.triggers import VertexJobTrigger
 
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
 
@@ -81,7 +81,7 @@ def test_a_worker_that_dies_after_the_create_leaves_a_job_to_be_adopted(
                 raise OSError("the worker is lost")
             super().__init__(**arguments)
 
-    monkeypatch.setattr("vertex.operators.VertexJobTrigger", DiesFirst)
+    monkeypatch.setattr("trellis.vertex.operators.VertexJobTrigger", DiesFirst)
     dag = a_dag("sleep 1")
     run = run_dag(dag)
     assert run.state == "success"
@@ -191,7 +191,7 @@ def test_a_job_that_is_gone_ends_the_wait(google):
 def test_a_trigger_survives_its_way_through_the_database():
     trigger = trigger_of({"name": "n"}, gcp_conn_id="c")
     path, arguments = trigger.serialize()
-    assert path == "vertex.triggers.VertexJobTrigger"
+    assert path == "trellis.vertex.triggers.VertexJobTrigger"
     assert VertexJobTrigger(**arguments).serialize() == (path, arguments)
 
 

@@ -2,9 +2,9 @@ import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 from google.rpc import code_pb2
 
-from vertex.identity import ROUND_LABEL
-from vertex.jobs import CUSTOM
-from vertex.outcome import (
+from trellis.identity import ROUND_LABEL
+from trellis.vertex.jobs import CUSTOM
+from trellis.vertex.outcome import (
     Verdict,
     VertexJobFailed,
     VertexJobFailedForGood,
@@ -68,12 +68,12 @@ def test_a_failure_says_what_vertex_says_and_where_to_look():
     assert "custom job 'digits training/1' failed" in text
     assert EXITED in text
     assert (
-        "https://console.cloud.google.com/vertex-ai/locations/us-central1/training/456/cpu"
+        "https://console.cloud.google.com/agent-platform/locations/us-central1/training/456/cpu"
         "?project=123" in text
     )
     assert "Clear this task" in text
 
 
 def test_googles_fault_is_left_to_the_retries():
-    with pytest.raises(VertexJobFailed, match="tried again"):
+    with pytest.raises(VertexJobFailed, match="Airflow retries"):
         raise_unless_succeeded(job("FAILED", code_pb2.INTERNAL, "oops"), CUSTOM, "3")

@@ -14,14 +14,14 @@ from airflow.sdk import DAG
 from google.cloud import aiplatform_v1 as api
 
 from tests.airflow_side import ROOT, clear_and_run, retry_lost, run_dag
-from tests.plugins.programs import killed_task
-from vertex.identity import label_value
-from vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
-from vertex.triggers import VertexJobTrigger
+from tests.trellis.programs import killed_task
+from trellis.identity import label_value
+from trellis.vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
+from trellis.vertex.triggers import VertexJobTrigger
 
 PARENT = "projects/local-gcp/locations/us-central1"
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
-SERVE = ROOT / "tests/local_gcp/vertex/programs/serve.py"
+SERVE = ROOT / "local_gcp/tests/vertex/programs/serve.py"
 SCRIPTS = {"works": "echo hello", "fails": "echo the reason; exit 3", "waits": "sleep 60"}
 CONTAINERS = SCRIPTS | {"works": f"exec {sys.executable} {SERVE}"}
 

@@ -5,10 +5,10 @@ from google.api_core import exceptions
 from google.longrunning import operations_pb2
 from google.rpc import code_pb2
 
-from tests.plugins.vertex.deploying import PLACE, run
-from vertex import submission
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.stepwise import StepwiseOperator
+from tests.trellis.vertex.deploying import PLACE, run
+from trellis.vertex import submission
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.stepwise import StepwiseOperator
 
 
 class Steps(StepwiseOperator):
@@ -69,7 +69,7 @@ def test_a_service_that_stays_busy_is_left_to_the_retries_of_the_task():
 
 
 def test_what_is_in_the_way_for_now_is_tried_again():
-    with pytest.raises(VertexJobFailed, match=r"being changed\nThis may pass"):
+    with pytest.raises(VertexJobFailed, match=r"being changed\nThis may be transient"):
         run(steps(exceptions.FailedPrecondition("being changed")))
 
 

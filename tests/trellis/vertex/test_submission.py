@@ -8,11 +8,11 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 from google.rpc import code_pb2, error_details_pb2
 
-from vertex import submission
-from vertex.identity import KEY_LABEL, ROUND_LABEL
-from vertex.jobs import CUSTOM
-from vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from vertex.submission import find_or_create
+from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.vertex import submission
+from trellis.vertex.jobs import CUSTOM
+from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.submission import find_or_create
 
 LOG = logging.getLogger(__name__)
 

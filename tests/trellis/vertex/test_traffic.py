@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex.traffic import normalized, raised, withdrawn
+from trellis.vertex.traffic import normalized, raised, withdrawn
 
 IDS = ["1", "2", "3", "4"]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.plugins.vertex.deploying import MACHINES, PLACE, deploy, model, register, run
-from vertex.outcome import VertexJobFailedForGood
-from vertex.undeployment import RetreatOperator, UndeployIdleOperator
+from tests.trellis.vertex.deploying import MACHINES, PLACE, deploy, model, register, run
+from trellis.vertex.outcome import VertexJobFailedForGood
+from trellis.vertex.undeployment import RetreatOperator, UndeployIdleOperator
 
 
 @pytest.fixture
@@ -99,5 +99,5 @@ def test_what_is_being_deployed_is_not_idle(serving, champion, name, endpoint, s
 def test_an_endpoint_that_was_deleted_by_hand(serving, name, endpoint):
     version = register(name)
     serving.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that makes the endpoint"):
+    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
         retreat(endpoint, version)

@@ -1,6 +1,6 @@
 import pytest
 
-from vertex.versions import parse_model, parse_version
+from trellis.vertex.versions import parse_model, parse_version
 
 NAME = "projects/lab/locations/us-central1/models/cells@3"
 

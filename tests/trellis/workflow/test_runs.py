@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from research import workflow
-from research.platform import Platform
 from tests.airflow_side import clear_and_go_on, clear_and_run, run_dag
+from trellis.workflow.assembly import training
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.file import with_changes
 
 MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
 
@@ -32,8 +33,8 @@ def a_dag(google, digits, group, request):
             **{("tune", name): value for name, value in tune.items()},
         }
         name = request.node.name.replace("_", "-")[5:45].strip("-")
-        experiment = digits.changed(changes).model_copy(update={"name": name})
-        return workflow.build(experiment, platform)
+        experiment = with_changes(digits, changes).model_copy(update={"name": name})
+        return training.build(experiment, platform)
 
     return make
 
@@ -54,6 +55,19 @@ def states(run):
         ti.task_id if ti.map_index < 0 else f"{ti.task_id} {ti.map_index}": str(ti.state)
         for ti in run.get_task_instances()
     }
+
+
+def rendered(run, name):
+    """What the UI shows of a task under Rendered Templates; `name` as in `states`."""
+    from airflow.models.renderedtifields import RenderedTaskInstanceFields
+
+    task, _, index = name.partition(" ")
+    (ti,) = [
+        ti
+        for ti in run.get_task_instances()
+        if ti.task_id == task and ti.map_index == int(index or -1)
+    ]
+    return RenderedTaskInstanceFields.get_templated_fields(ti)
 
 
 def jobs(google, dag):
@@ -78,6 +92,14 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     made = [job["kind"] for job in jobs(google, dag)]
     assert {kind: made.count(kind) for kind in planned} == planned
 
+    # Each job is shown in the UI as it was asked for.
+    assert rendered(run, "tune")["hyperparameter_tuning_job"]["max_trial_count"] == 3
+    for rank in (1, 2):
+        job = rendered(run, f"train {rank - 1}")["custom_job"]
+        output = job["job_spec"]["base_output_directory"]["output_uri_prefix"]
+        assert output.endswith(f"/runs/{folder(dag).name}/training/{rank}/")
+    assert rendered(run, "export")["commit_mark"].endswith("/dataset.json")
+
     # Clearing what is done costs nothing.
     assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")
     assert len(jobs(google, dag)) == len(made)
@@ -87,6 +109,43 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
     assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+
+
+def losses_of(run_folder):
+    """Those in trials.json, over what the stand-in for the trainer has as its best epoch's."""
+    trials = json.loads((run_folder / "trials.json").read_text())
+    losses = {trial["id"]: trial["final"]["loss"] for trial in trials["trials"]}
+    assert [t["value"] for t in trials["chosen"]] == [1.0, 1.0]
+    assert [t["trial"] for t in trials["chosen"]] == sorted(losses, key=losses.get)[:2]
+    best = {t["id"]: 1 - t["parameters"]["learning_rate"] for t in trials["trials"]}
+    return [losses[name] / best[name] for name in losses]
+
+
+def test_of_equal_trials_the_best_epochs_loss_decides(google, a_dag, folder):
+    """Vertex AI has no loss of a trial: it is read from what the trial has written."""
+    dag = a_dag(seed=5)
+    run_dag(dag)
+    assert losses_of(folder(dag)) == pytest.approx([1, 1, 1])
+
+
+@pytest.mark.slow
+def test_of_equal_trials_the_last_epochs_loss_decides(google, a_dag, folder):
+    dag = a_dag(seed=5, measurement="last")
+    run_dag(dag)
+    assert losses_of(folder(dag)) == pytest.approx([2, 2, 2])
+
+
+def test_an_unknown_parameter_is_refused_before_anything_is_spent(google, a_dag, capfd):
+    """Airflow takes every key in conf; ignored, it would train with another learning rate."""
+    dag = a_dag()
+    run = run_dag(dag, learning_rate=0.1)
+    assert states(run)["plan"] == "failed"
+    assert jobs(google, dag) == []
+    out = capfd.readouterr().out
+    reason = "Refused, nothing was spent. The parameters of this run of"
+    assert "learning_rate: unknown parameter; " in out[out.index(reason) :]
+    # On top of the log, not below the traceback.
+    assert out.index(reason) < out.index("Task failed with exception")
 
 
 def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):
@@ -161,7 +220,7 @@ def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
     trials = json.loads((folder(dag) / "trials.json").read_text())
     assert [winner["trial"] for winner in trials["chosen"]] == ["1"]
     assert [t["state"] for t in trials["trials"]] == ["SUCCEEDED", "INFEASIBLE", "INFEASIBLE"]
-    assert "Only 1 trials succeeded: 2 were to be trained" in capfd.readouterr().out
+    assert "Only 1 trials succeeded: all of them are trained in full" in capfd.readouterr().out
 
 
 @pytest.mark.slow

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from research import workflow
-from research.platform import Platform
-from research.stages import bqml
 from tests.airflow_side import clear_and_run, run_dag
+from trellis.workflow.assembly import training
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import bqml
+from trellis.workflow.validation.file import with_changes
 
 TABLE = "table_runs.cells"
 
@@ -53,8 +54,8 @@ def a_dag(client, breast_cancer, group):
             ("baselines", "automl"): None,
             ("deploy",): None,
         }
-        experiment = breast_cancer.changed(changes).model_copy(update={"name": name})
-        return workflow.build(experiment, Platform.model_validate(values | own | changed))
+        experiment = with_changes(breast_cancer, changes).model_copy(update={"name": name})
+        return training.build(experiment, Platform.model_validate(values | own | changed))
 
     return make
 

@@ -1,4 +1,4 @@
-"""What a failure says: the stage, what Google says, where to look, what to do."""
+"""What a failed task reports: the stage, the cause, where to look and what to do."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -7,51 +7,51 @@ from typing import Any
 log = logging.getLogger("airflow.task")
 
 ADVICE = {
-    "plan": "Change the experiment file, its manifest or the run's parameters, as the message "
-    "says, and trigger a new run. Nothing was spent.",
-    "export": "If images are at fault, rejected.jsonl beside the dataset names them. Mend the "
-    "manifest and trigger a new run; clear this task if the fault was Google's.",
-    "snapshot": "BigQuery's message says what it would not read. Mend the source and trigger a new "
-    "run; clear this task if the fault was Google's.",
-    "check": "The rows cannot be learned from, as the message says. Mend the table, or leave those "
-    "rows or columns out in a query, and trigger a new run. Nothing was spent on training.",
+    "plan": "Nothing was spent. Change the experiment file, its source or the run's parameters, as "
+    "the message says, and trigger a new run.",
+    "export": "If images are at fault, rejected.jsonl beside the dataset lists them: fix the "
+    "manifest and trigger a new run. If the fault was Google's, clear this task.",
+    "snapshot": "BigQuery's message names what it could not read. Fix the source and trigger a new "
+    "run; if the fault was Google's, clear this task.",
+    "check": "Nothing was spent on training. The message names what cannot be learned from: fix "
+    "the table, or exclude those rows or columns with a query, and trigger a new run.",
     "extract": "The snapshot is safe. Clear this task to write its files again.",
     "baselines": "The baselines are safe. Clear this task; the comparison follows.",
-    "tune": "The logs of the failed trials say why. A range that makes trainings diverge is the "
-    "usual cause. Change `tune` and trigger a new run; clear this task if it was Google's fault.",
-    "choose": "The search gave nothing to train: see the stage before.",
-    "train": "Clear this task to train again: it goes on from its last checkpoint. The other "
-    "trainings, and a leaderboard of them, do not wait for it.",
-    "served": "Once the cause is gone, clear this task: the comparison waits for it, the trainings "
+    "tune": "The logs of the failed trials name the cause, most often a range in which trainings "
+    "diverge. Change `tune` and trigger a new run; if the fault was Google's, clear this task.",
+    "choose": "The search found nothing to train: see the stage `tune`.",
+    "train": "Clear this task to continue the training from its last checkpoint. The other "
+    "trainings, and their leaderboard, do not wait for it.",
+    "served": "Clear this task once the cause is fixed. The comparison waits for it, the trainings "
     "do not.",
     "compare": "The trainings are safe. Clear this task to compare again.",
-    "promote": "What is served is as it was, and the leaderboard is there. Do as the message says.",
-    "result": "The leaderboard is there. Clear the training, or the step of the deployment, that "
-    "failed to complete it.",
+    "promote": "The served model is unchanged, and the leaderboard exists. Follow the message.",
+    "result": "The leaderboard exists. Clear the failed training, or the failed step of the "
+    "deployment, to complete it.",
 }
 
 _OF_DEPLOYMENT = (
-    "What was served before serves all requests again, or still does; `deploy.retreat` sees to it. "
-    "Clear this task, and what follows it, to try again once the cause is gone."
+    "The previous model still serves all requests, or does so again: `deploy.retreat` restores it. "
+    "To try again once the cause is fixed, clear this task and those after it."
 )
 
 _OF_BASELINES = (
-    "The run goes on: its leaderboard shows this baseline as failed. To have it, clear this task "
-    "once the cause is gone; its record and the comparison follow."
+    "The run goes on: its leaderboard shows this baseline as failed. To include it, clear this "
+    "task once the cause is fixed; its record and the comparison follow."
 )
 
 
 def on_failure(context: Any) -> None:
-    """Airflow's callback for a task that failed for good: one error line that can be alerted on.
+    """Airflow's callback for a task that failed after its last retry: one error record in its log.
 
     On Composer the task log is in Cloud Logging, where an alerting policy on "TRELLIS FAILURE"
-    reaches whoever is on duty.
+    notifies the person on duty.
     """
     log.error("%s", message(context))
 
 
 def on_failure_with(words: Mapping[str, str]) -> Callable[[Any], None]:
-    """The same for a DAG of another kind: `words` says what to do, by task."""
+    """The same for another kind of DAG. words: what to do, by task."""
 
     def on_failure(context: Any) -> None:
         log.error("%s", message(context, words.__getitem__))
@@ -60,7 +60,7 @@ def on_failure_with(words: Mapping[str, str]) -> Callable[[Any], None]:
 
 
 def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
-    """The whole story of one failure, for someone who was asleep."""
+    """Everything about one failure that the person on duty needs."""
     advise = advise or advice
     ti = context["ti"]
     task_id = ti.task_id
@@ -69,13 +69,13 @@ def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
     lines = [
         f"TRELLIS FAILURE: {dag.dag_id} failed in {task_id}{index}",
         f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
-        f"Why: {context.get('exception') or 'its process was lost; Airflow says no more'}",
+        f"Why: {context.get('exception') or 'its process was lost; Airflow knows no more'}",
         f"What to do: {advise(task_id)}",
     ]
     return "\n".join(lines)
 
 
 def advice(task_id: str) -> str:
-    """What to do when this task has failed."""
+    """What to do after this task has failed."""
     others = _OF_DEPLOYMENT if task_id.startswith("deploy.") else _OF_BASELINES
     return ADVICE.get(task_id, others)

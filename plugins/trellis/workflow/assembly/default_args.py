@@ -1,16 +1,16 @@
-"""How often, and how soon, a task is tried again: arguments of all tasks of a DAG."""
+"""Arguments of all tasks of a DAG: retries, their delays, and the alert."""
 
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from research.platform import Platform
+from trellis.workflow.spec.platform import Platform
 
 
 def arguments(platform: Platform, on_failure: Callable[[Any], None]) -> dict[str, Any]:
-    """A retry costs little: it adopts the job that the attempt before it started.
+    """Retries for every task: they cost little, as each attempt adopts the job of the one before.
 
-    What no retry can mend is raised as AirflowFailException, and not tried again.
+    An error that no retry can cure is raised as AirflowFailException, which is not retried.
     """
     return {
         "retries": 3,

@@ -1,7 +1,7 @@
 """The tasks of a deployment, and their order.
 
-    prepare -> register -> endpoint -> canary_10 -> smoke_10 -> hold_10 -> shift_50 -> smoke_50 ->
-    hold_50 -> shift_100 -> smoke_100 -> champion -> undeploy -> retention
+    register -> endpoint -> canary_10 -> smoke_10 -> hold_10 -> shift_50 -> smoke_50 -> hold_50 ->
+    shift_100 -> smoke_100 -> champion -> undeploy -> retention
                           any of these from the canary to the champion failed -> retreat
 
 Each step looks at what is there, does what is missing, and leaves what is right. So a task may die
@@ -13,39 +13,48 @@ undeployed, no alias of the champion changes, and the run fails. After a retreat
 that failed (or the canary) deploys the challenger again, at its first share; not if there is
 another champion by then, with which nobody has compared it.
 
-The champion before stays deployed, without requests, for `keep_previous`: `retire` triggers a run
-of the DAG undeploy_previous for the end of that time. Whatever else has no requests is undeployed.
+The champion before stays deployed, without requests, for `keep_previous`:
+`undeploy_previous` triggers a run of the DAG of that name for the end of that time. Whatever else
+has no requests is undeployed.
 """
 
+import functools
 from typing import Any
 
 from airflow.sdk import TaskGroup, chain
 
-from research.alerts import on_failure
-from research.deployment_section import Deploy
-from research.experiment import Experiment
-from research.platform import Platform
-from research.registry_names import CHALLENGER, CHAMPION, PREVIOUS
-from research.retirement import RetireOperator
-from research.stages.deploy import prepare
-from research.stages.deploy.diary import Diary
-from research.stages.deploy.hold import HoldOperator
-from research.stages.deploy.smoke import SmokeOperator
-from vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
-from vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
-from vertex.undeployment import RetreatOperator, UndeployIdleOperator
+from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
+from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
+from trellis.vertex.undeployment import RetreatOperator, UndeployIdleOperator
+from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy import messages
+from trellis.workflow.stages.deploy.hold import HoldOperator
+from trellis.workflow.stages.deploy.hooks import DeploymentHooks
+from trellis.workflow.stages.deploy.smoke import SmokeOperator
+from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
+from trellis.workflow.stages.planned import planned, returned
 
 GROUP = "deploy"
 
-_PREPARED = "ti.xcom_pull(task_ids='deploy.prepare')"
-_MODEL = "{{ (ti.xcom_pull(task_ids='deploy.register') or {}).get('name') }}"
-_ENDPOINT = "{{ (ti.xcom_pull(task_ids='deploy.endpoint') or {}).get('endpoint') }}"
-_PREVIOUS = (
-    "{% set model = ti.xcom_pull(task_ids='deploy.register')['model'] %}"
-    "{% set version = ti.xcom_pull(task_ids='deploy.champion')['previous'] %}"
-    "{{ model ~ '@' ~ version if version else '' }}"
-)
-"""The version that was the champion before; empty if there was none."""
+_MODEL = returned(f"{GROUP}.register", "name")
+_ENDPOINT = returned(f"{GROUP}.endpoint", "endpoint")
+
+
+def _kept(context: Any, jinja_env: Any) -> list[str]:
+    """The challenger, and the version that was the champion before, if there was one."""
+    registered = context["ti"].xcom_pull(task_ids=f"{GROUP}.register")
+    previous = context["ti"].xcom_pull(task_ids=f"{GROUP}.champion")["previous"]
+    return [registered["name"], *([f"{registered['model']}@{previous}"] if previous else [])]
+
+
+def _served(context: Any, jinja_env: Any) -> list[str]:
+    """The challenger."""
+    return [_MODEL(context)]
 
 
 class RegisterOperator(ModelVersionOperator):
@@ -56,93 +65,106 @@ class RegisterOperator(ModelVersionOperator):
 
 def tasks(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow tasks; skipped when nothing was promoted."""
-    deploy = experiment.deploy
-    diary = Diary(experiment, platform)
-    common = {
+    deploy = experiment.deployment
+    hooks = DeploymentHooks(experiment, platform)
+    common: dict[str, Any] = {
         "project_id": platform.project,
         "region": platform.region,
         "gcp_conn_id": platform.connection,
         "poll_interval": platform.poll_seconds,
-        "on_failure_callback": [diary.failed, on_failure],
+        "on_failure_callback": [hooks.failed, on_failure],
     }
     challenger = {**common, "endpoint": _ENDPOINT, "model": _MODEL}
+    field = functools.partial(planned, experiment, platform)
+
+    def promoted(context: Any) -> Any:
+        """What the comparison says of the challenger."""
+        run = Run.of(experiment, platform, context["run_id"])
+        return documents.read(platform, "challenger", run.challenger)
+
     with TaskGroup(GROUP, tooltip="The promoted training, into service step by step") as group:
         register = RegisterOperator(
             task_id="register",
             model_id=experiment.name,
-            model=f"{{{{ {_PREPARED}['model'] }}}}",
+            model=field(messages.model, promoted),
             aliases=[CHALLENGER],
-            generation=f"{{{{ {_PREPARED}['key'] }}}}",
+            generation=field(messages.generation, promoted),
             **common,
         )
         endpoint = EndpointOperator(
             task_id="endpoint",
             endpoint_id=experiment.name,
-            endpoint=f"{{{{ {_PREPARED}['endpoint'] }}}}",
-            post_execute=diary.begin,
+            endpoint=field(messages.planned_endpoint),
+            post_execute=hooks.begin,
             **common,
         )
-        steps = _steps(deploy, platform, diary, challenger)
+        steps = _steps(experiment, platform, hooks, challenger)
         champion = AliasOperator(
             task_id="champion",
             model=_MODEL,
             alias=CHAMPION,
             previous=PREVIOUS,
             drop=[CHALLENGER],
-            pre_execute=diary.complete,
-            post_execute=diary.crowned,
+            pre_execute=hooks.complete,
+            post_execute=hooks.crowned,
             **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
             endpoint=_ENDPOINT,
-            keep=[_MODEL, _PREVIOUS] if deploy.keep_previous else [_MODEL],
-            post_execute=diary.tidied,
+            keep=_kept if deploy.keep_previous else _served,
+            post_execute=hooks.tidied,
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
             model=_MODEL,
             keep=deploy.keep_versions,
-            post_execute=diary.tidied,
+            post_execute=hooks.tidied,
             **common,
         )
-        prepared = prepare.task(experiment, platform)
-        chain(prepared, register, endpoint, *steps, champion, undeploy, retention)
+        chain(register, endpoint, *steps, champion, undeploy, retention)
         if deploy.keep_previous:
-            champion >> RetireOperator(task_id="retire", experiment=experiment, diary=diary)
+            champion >> TriggerUndeployPreviousOperator(
+                task_id="undeploy_previous", experiment=experiment, hooks=hooks
+            )
         [*steps, champion] >> RetreatOperator(
             task_id="retreat",
             champion=CHAMPION,
             trigger_rule="one_failed",
-            pre_execute=diary.deployed_anything,
-            post_execute=diary.retreated,
+            pre_execute=hooks.deployed_anything,
+            post_execute=hooks.retreated,
             **challenger,
         )
     return group
 
 
-def _steps(deploy: Deploy, platform: Platform, diary: Diary, challenger: dict[str, Any]) -> list:
+def _steps(
+    experiment: Experiment, platform: Platform, hooks: DeploymentHooks, challenger: dict[str, Any]
+) -> list:
     """From the canary to the last test; `challenger`: arguments that say which, and where."""
-    deployed_model = f"{{{{ {_PREPARED}['deployed_model'] }}}}"
+    deploy = experiment.deploy
+    assert deploy is not None
+    deployed_model = planned(experiment, platform, messages.deployed_model)
     first = deploy.canary[0]
     steps: list[Any] = []
     for share in deploy.canary:
+        shift: DeployModelOperator | TrafficOperator
         if share == first:
             shift = DeployModelOperator(
                 task_id=f"canary_{share}",
                 deployed_model=deployed_model,
                 share=share,
-                pre_execute=diary.unchanged,
-                post_execute=diary.stepped,
+                pre_execute=hooks.unchanged,
+                post_execute=hooks.stepped,
                 **challenger,
             )
         else:
             shift = TrafficOperator(
                 task_id=f"shift_{share}",
                 share=share,
-                pre_execute=diary.unchanged,
-                post_execute=diary.stepped,
+                pre_execute=hooks.unchanged,
+                post_execute=hooks.stepped,
                 **challenger,
             )
         smoke = SmokeOperator(
@@ -150,14 +172,14 @@ def _steps(deploy: Deploy, platform: Platform, diary: Diary, challenger: dict[st
             deployed_model=deployed_model,
             share=first,
             platform=platform,
-            examples=f"{{{{ {_PREPARED}['challenger'] }}}}",
+            examples=planned(experiment, platform, messages.examples),
             latency=deploy.smoke.latency,
-            pre_execute=diary.unchanged,
-            post_execute=diary.stepped,
+            pre_execute=hooks.unchanged,
+            post_execute=hooks.stepped,
             **challenger,
         )
         steps += [shift, smoke]
         if deploy.hold and share < 100:
-            hold = {"diary": diary, "share": share, "hold": deploy.hold}
-            steps.append(HoldOperator(task_id=f"hold_{share}", **hold))
+            held = HoldOperator(task_id=f"hold_{share}", hooks=hooks, share=share, hold=deploy.hold)
+            steps.append(held)
     return steps

@@ -1,66 +1,68 @@
-"""A DAG's page in the Airflow UI: what it does, whose it is, what it costs, what to do at night."""
+"""The page of an experiment's DAG in the UI: purpose, owner, cost, and what to do at night."""
 
-from research.cost import Cost, serving
-from research.experiment import Experiment
-from research.platform import Platform
-from research.quantities import duration_text, usd_text
-from research.trainer_schema import load as load_schema
+from trellis.workflow.pricing.cost import Cost, serving
+from trellis.workflow.spec.deployment import Gate
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.quantities import duration_text, usd_text
+from trellis.workflow.spec.source import ImageSource, TableSource
+from trellis.workflow.spec.trainer_schema import load as load_schema
 
 _PAGE = """\
 {about}
 
-**Owner** {owner} · **Schedule** {schedule} · **Budget** {budget} a run; {cost}
+**Owner** {owner} · **Schedule** {schedule} · **Budget** {budget} per run; {cost}
 
 | stage | what it does |
 |---|---|
-| plan | checks source, parameters and cost; refuses before anything is spent |
-{rows}| export | {source} as TFRecords (Dataflow); skipped when this dataset is there already |
-| tune | {trials} trials of {tune_epochs} epochs, {parallel} at a time: {goal} {metric} |
-| choose | the best {top} of the trials that succeeded |
-| train | each of them for up to {train_epochs} epochs on {workers} worker(s) (Vertex AI) |
-{baselines}| compare | all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
-{deployment}| result | says who won{became}; fails if a training is missing from the leaderboard |
+| plan | checks source, parameters and cost; refuses the run before anything is spent |
+{rows}| export | writes {source} as TFRecords (Dataflow); skipped if this dataset exists already |
+| tune | runs {trials} trials of {tune_epochs} epochs, {parallel} at a time, to {goal} {metric} |
+| choose | selects the best {top} of the trials that succeeded |
+| train | trains each of them for up to {train_epochs} epochs on {workers} worker(s) (Vertex AI) |
+{baselines}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
+{deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
-Every run's files are below `gs://{bucket}/{name}/runs/`. A triggered run may change the numbers
-above: the form explains them.
+The files of each run are in `gs://{bucket}/{name}/runs/RUN/`. A triggered run may use other numbers
+than those above: the trigger form explains them.
 {serving}
 ### When it fails at night
 
-Nothing burns: every job has a timeout, and the whole run stays below its budget.{calm} It can wait
-until the morning.
+It can wait until the morning: every job has a timeout, and the run stays within its budget.{calm}
 
-1. Open the red task's log. Its last lines (`TRELLIS FAILURE`) name the cause, the job's page in
-   Google's console, and what to do.
-2. *Clear* a task to run it again. Clearing is free where the work is done: a job that succeeded, or
-   still runs, is adopted. A job that failed is replaced.
-3. Clearing cannot repeat a success. For that, trigger a new run; or raise `generation` in
-   `{name}.yaml` and clear the whole run.
+1. Open the log of the red task. Its last lines (`TRELLIS FAILURE`) name the cause, the job's page
+   in the Google Cloud console, and what to do.
+2. *Clear* the task to run it again. Finished work costs nothing: the task adopts a job that
+   succeeded or is still running, and replaces one that failed.
+3. To repeat work that succeeded, trigger a new run; or increase `generation` in `{name}.yaml` and
+   clear the whole run.
 
-Parameters, bounds and defaults of the file: `python -m research reference`.
+`trellis reference` lists every key of the file with its meaning, bounds and default.
 """
 
 _ROWS = """\
-| snapshot, check | the run's rows frozen in BigQuery; refused if nothing can be learned of them |
-| extract | the snapshot as Parquet files, by BigQuery |
+| snapshot, check | freezes the run's rows in BigQuery; refuses rows that cannot be learned from |
+| extract | writes the snapshot as Parquet files (BigQuery) |
 """
 
 
 _DEPLOYMENT = """\
-| served | looks which model is served, so that it is compared too |
-| promote | only if the best is {gate}; else what is served stays, and the run is green |
-| deploy | a version of the model `{name}`, and {canary} of the requests to it; each step after a \
-test with {examples} rows{hold}; what fails is taken back |
+| served | finds the served model, so that it is compared too |
+| promote | goes on if the best training meets the gate ({gate}); otherwise the run ends green and \
+the served model stays |
+| deploy | adds a version to the model `{name}` and sends it {canary} of the requests; each \
+step ends with a test on {examples} rows{hold}; a step that fails is undone |
 """
 
 _SERVING = """
 ### What is served
 
 The endpoint `{name}` ({kind}, {region}) serves the version `champion` of the model `{name}`.
-**Serving costs {cost}**: it is no part of a run's budget, and ends when the model is undeployed.
+**Serving costs {cost}**, beyond the budget of any run, until the model is undeployed.
 
-To put an earlier version back, trigger the DAG `rollback` with this experiment's name. To serve no
-more, undeploy the endpoint's models in Google's console; the next promoted run would deploy again,
-unless `deploy` is switched off or taken out of the file.
+To return to an earlier version, trigger the DAG `rollback` for this experiment. To stop serving,
+undeploy the endpoint's models in the Google Cloud console, and remove `deploy` from the file or
+switch it off: otherwise the next promoted run deploys again.
 """
 
 
@@ -87,9 +89,9 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         workers=train.machines.workers,
         bucket=platform.bucket,
         deployment=_deployment(experiment),
-        became=" and what became of it" if experiment.deploy else "",
+        became=" and reports its deployment" if experiment.deploy else "",
         serving=_serving(experiment, platform),
-        calm=" A deployment that fails puts back what was served." if experiment.deploy else "",
+        calm=" A failed deployment restores what was served." if experiment.deploy else "",
     )
 
 
@@ -97,27 +99,27 @@ def _deployment(experiment: Experiment) -> str:
     deploy = experiment.deploy
     if deploy is None:
         return ""
-    hold = f" and {duration_text(deploy.hold)} of watching" if deploy.hold else ""
+    hold = f" and a pause of {duration_text(deploy.hold)}" if deploy.hold else ""
     steps = ", ".join(f"{share}%" for share in deploy.canary)
     return _DEPLOYMENT.format(
         name=experiment.name,
-        gate=_gate(experiment),
+        gate=_gate(deploy.gate, experiment.baselines.count),
         canary=steps,
         examples=deploy.smoke.examples,
         hold=hold,
     )
 
 
-def _gate(experiment: Experiment) -> str:
-    """What the best training has to be."""
-    gate, metrics = experiment.deploy.gate, load_schema().metrics
+def _gate(gate: Gate, baselines: int) -> str:
+    """What the best training must achieve."""
+    metrics = load_schema().metrics
     bound = {"maximize": "at least", "minimize": "at most"}
-    asked = [f"of {m} {bound[metrics[m]['goal']]} {value}" for m, value in gate.require.items()]
-    if gate.beat == "baselines" and experiment.baselines.count:
+    asked = [f"{m} {bound[metrics[m]['goal']]} {value}" for m, value in gate.require.items()]
+    if gate.beat == "baselines" and baselines:
         asked.append("better than every baseline")
     if gate.tolerance is not None:
-        asked.append("no worse than the model that is served")
-    return ", ".join(asked) or "scored"
+        asked.append("no worse than the served model")
+    return ", ".join(asked) or "it was scored"
 
 
 def _serving(experiment: Experiment, platform: Platform) -> str:
@@ -133,9 +135,11 @@ def _serving(experiment: Experiment, platform: Platform) -> str:
 
 def _source(experiment: Experiment, platform: Platform) -> str:
     source = experiment.source
-    if source.images is not None:
+    if isinstance(source, ImageSource):
         return f"`{platform.uri(source.images)}`"
-    return f"`{platform.table(source.bigquery)}`" if source.bigquery else "the rows of its query"
+    if isinstance(source, TableSource):
+        return f"`{platform.table(source.bigquery)}`"
+    return "the rows of a query"
 
 
 def _baselines(experiment: Experiment) -> str:
@@ -145,4 +149,4 @@ def _baselines(experiment: Experiment) -> str:
     if not names:
         return ""
     what = ", ".join(names)
-    return f"| baselines | {what}; one that fails is shown as failed, and the run goes on |\n"
+    return f"| baselines | {what}; if one fails, the leaderboard shows it and the run goes on |\n"

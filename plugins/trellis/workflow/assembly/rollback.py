@@ -4,23 +4,24 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from research.alerts import on_failure_with
-from research.attempts import arguments
-from research.experiment import Experiment
-from research.platform import Platform
-from research.registry_names import CHAMPION, PATTERN, PREVIOUS
-from research.rollback import resolve, result
-from research.rollback.page import ADVICE, page
-from research.rollback.put_back import PutBackOperator
-from vertex.endpoints import EndpointOperator, TrafficOperator
-from vertex.models import AliasOperator
-from vertex.undeployment import UndeployIdleOperator
+from trellis.vertex.endpoints import EndpointOperator, TrafficOperator
+from trellis.vertex.models import AliasOperator
+from trellis.vertex.undeployment import UndeployIdleOperator
+from trellis.workflow.assembly.alerts import on_failure_with
+from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.rollback_page import ADVICE, page
+from trellis.workflow.contracts.aliases import CHAMPION, PATTERN, PREVIOUS
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy import messages
+from trellis.workflow.stages.planned import returned
+from trellis.workflow.stages.rollback import resolve, result
+from trellis.workflow.stages.rollback.put_back import PutBackOperator
 
 DAG_ID = "rollback"
 
-_RESOLVED = "ti.xcom_pull(task_ids='resolve')"
-_VERSION = f"{{{{ {_RESOLVED}['version'] }}}}"
-_ENDPOINT = "{{ ti.xcom_pull(task_ids='endpoint')['endpoint'] }}"
+_VERSION = returned("resolve", "version")
+_ENDPOINT = returned("endpoint", "endpoint")
 
 
 def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
@@ -36,6 +37,14 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         "gcp_conn_id": platform.connection,
         "poll_interval": platform.poll_seconds,
     }
+
+    def endpoint_message(context: Any, jinja_env: Any) -> dict[str, Any]:
+        return messages.endpoint(experiments[context["params"]["experiment"]], platform)
+
+    def deployed_model(context: Any, jinja_env: Any) -> dict[str, Any]:
+        experiment = experiments[context["params"]["experiment"]]
+        return messages.deployed_version(experiment, platform, _VERSION(context))
+
     at_endpoint = {**common, "endpoint": _ENDPOINT}
     with DAG(
         dag_id=DAG_ID,
@@ -49,7 +58,6 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         max_active_runs=1,
         params=_params(list(experiments)),
         tags=["research", "deployment"],
-        render_template_as_native_obj=True,
         default_args={
             "owner": ", ".join(owners),
             **arguments(platform, on_failure_with(ADVICE)),
@@ -58,14 +66,14 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         resolved = resolve.task(experiments, platform)
         endpoint = EndpointOperator(
             task_id="endpoint",
-            endpoint_id=f"{{{{ {_RESOLVED}['experiment'] }}}}",
-            endpoint=f"{{{{ {_RESOLVED}['endpoint'] }}}}",
+            endpoint_id="{{ params.experiment }}",
+            endpoint=endpoint_message,
             **common,
         )
         deploy = PutBackOperator(
             task_id="deploy",
             model=_VERSION,
-            deployed_model=f"{{{{ {_RESOLVED}['deployed_model'] }}}}",
+            deployed_model=deployed_model,
             share=100,
             **at_endpoint,
         )
@@ -73,15 +81,19 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
             task_id="champion", model=_VERSION, alias=CHAMPION, previous=PREVIOUS, **common
         )
         shift = TrafficOperator(task_id="shift", model=_VERSION, share=100, **at_endpoint)
-        undeploy = UndeployIdleOperator(task_id="undeploy", keep=[_VERSION], **at_endpoint)
+        undeploy = UndeployIdleOperator(task_id="undeploy", keep=_kept, **at_endpoint)
         chained = resolved >> endpoint >> deploy >> champion >> shift >> undeploy
         chained >> result.task(platform)
     return dag
 
 
+def _kept(context: Any, jinja_env: Any) -> list[str]:
+    return [_VERSION(context)]
+
+
 def _params(names: list[str]) -> dict[str, Param]:
     # One alone is chosen already; of several, a person chooses.
-    default = {"default": names[0]} if len(names) == 1 else {}
+    default: dict[str, Any] = {"default": names[0]} if len(names) == 1 else {}
     return {
         "experiment": Param(
             **default,

@@ -6,15 +6,17 @@ from typing import Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from research import cost
-from research.alerts import on_failure
-from research.attempts import arguments
-from research.checks import MANUAL
-from research.experiment import Experiment
-from research.page import page
-from research.params import run_params
-from research.platform import Platform
-from research.stages import (
+from trellis.schedules import CronUntilTimetable
+from trellis.workflow.assembly import deployment as deploy
+from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.page import page
+from trellis.workflow.contracts.run_params import run_params
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.schedule import MANUAL
+from trellis.workflow.stages import (
     automl,
     baselines,
     bqml,
@@ -30,8 +32,6 @@ from research.stages import (
     train,
     tune,
 )
-from research.stages.deploy import group as deploy
-from schedules import CronUntilTimetable
 
 # A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
@@ -58,8 +58,6 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         max_active_runs=1,
         params=run_params(experiment),
         tags=["research", experiment.model, experiment.task],
-        # So that a template can hand on a whole job, not its text.
-        render_template_as_native_obj=True,
         default_args={"owner": experiment.owner, **arguments(platform, on_failure)},
     ) as dag:
         planned = plan.task(experiment, platform)

@@ -1,7 +1,7 @@
-"""What versions of an experiment's model are called by. Imports nothing: for parse time, too."""
+"""Aliases and labels of an experiment's model versions. Imports nothing: also for parse time."""
 
 CHAMPION = "champion"
-"""The version that is served, and predicts."""
+"""The version that is served and used for batch predictions."""
 
 PREVIOUS = "previous"
 """The version that was the champion before."""
@@ -13,4 +13,4 @@ RUN_LABEL = "trellis-run"
 """The label that says which run registered a version."""
 
 PATTERN = r"^([0-9]+|[a-z][a-zA-Z0-9-]{0,126}[a-z0-9])$"
-"""A version's number, or an alias: its form is Vertex AI's."""
+"""A version's number, or an alias in Vertex AI's syntax."""

@@ -1,7 +1,7 @@
-"""Which rows a run takes: its data interval, in terms of the partition column.
+"""The rows of a run: its data interval, in terms of the partition column.
 
-Half-open, [start, end), in UTC. A DATE stands for its midnight, so an interval of a day is that
-day, one of a week seven days, and one of an hour the day that begins in it, if one does.
+Half-open, [start, end), in UTC. A DATE counts as its midnight, so an interval of a day selects that
+day, one of a week seven days, and one of an hour the day that begins in it, if any.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from research.source import SourceError
-from research.table import Column
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.table import Column
 
 _DAY = timedelta(days=1)
 
@@ -26,16 +26,16 @@ class Partition:
 
     @property
     def start_literal(self) -> str:
-        """SQL of the first moment that belongs to the interval."""
+        """SQL of the interval's inclusive start."""
         return self._literal(self.start)
 
     @property
     def end_literal(self) -> str:
-        """SQL of the first moment that does not."""
+        """SQL of the interval's exclusive end."""
         return self._literal(self.end)
 
     def to_json(self) -> dict[str, str]:
-        """The interval as people read it: `to` does not belong to it."""
+        """The interval for people: `to` is exclusive."""
         first, last = self._text(self.start), self._text(self.end)
         return {"column": self.column, "from": first, "to": last}
 
@@ -70,7 +70,7 @@ def of_run(
     days: tuple[Any, Any],
     where: str = "source.partition",
 ) -> Partition | None:
-    """The rows of a run; None for all.
+    """The interval of a run's rows; None for all rows.
 
     interval: the run's data interval, (None, None) for a run without. days: dates that the person
     who started the run gave instead, ISO 8601, the last one exclusive; each may be None. where: the
@@ -86,9 +86,7 @@ def of_run(
         return None
     start, end = interval
     if first and last and first >= last:
-        raise SourceError(
-            f"`from` {days[0]} is not before `to` {days[1]}, the first day that does not belong"
-        )
+        raise SourceError(f"`from` {days[0]} is not before `to` {days[1]}, which is exclusive")
     if first or last:
         start = first or datetime(1, 1, 1, tzinfo=UTC)
         end = last or datetime(9999, 12, 31, tzinfo=UTC)

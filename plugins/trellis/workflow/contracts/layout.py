@@ -4,31 +4,35 @@ gs://BUCKET/EXPERIMENT/
     datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json
         source/                   of a table: rows-*.parquet, columns.json
     runs/RUN/
-        plan.json                 what this run is to do, and at most costs
-        tuning/TRIAL/             what the tuning job's trials write
+        plan.json                 what this run does, and its cost limit
+        tuning/TRIAL/             what the tuning job's trials write, metrics.json last
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
         baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
         served.json               which model is served when the run compares
         served/                   predictions.parquet: what that model says of the test split
         leaderboard/              leaderboard.json, report.html; challenger.json: what to deploy
-        deployment.json           what became of the challenger's deployment
+        deployment.json           progress and result of the challenger's deployment
 
-Datasets lie beside the runs, as runs share them. Addresses of folders end with a slash.
+Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
 """
 
 import hashlib
 import re
 from dataclasses import dataclass
 
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+
 _MAX_RUN_LENGTH = 100
 
 
 def run_folder(run_id: str, generation: int = 1) -> str:
-    """The folder of a run, a pure function of its id: the id itself where that can name a folder.
+    """The folder of a run, a pure function of its id: the id itself if it is a valid folder name,
+    else a readable part of it and a digest, so that no two run ids share a folder.
 
-    Else a readable part of it and a digest, so that two run ids never share a folder. Generations
-    after the first are apart, or a new training would go on from the old one's checkpoints.
+    Each generation after the first has its own folder, or a new training would continue from the
+    old one's checkpoints.
     """
     folder = re.sub(r"[^A-Za-z0-9_.-]+", "-", run_id).strip(".-")
     if folder != run_id or len(folder) > _MAX_RUN_LENGTH:
@@ -45,6 +49,12 @@ class Run:
     experiment: str
     folder: str
 
+    @classmethod
+    def of(cls, experiment: Experiment, platform: Platform, run_id: str) -> "Run":
+        """Those of a run of an experiment's DAG."""
+        folder = run_folder(run_id, experiment.generation)
+        return cls(platform.bucket, experiment.name, folder)
+
     @property
     def uri(self) -> str:
         return f"gs://{self.bucket}/{self.experiment}/runs/{self.folder}/"
@@ -58,6 +68,10 @@ class Run:
         """Base of the tuning job; Vertex adds TRIAL/."""
         return f"{self.uri}tuning/"
 
+    def trial_metrics(self, trial: str) -> str:
+        """What the trial with this id writes last; one that was stopped early writes none."""
+        return f"{self.tuning}{trial}/metrics.json"
+
     @property
     def trials(self) -> str:
         return f"{self.uri}trials.json"
@@ -67,8 +81,9 @@ class Run:
         return f"{self.uri}training/{rank}/"
 
     def baseline(self, name: str) -> str:
-        """What a baseline leaves: raw/ (its predictions), service/ (what its service says of it)
-        and baseline.json; the comparison adds predictions.parquet."""
+        """A baseline's files: raw/ (its predictions), service/ (its service's own results) and
+        baseline.json; the comparison adds predictions.parquet.
+        """
         return f"{self.uri}baselines/{name}/"
 
     @property
@@ -98,7 +113,7 @@ def dataset(bucket: str, experiment: str, fingerprint: str) -> str:
 
 
 def dataset_mark(dataset_uri: str) -> str:
-    """The object that is written last: with it, the dataset is whole."""
+    """The object that is written last: if it exists, the dataset is complete."""
     return f"{dataset_uri}dataset.json"
 
 
@@ -108,7 +123,7 @@ def dataset_rows(dataset_uri: str) -> str:
 
 
 def dataset_columns(dataset_uri: str) -> str:
-    """What those rows mean: columns.json. With it, the snapshot has passed its checks."""
+    """columns.json, which describes those rows. If it exists, the snapshot passed its checks."""
     return f"{dataset_uri}source/columns.json"
 
 

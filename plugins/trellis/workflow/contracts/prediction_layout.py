@@ -1,23 +1,23 @@
-"""Where each file and table of a prediction lies.
+"""The paths of a prediction's files and tables.
 
 gs://BUCKET/EXPERIMENT/predictions/RUN/
-    plan.json           what this run is to do, and by which version of the model
+    plan.json           what this run does, and with which version of the model
     instances.jsonl     of images: {"image_uri": "gs://..."} a line
-    predictions.json    what came of it, and where it lies
+    predictions.json    the result, and where the predictions are
 
-The predictions themselves: of images files below the same folder, or below the file's `output`; of
-rows a table DATASET.predictions_EXPERIMENT_RUN, or the file's `output` with _RUN after its name.
+Predictions of images are files below the same folder, or below the experiment file's `output`;
+those of rows a table DATASET.predictions_EXPERIMENT_RUN, or the `output` with _RUN appended.
 """
 
 import hashlib
 import re
 from dataclasses import dataclass
 
-from research.experiment import Experiment
-from research.layout import run_folder
-from research.platform import Platform
+from trellis.workflow.contracts.layout import run_folder
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 
-# A table's name has at most 1,024 characters; of these, people read the first.
+# A table's name has at most 1,024 characters, and people read only its start.
 _LONGEST = 100
 
 
@@ -58,7 +58,7 @@ class Prediction:
     @property
     def output_table(self) -> str:
         """PROJECT.DATASET.TABLE of the predictions of rows."""
-        given = self.experiment.predict.output
+        given = self.experiment.prediction.output
         if given is None:
             name = _name("predictions", self.experiment.name, self.folder)
             return self.platform.own_table(name)
@@ -66,15 +66,15 @@ class Prediction:
 
     @property
     def output_folder(self) -> str:
-        """gs://... of the folder that the job makes its own in, without a slash at the end."""
-        given = self.experiment.predict.output
+        """gs://... of the folder in which the job creates its own, without a slash at the end."""
+        given = self.experiment.prediction.output
         if given is None:
             return self.uri.rstrip("/")
         return f"{self.platform.uri(given).rstrip('/')}/{self.folder}"
 
 
 def _name(*parts: str) -> str:
-    """A part of a table's name: of letters, digits and _; different for different parts."""
+    """The text as part of a table's name: letters, digits and _; different texts stay different."""
     text = "_".join(parts)
     plain = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     if plain == text and len(plain) <= _LONGEST:

@@ -5,21 +5,24 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from research.experiment import Experiment
-from research.prediction.section import DATE, Predict
-from research.registry_names import CHAMPION, PATTERN
-from research.sections import bounds, fields
+from trellis.workflow.contracts.aliases import CHAMPION, PATTERN
+from trellis.workflow.contracts.conf import refuse_unknown
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, RowPredict
+from trellis.workflow.spec.sections import bounds, fields
+from trellis.workflow.validation.file import with_changes
 
 _TITLES = {"images": "Folder of images", "bigquery": "Table", "query": "Query"}
 
 
 def run_params(experiment: Experiment) -> dict[str, Param]:
     """The DAG's parameters; the file's values are the defaults."""
-    predict = experiment.predict
-    given = _given(predict)
-    described = dict(fields(Predict))
+    predict = experiment.prediction
+    (given,) = predict.opening
+    described = dict(fields(type(predict)))
     replicas = dict(fields(type(predict.machines)))["replicas"]
     low, high = bounds(replicas)
+    form: dict[str, Any] = {"format": "multiline"} if given == "query" else {}
     return {
         "source": Param(
             predict.address,
@@ -28,7 +31,7 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
             title=_TITLES[given],
             description=f"{described[given].description} (predict.{given})",
             section="Data",
-            **({"format": "multiline"} if given == "query" else {}),
+            **form,
         ),
         **_days(predict),
         "model": Param(
@@ -52,28 +55,29 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
 
 
 def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
-    """The experiment as this run wants it. Raises FileError if the values do not fit together."""
-    return experiment.changed(
+    """The experiment with this run's parameters applied.
+
+    Raises FileError for an unknown parameter, and for values that do not fit together.
+    """
+    refuse_unknown(experiment.name, values, run_params(experiment))
+    return with_changes(
+        experiment,
         {
-            ("predict", _given(experiment.predict)): values["source"],
+            ("predict", *experiment.prediction.opening): values["source"],
             ("predict", "machines", "replicas"): values["replicas"],
-        }
+        },
     )
 
 
-def _given(predict: Predict) -> str:
-    return next(name for name in _TITLES if getattr(predict, name) is not None)
-
-
 def _days(predict: Predict) -> dict[str, Param]:
-    if predict.partition is not None:
-        without = "empty: the run's data interval, or all rows for a run without a logical date"
+    if isinstance(predict, RowPredict) and predict.partition is not None:
+        without = "empty: the run's data interval, or all rows if the run has no logical date"
         by = f"by '{predict.partition}' (UTC); {without}"
         return {
             "from": _day("Rows from", f"first day of the rows, {by}"),
-            "to": _day("Rows to", f"first day that no longer belongs to them, {by}"),
+            "to": _day("Rows to", f"first day after the rows, {by}"),
         }
-    if predict.images is not None and DATE in predict.images:
+    if isinstance(predict, ImagePredict) and DATE in predict.images:
         what = f"what {DATE} in the folder stands for; empty: the first day of the data interval"
         return {"from": _day("Day", what)}
     return {}

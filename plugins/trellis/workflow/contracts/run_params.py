@@ -1,7 +1,7 @@
 """What a single run may change: the trigger form in the UI, and `conf` of the REST API.
 
-Every parameter stands for a key of the experiment file and has that key's bounds, so the form, the
-API and the file refuse the same values. What must fit together is checked in `plan`.
+Every parameter is a key of the experiment file, with the same bounds, so form, API and file refuse
+the same values. `plan` checks that the values fit together, and refuses unknown keys.
 """
 
 from collections.abc import Mapping
@@ -10,17 +10,19 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from research import cost
-from research.experiment import Experiment
-from research.problems import Field as Where
-from research.quantities import usd_text
-from research.sections import bounds, field_of
+from trellis.workflow.contracts.conf import refuse_unknown
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.quantities import usd_text
+from trellis.workflow.spec.sections import bounds, field_of
+from trellis.workflow.spec.source import RowSource
+from trellis.workflow.validation.file import with_changes
 
 
 @dataclass(frozen=True)
 class _RunParam:
     name: str
-    field: Where
+    field: tuple[str, ...]
     title: str
     section: str
 
@@ -41,65 +43,69 @@ _PARAMS = (
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
-# What a run may do without, and the field's value then.
-_SWITCHES = (
+# What a run may switch off, and the field's value then.
+_SWITCHES: tuple[tuple[_RunParam, Any], ...] = (
     (_RunParam("bqml", ("baselines", "bqml"), "BigQuery ML baselines", "Baselines"), []),
     (_RunParam("automl", ("baselines", "automl"), "AutoML baseline", "Baselines"), None),
     (_RunParam("deploy", ("deploy",), "Serve the best training", "Deployment"), None),
 )
 
 DAYS = ("from", "to")
-"""Parameters that select rows in place of the run's data interval."""
+"""Parameters that select rows instead of the run's data interval."""
 
 
 def run_params(experiment: Experiment) -> dict[str, Param]:
     """The DAG's parameters; the experiment's values are the defaults."""
     params = {p.name: _airflow_param(p, experiment) for p in _of(experiment)}
-    if experiment.source.partition is not None:
+    source = experiment.source
+    if isinstance(source, RowSource) and source.partition is not None:
         for name in DAYS:
-            params[name] = _day(name, experiment.source.partition)
+            params[name] = _day(name, source.partition)
     for switch, _ in _switches(experiment):
         params[switch.name] = Param(
             True,
             type="boolean",
             title=switch.title,
-            description=f"{_switched(switch.name, experiment)}; off: this run does without "
-            f"({'.'.join(map(str, switch.field))})",
+            description=f"{_switched(switch.name, experiment)}; off: not in this run "
+            f"({'.'.join(switch.field)})",
             section=switch.section,
         )
     return params
 
 
 def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
-    """The experiment as this run wants it. Raises FileError if the values do not fit together."""
+    """The experiment with this run's parameters applied.
+
+    Raises FileError for an unknown parameter, and for values that do not fit together.
+    """
+    refuse_unknown(experiment.name, values, run_params(experiment))
     changes = {param.field: values[param.name] for param in _of(experiment)}
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
-    return experiment.changed(changes)
+    return with_changes(experiment, changes)
 
 
 def _of(experiment: Experiment) -> list[_RunParam]:
-    source = experiment.source
-    (given,) = [param for name, param in _SOURCES.items() if getattr(source, name) is not None]
-    return [given, *_PARAMS]
+    (given,) = experiment.source.opening
+    return [_SOURCES[given], *_PARAMS]
 
 
 def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:
-    """Those for which the experiment has something to switch off."""
+    """The switches for parts that the experiment has."""
     return [(s, off) for s, off in _SWITCHES if _value(s, experiment)]
 
 
 def _switched(name: str, experiment: Experiment) -> str:
-    """What a switch stands for."""
+    """Description of the part that a switch controls."""
     if name == "bqml":
         return ", ".join(experiment.baselines.bqml)
     if name == "deploy":
         return f"if it passes the file's gate; serving costs {cost.serving(experiment)}"
-    hours = f"{experiment.baselines.automl.node_hours:g} node hours"
+    hours = f"{experiment.automl.node_hours:g} node hours"
     return f"{hours}, at most {cost.baseline(experiment, name, 0):.2f} USD"
 
 
 def _value(param: _RunParam, experiment: Experiment) -> Any:
-    """What the experiment says of the parameter's field."""
+    """The experiment's value of the parameter's field."""
     value: Any = experiment
     for part in param.field:
         value = getattr(value, part)
@@ -107,8 +113,8 @@ def _value(param: _RunParam, experiment: Experiment) -> Any:
 
 
 def _day(name: str, partition: str) -> Param:
-    end = {"from": "first day of the rows", "to": "first day that no longer belongs to them"}[name]
-    without = "empty: the run's data interval, or all rows for a run without a logical date"
+    end = {"from": "first day of the rows", "to": "first day after the rows"}[name]
+    without = "empty: the run's data interval, or all rows if the run has no logical date"
     return Param(
         None,
         type=["null", "string"],
@@ -136,7 +142,7 @@ def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
     return Param(
         value,
         title=param.title,
-        description=f"{info.description} ({'.'.join(map(str, param.field))})",
+        description=f"{info.description} ({'.'.join(param.field)})",
         section=param.section,
         **schema,
     )

@@ -1,7 +1,7 @@
-"""The columns of a table or query: which of them are features, of which kind, under which names.
+"""The columns of a table or query: which are features, their kinds and names.
 
-Pure: what BigQuery says of the source comes in, what the dataset is made of comes out. A source
-that cannot be used is refused with everything that is wrong with it.
+Pure functions from the source's schema in BigQuery to the dataset's columns. The error for an
+unusable source lists everything that is wrong with it.
 """
 
 import re
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from research.experiment import Experiment
-from research.problems import did_you_mean
-from research.source import SourceError
-from research.sql import identifier
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.sql import identifier
 
 MOST_FEATURES = 1000
-"""As many columns as AutoML takes, and more than a person chose:
+"""AutoML's limit of columns, and more than a person selects by name:
 https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
 
 RESERVED = ("key", "split", "label", "ml_use", "is_validation")
-"""Columns of the dataset beside the features."""
+"""Columns of the dataset other than the features."""
 
 KINDS = {
     "INT64": "numeric",
@@ -40,7 +40,7 @@ _CLASS_TYPES = ("STRING", "INT64", "BOOL")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
-# The REST API's names for what GoogleSQL calls otherwise.
+# The REST API's type names that differ from GoogleSQL's.
 _SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
 
 
@@ -62,7 +62,7 @@ class Feature:
     kind: str
 
     def expression(self, source: str) -> str:
-        """SQL of the dataset's column, `source` being the quoted column that it comes from."""
+        """SQL of the dataset's column; `source`: the quoted source column."""
         if self.kind == "sequence":
             return source
         if self.kind == "timestamp":
@@ -71,7 +71,7 @@ class Feature:
 
     @property
     def missing(self) -> str:
-        """SQL: the value is not there. BigQuery stores a NULL array as an empty one."""
+        """SQL: the value is missing. BigQuery stores a NULL array as an empty one."""
         column = identifier(self.column)
         if self.kind == "sequence":
             return f"IFNULL(ARRAY_LENGTH({column}), 0) = 0"
@@ -89,7 +89,7 @@ class Feature:
 
     @property
     def clean(self) -> str:
-        """SQL: the value as a baseline gets it, NULL in place of NaN."""
+        """SQL: the value as a baseline gets it, with NULL instead of NaN."""
         column = identifier(self.column)
         return f"IF(IS_NAN({column}), NULL, {column})" if self.floats else column
 
@@ -106,7 +106,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Table:
-    """What a table dataset is made of."""
+    """The columns of a table dataset."""
 
     key: Column
     label: Column
@@ -120,17 +120,17 @@ class Table:
 
     @property
     def bad_label(self) -> str:
-        """SQL: the label cannot be learned from."""
+        """SQL: the label is unusable."""
         if self.regression:
             return "label IS NULL OR IS_NAN(label) OR IS_INF(label)"
         return "label IS NULL"
 
     def of_baselines(self) -> list[Feature]:
-        """Features that BigQuery ML and AutoML take: all but sequences, which they do not read."""
+        """Features for BigQuery ML and AutoML: all but sequences, which they do not support."""
         return [feature for feature in self.features if feature.kind != "sequence"]
 
     def left_out(self) -> list[str]:
-        """Names of the features that baselines do without."""
+        """Names of the features that baselines do not use."""
         return [feature.name for feature in self.features if feature.kind == "sequence"]
 
     def to_json(self) -> dict[str, Any]:
@@ -167,11 +167,11 @@ def columns(fields: Iterable[Any]) -> list[Column]:
 
 
 def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Table:
-    """The table that an experiment makes of a source's columns.
+    """The dataset's columns, from an experiment and its source's columns.
 
-    `source`: what to call it. Raises SourceError with everything that does not fit.
+    `source`: its name for messages. Raises SourceError with everything that does not fit.
     """
-    wanted = experiment.source
+    wanted = experiment.row_source
     by_name = {column.name.lower(): column for column in known}
     problems: list[str] = []
 
@@ -210,7 +210,7 @@ def _features(
     others: Sequence[Column | None],
     problems: list[str],
 ) -> list[Feature]:
-    wanted = experiment.source
+    wanted = experiment.row_source
     if wanted.features is None:
         taken = {column.name.lower() for column in others if column is not None}
         chosen = [column for column in known if column.name.lower() not in taken]
@@ -263,12 +263,12 @@ def _feature(column: Column, alias: str, categorical: bool) -> Feature:
     kind = "categorical" if categorical else KINDS[column.type]
     stored = {"categorical": "STRING", "timestamp": "TIMESTAMP"}.get(kind, column.type)
     if stored in ("NUMERIC", "BIGNUMERIC"):
-        stored = "FLOAT64"  # what every contender computes with
+        stored = "FLOAT64"  # every contender computes with floats
     return Feature(column.name, alias, stored, kind)
 
 
 def _aliases(names: Sequence[str]) -> list[str]:
-    """A plain identifier for each name, the name itself where it is one; no two alike."""
+    """A unique identifier for each name: the name itself if it is one."""
     plain = [name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else None for name in names]
     taken = {*RESERVED, *(name.lower() for name in plain if name)}
     found = []

@@ -1,40 +1,52 @@
-"""BigQuery, asked about a table or query before anything is spent. For tasks: never at parse time.
+"""Inspect a table or query in BigQuery before anything is spent. Called by tasks only.
 
-A dry run finds syntax errors, unknown names and missing permissions, and says what a query returns,
-what it reads and how many bytes, all for nothing. Metadata says when what it reads last changed.
+A dry run, which is free, finds syntax errors, unknown names and missing permissions, and returns a
+query's schema, tables and bytes to read. Metadata has the time of each table's last change.
 """
 
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.api_core import exceptions
+from google.cloud.bigquery import (
+    ArrayQueryParameter,
+    Dataset,
+    EncryptionConfiguration,
+    QueryJobConfig,
+)
 
-from bigquery.outcome import may_pass
-from research import interval, sql, table
-from research.experiment import Experiment
-from research.interval import Partition
-from research.platform import Platform, PlatformError
-from research.source import NoRowsError, SourceError
+from trellis.bigquery.outcome import may_pass
+from trellis.workflow import sql
+from trellis.workflow.contracts import interval, table
+from trellis.workflow.contracts.errors import NoRowsError, SourceError
+from trellis.workflow.contracts.interval import Partition
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis.workflow.spec.prediction import QueryPredict, TablePredict
+from trellis.workflow.spec.source import QuerySource, Split, TableSource
 
-# Raise when the same source and settings would make another dataset: another split rule, another
-# snapshot statement. Datasets of before are then not reused.
+# Raise when the same source and settings would give another dataset (a new split rule or snapshot
+# statement), so that older datasets are not reused.
 DATASET_VERSION = 1
 
+# A query's parameters may have 10 MB: https://cloud.google.com/bigquery/quotas#query_jobs
+_KEYS_AT_ONCE = 5000
 
-# The end of a statement, and comments after it: no place for them within another statement.
+# The end of a statement and comments after it, which cannot be embedded in another statement.
 _END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is known of a source without having read it.
+    """What is known of a source without reading it.
 
-    name: what to call it. snapshot_sql: the statement that freezes it. bytes: what that reads.
-    examples: rows of this run, None where only reading them would tell.
+    name: for messages. snapshot_sql: the statement that freezes it. bytes: what that reads.
+    examples: rows of this run, None if only reading them would tell.
     """
 
     name: str
@@ -49,12 +61,11 @@ class Inspection:
 def inspect(
     experiment: Experiment, platform: Platform, run: tuple[Any, Any], days: tuple[Any, Any]
 ) -> Inspection:
-    """Look at a table or query. Raises SourceError for what a person has to change.
+    """Inspect a table or query. Raises SourceError for what a person has to change.
 
     run, days: see `interval.of_run`.
     """
-    wanted = experiment.source
-    source = look(platform, "source", wanted.bigquery, wanted.query)
+    source = look(platform, "source", experiment.row_source)
     described = table.resolve(experiment, source.name, source.columns)
     partition = interval.of_run(described.partition, run, days)
     statement = snapshot_sql(experiment, described, source.sql, partition)
@@ -75,9 +86,9 @@ def inspect(
 
 @dataclass(frozen=True)
 class Source:
-    """A table or query that was found, with what BigQuery says of its columns.
+    """An existing table or query, with its columns' metadata from BigQuery.
 
-    section: the part of the file that names it. name: what to call it. sql: what to SELECT from.
+    section: the part of the file that names it. name: for messages. sql: what to SELECT from.
     columns: in its order. known: BigQuery's Table; None for a query.
     """
 
@@ -98,7 +109,7 @@ class Source:
         return _partitions(self.client, self.known, partition)
 
     def count(self, partition: Partition | None, parts: list[dict] | None) -> int | None:
-        """The rows that a run reads; None where only reading them would tell.
+        """How many rows a run reads; None if only reading them would tell.
 
         Raises NoRowsError if there are none in the run's interval, SourceError if there are none
         at all.
@@ -109,15 +120,19 @@ class Source:
         return examples
 
 
-def look(platform: Platform, section: str, bigquery: str | None, query: str | None) -> Source:
-    """Look at the table, or the query, that a section of the file names. Raises SourceError."""
+def look(
+    platform: Platform,
+    section: str,
+    given: TableSource | QuerySource | TablePredict | QueryPredict,
+) -> Source:
+    """Inspect the table or query that a section of the file names. Raises SourceError."""
     client = _client(platform)
-    if bigquery is None:
-        text = _END.sub("", (query or "").strip())
+    if isinstance(given, QuerySource | QueryPredict):
+        text = _END.sub("", given.query.strip())
         fields = _dry_run(client, section, text, text).schema
         name, columns = f"The query ({section}.query)", table.columns(fields)
-        return Source(client, section, name, f"(\n{text}\n)", columns, None, query)
-    name, where = platform.table(bigquery), f"{section}.bigquery"
+        return Source(client, section, name, f"(\n{text}\n)", columns, None, given.query)
+    name, where = platform.table(given.bigquery), f"{section}.bigquery"
     known, fields = _table(client, name, where)
     if known.location and known.location.lower() != platform.location.lower():
         raise SourceError(
@@ -153,10 +168,10 @@ def fingerprint(
 ) -> str:
     """Name of the dataset: 16 hexadecimal digits of SHA-256. Equal fingerprints, equal datasets.
 
-    `versions` says which state of the data is read. A query that is not a function of the tables
-    that it reads (CURRENT_DATE(), RAND()) is frozen as it is first run.
+    `versions` identifies the state of the data. A query that is not a function of its tables
+    (CURRENT_DATE(), RAND()) is frozen with the result of its first run.
     """
-    wanted = experiment.source
+    wanted = experiment.row_source
     content = {
         "dataset_version": DATASET_VERSION,
         "source": source,
@@ -172,27 +187,30 @@ def fingerprint(
 
 
 def create_dataset(platform: Platform) -> None:
-    """The group's dataset of snapshots and models, made if it is not there. It costs nothing.
+    """Get or create the group's dataset of snapshots and models. It costs nothing.
 
-    Raises PlatformError if it cannot be made, or lies elsewhere.
+    Raises PlatformError if it cannot be created, or is in another location.
     """
-    from google.cloud.bigquery import Dataset
-
     client = _client(platform)
     name = f"{platform.project}.{platform.dataset}"
     try:
         try:
-            # Whoever may use a dataset that is there need not be allowed to make one.
+            # A caller may have the permission to use an existing dataset, but not to create one.
             found = client.get_dataset(name)
         except exceptions.NotFound:
             wanted = Dataset(name)
             wanted.location = platform.location
+            if platform.encryption_key:
+                # Also of what others write there: AutoML's predictions, BigQuery's own tables.
+                wanted.default_encryption_configuration = EncryptionConfiguration(
+                    platform.encryption_key
+                )
             found = client.create_dataset(wanted, exists_ok=True)
     except exceptions.Forbidden as error:
         if may_pass(error):
             raise
         raise PlatformError(
-            f"This project may not use or make the dataset {name} (platform.yaml: dataset): "
+            f"This project may not use or create the dataset {name} (platform.yaml: dataset): "
             f"{_said(error)}"
         ) from None
     if found.location and found.location.lower() != platform.location.lower():
@@ -208,10 +226,31 @@ def rows_of(platform: Platform, name: str) -> int:
 
 
 def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, list[tuple[str, str]]]:
-    """How many rows of a table of predictions have an error, and (key, error) of the first ones."""
+    """How many rows of a table of predictions have an error, and (key, error) of the first few."""
     statement = sql.render("predict_errors", table=predictions, most=most)
     (row,) = _client(platform).query(statement).result()
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
+
+
+def splits_of(platform: Platform, split: Split, keys: Sequence[str]) -> dict[str, str]:
+    """The ML_USE of each key: the split that its hash falls into."""
+    statement = sql.render("split", split=split)
+    found: dict[str, str] = {}
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = ArrayQueryParameter("keys", "STRING", keys[start : start + _KEYS_AT_ONCE])
+        config = QueryJobConfig(query_parameters=[some])
+        answer = _client(platform).query(statement, job_config=config).result()
+        found |= {row["key"]: row["ml_use"] for row in answer}
+    return found
+
+
+def is_there(platform: Platform, name: str) -> bool:
+    """Whether the table exists."""
+    try:
+        _client(platform).get_table(name)
+    except exceptions.NotFound:
+        return False
+    return True
 
 
 def _client(platform: Platform) -> Any:
@@ -235,8 +274,6 @@ def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
 
 def _dry_run(client: Any, section: str, statement: str, written: str | None) -> Any:
     """The job of a dry run. `written`: the researcher's part of the statement, for messages."""
-    from google.cloud.bigquery import QueryJobConfig
-
     try:
         job = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
     except exceptions.GoogleAPICallError as error:
@@ -254,7 +291,7 @@ def _dry_run(client: Any, section: str, statement: str, written: str | None) -> 
 
 
 def _refusal(what: str, message: str, query: str | None) -> str:
-    """BigQuery's message, and the place in the researcher's own query that it points to."""
+    """BigQuery's message, and the line of the researcher's own query that it points to."""
     text = f"BigQuery refuses {what}: {message}"
     place = re.search(r"\[(\d+):(\d+)\]", message)
     lines = query.splitlines() if query else []
@@ -265,7 +302,7 @@ def _refusal(what: str, message: str, query: str | None) -> str:
 
 
 def _said(error: Any) -> str:
-    """BigQuery's own words, without the address that was called."""
+    """BigQuery's message, without the URL of the request."""
     errors = getattr(error, "errors", None) or []
     return next((e["message"] for e in errors if e.get("message")), None) or str(error)
 
@@ -309,7 +346,7 @@ def _count(
     partition: Partition | None,
     parts: list[dict] | None,
 ) -> int | None:
-    """How many rows the run reads, if that can be known for less than reading them."""
+    """How many rows the run reads, if that can be known without reading them."""
     if known is None:
         return None
     if partition is None:
@@ -327,7 +364,7 @@ def _count(
 
 
 def _versions(client: Any, job: Any, known: Any) -> list[dict[str, Any]]:
-    """When each table that the snapshot reads was last changed."""
+    """The time of the last change of each table that the snapshot reads."""
     found = []
     names = {f"{t.project}.{t.dataset_id}.{t.table_id}" for t in job.referenced_tables}
     if known is not None:

@@ -1,4 +1,4 @@
-"""What an experiment's endpoint serves, as Vertex AI says. For tasks: never at parse time."""
+"""What an experiment's endpoint serves, read from Vertex AI. Called by tasks only."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,20 +8,20 @@ from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelSe
 from airflow.sdk.exceptions import AirflowFailException
 from google.api_core import exceptions
 
-from research.layout import Run
-from research.platform import Platform
-from research.registry_names import CHAMPION, RUN_LABEL
-from vertex.deployments import find_endpoint, version_at
-from vertex.identity import label_value
-from vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.identity import label_value
+from trellis.vertex.deployments import find_endpoint, version_at
+from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.workflow.contracts.aliases import CHAMPION, RUN_LABEL
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.spec.platform import Platform
 
 
 @dataclass(frozen=True)
-class Version:
+class ServedVersion:
     """A model version that gets requests.
 
     name: projects/P/locations/R/models/ID@VERSION. traffic: percent of the requests. artifact_uri:
-    its SavedModel; None if someone deleted the version. own: registered by the run that asks.
+    its SavedModel; None if someone deleted the version. own: registered by the calling run.
     champion: whether it has that alias.
     """
 
@@ -34,26 +34,26 @@ class Version:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An experiment's endpoint. versions: those with requests, the one with most of them first.
+    """An experiment's endpoint. versions: those with traffic, largest share first.
 
-    private: inside a network, by Private Service Connect.
+    private: reachable only from a VPC network, by Private Service Connect.
     """
 
     name: str
     private: bool
-    versions: tuple[Version, ...]
+    versions: tuple[ServedVersion, ...]
 
     @property
-    def before(self) -> Version | None:
-        """What is served beside what the run that asks deployed itself."""
+    def before(self) -> ServedVersion | None:
+        """The served versions that the calling run did not deploy itself."""
         return next((version for version in self.versions if not version.own), None)
 
 
 def look(platform: Platform, run: Run) -> Endpoint | None:
     """The endpoint of the run's experiment; None if there is none.
 
-    Raises AirflowFailException for what platform.yaml or its project's permissions must change, and
-    google.api_core.exceptions for what may pass.
+    Raises AirflowFailException for errors in platform.yaml or the project's permissions, and
+    google.api_core.exceptions for errors that may be transient.
     """
     try:
         hook = EndpointServiceHook(gcp_conn_id=platform.connection)
@@ -75,12 +75,12 @@ def look(platform: Platform, run: Run) -> Endpoint | None:
             f"aiplatform.endpoints.list and aiplatform.models.get): {error.message}"
         ) from error
     except (exceptions.MethodNotImplemented, exceptions.InvalidArgument) as error:
-        # All that a client hears of a region that there is not: a 404 from no service.
+        # For a region that does not exist, a client gets only a 404 without a service's message.
         raise AirflowFailException(
             f"Vertex AI does not answer for the region {platform.region} (platform.yaml: region); "
-            f"is there such a region? It says: {error.message}"
+            f"does that region exist? The answer: {error.message}"
         ) from error
-    # Of equal shares the older version, so that the answer is always the same.
+    # Equal shares: the older version first, so that the order is deterministic.
     versions.sort(key=lambda version: (-version.traffic, int(version.name.rpartition("@")[2])))
     private = found.private_service_connect_config.enable_private_service_connect
     return Endpoint(found.name, private, tuple(versions))
@@ -95,11 +95,11 @@ def _shares(endpoint: Any) -> dict[str, int]:
     return shares
 
 
-def _version(client: Any, run: Run, name: str, share: int) -> Version:
+def _version(client: Any, run: Run, name: str, share: int) -> ServedVersion:
     try:
         model = client.get_model(name=name, timeout=CALL_TIMEOUT_SECONDS)
     except exceptions.NotFound:
-        return Version(name, share, None, own=False)
+        return ServedVersion(name, share, None, own=False)
     own = model.labels.get(RUN_LABEL) == label_value(run.folder)
     champion = CHAMPION in model.version_aliases
-    return Version(name, share, model.artifact_uri or None, own, champion)
+    return ServedVersion(name, share, model.artifact_uri or None, own, champion)

@@ -1,7 +1,7 @@
-"""The manifest of images, looked at before anything is spent.
+"""Checks of an image manifest before anything is spent.
 
-The export judges every line again, and every image; here is refused, for the price of reading one
-text file, what would make a run pointless: no lines, no labels, one class.
+The export checks every line again, and every image. These checks only read one text file, and
+refuse what would make a run pointless: no lines, no labels, a single class.
 """
 
 import csv
@@ -13,26 +13,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from research.experiment import Experiment
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.spec.experiment import Experiment
 
-# Raise when the export would make another dataset of the same manifest and settings: another split
-# rule, another record format. Datasets of before are then not reused.
+# Raise when the same manifest and settings would give another dataset (a new split rule or record
+# format), so that older datasets are not reused.
 DATASET_VERSION = 1
 
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
 
-class SourceError(ValueError):
-    """The source cannot be used; the message says where, why, and what was expected."""
-
-
-class NoRowsError(SourceError):
-    """There is nothing for this run, though there may be for another."""
-
-
 @dataclass
 class Contents:
-    """What a manifest holds. classes: usable lines by label."""
+    """Contents of a manifest. classes: number of usable lines by label."""
 
     lines: int = 0
     classes: Counter[str] = field(default_factory=Counter)
@@ -69,7 +62,7 @@ def read_manifest(address: str, text: Iterable[str]) -> Contents:
 
 
 def check_contents(address: str, contents: Contents, experiment: Experiment) -> None:
-    """Refuse what no training can come of. Raises SourceError."""
+    """Raises SourceError for a manifest that no model can be trained on."""
     names = sorted(contents.classes)
     if not names:
         raise SourceError(
@@ -97,11 +90,11 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
 def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -> str:
     """Name of the dataset that the export makes: 16 hexadecimal digits of SHA-256.
 
-    Equal fingerprints mean equal datasets. `version` is what Cloud Storage says of the manifest:
-    its checksum, and its generation, which changes with every upload. So images that were replaced
-    under their old names count as new as soon as the manifest is uploaded again.
+    Equal fingerprints mean equal datasets. `version` is the manifest's checksum and generation in
+    Cloud Storage; the generation changes with every upload. So images that were replaced under
+    their old names count as new as soon as the manifest is uploaded again.
     """
-    source = experiment.source
+    source = experiment.image_source
     content = {
         "dataset_version": DATASET_VERSION,
         "manifest": address,

@@ -1,4 +1,4 @@
-"""Small files in Cloud Storage, through the provider's hook. For tasks: never at parse time."""
+"""Small files in Cloud Storage, through the provider's hook. Called by tasks only."""
 
 import functools
 import json
@@ -9,17 +9,17 @@ from airflow.providers.google.cloud.hooks.gcs import GCSHook
 from google.cloud.exceptions import Forbidden, NotFound
 from google.cloud.storage import Blob, Client
 
-from research.platform import Platform, PlatformError
+from trellis.workflow.spec.platform import Platform, PlatformError
 
 
 def blob(platform: Platform, uri: str) -> Blob:
-    """The object at a gs:// address, whether it is there or not."""
+    """The object at a gs:// address, whether it exists or not."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     return _client(platform.connection).bucket(bucket).blob(name)
 
 
 def write_json(platform: Platform, uri: str, content: Any) -> None:
-    """Write a JSON file in one request, so that no reader sees half of it. Safe to repeat."""
+    """Write a JSON file in one request, so that no reader sees a part of it. Idempotent."""
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     blob(platform, uri).upload_from_string(text, content_type="application/json")
 
@@ -30,13 +30,13 @@ def read_json(platform: Platform, uri: str) -> Any:
 
 
 def check_bucket(platform: Platform) -> None:
-    """Raises PlatformError if the group's bucket is not there, or not for this project to see."""
+    """Raises PlatformError if the group's bucket is missing or not visible to this project."""
     try:
-        # Whoever may list objects may do this; to look at the bucket itself is another permission.
+        # Needs only permission to list objects; reading the bucket itself needs another one.
         next(iter(_client(platform.connection).list_blobs(platform.bucket, max_results=1)), None)
     except NotFound:
         raise PlatformError(
-            f"There is no bucket gs://{platform.bucket} (platform.yaml: bucket). Make it in "
+            f"There is no bucket gs://{platform.bucket} (platform.yaml: bucket). Create it in "
             f"{platform.region}, or name the group's."
         ) from None
     except Forbidden as error:
@@ -58,7 +58,7 @@ def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
 
 
 def newest_before(platform: Platform, uri: str, pattern: str) -> tuple[bool, str | None]:
-    """Whether the object is there, and the newest other one of the pattern that was there before.
+    """Whether the object exists, and the newest other object of the pattern older than it.
 
     uri: gs://... of the object. pattern: names in the group's bucket, with a * for a folder.
     """
@@ -71,5 +71,5 @@ def newest_before(platform: Platform, uri: str, pattern: str) -> tuple[bool, str
 
 @functools.cache
 def _client(connection: str) -> Client:
-    """One for all files of a task: each client reads the key and asks for a token anew."""
+    """One for all files of a task: each new client reads the key and requests a token."""
     return GCSHook(gcp_conn_id=connection).get_conn()

@@ -1,4 +1,4 @@
-"""The versions of an experiment's model in Vertex AI's registry. For tasks: never at parse time."""
+"""The versions of an experiment's model in Vertex AI's registry. Called by tasks only."""
 
 import json
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
-from research.experiment import Experiment
-from research.platform import Platform
-from research.problems import did_you_mean
-from vertex.identity import EXPERIMENT_LABEL as LABEL
-from vertex.registry import find_versions, own_aliases
+from trellis.identity import EXPERIMENT_LABEL as LABEL
+from trellis.vertex.registry import find_versions, own_aliases
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import did_you_mean
 
 _SHOWN = 20
 
 
 class VersionError(ValueError):
-    """There is no such version of a model; the message says which there are."""
+    """There is no such version of a model; the message lists those that exist."""
 
 
 @dataclass(frozen=True)
-class Version:
+class RegisteredVersion:
     """One version of a model.
 
     model: its name without the version. run: gs:// address of the run that made it, "" if its
@@ -45,11 +45,11 @@ class Version:
         return f"{self.number}{aliases}: {self.created:%Y-%m-%d %H:%M} UTC, by {run}"
 
 
-def versions(experiment: Experiment, platform: Platform) -> list[Version]:
+def versions(experiment: Experiment, platform: Platform) -> list[RegisteredVersion]:
     """All versions of an experiment's model, newest first; none if it has no model.
 
-    A version without the experiment's label, as a person may have uploaded one beside them, is none
-    of them. Raises VersionError for a model of that name without any that has it.
+    Ignores versions without the experiment's label, which people may have uploaded to the same
+    model. Raises VersionError if the model exists but no version has the label.
     """
     hook = ModelServiceHook(gcp_conn_id=platform.connection)
     client = hook.get_model_service_client(platform.region)
@@ -64,13 +64,13 @@ def versions(experiment: Experiment, platform: Platform) -> list[Version]:
     return [_version(name, model) for model in reversed(own)]
 
 
-def find(known: Sequence[Version], wanted: str) -> Version | None:
+def find(known: Sequence[RegisteredVersion], wanted: str) -> RegisteredVersion | None:
     """The version of this number or alias, None if there is none."""
     return next((v for v in known if wanted == v.number or wanted in v.aliases), None)
 
 
-def missing(known: Sequence[Version], wanted: str) -> str:
-    """What to say when there is no version `wanted`: the nearest name, and all there are."""
+def missing(known: Sequence[RegisteredVersion], wanted: str) -> str:
+    """The message for a missing version: the most similar name, and all existing versions."""
     names = [word for version in known for word in (version.number, *version.aliases)]
     lines = [str(version) for version in known[:_SHOWN]]
     if len(known) > _SHOWN:
@@ -78,10 +78,12 @@ def missing(known: Sequence[Version], wanted: str) -> str:
     return "\n  ".join([f"There is no version '{wanted}'; {did_you_mean(wanted, names)}", *lines])
 
 
-def _version(name: str, model: Any) -> Version:
+def _version(name: str, model: Any) -> RegisteredVersion:
     try:
         content = json.loads(model.version_description)
         run = str(content["run"])
     except (ValueError, KeyError, TypeError):
         run = ""
-    return Version(name, model.version_id, own_aliases(model), model.version_create_time, run)
+    return RegisteredVersion(
+        name, model.version_id, own_aliases(model), model.version_create_time, run
+    )

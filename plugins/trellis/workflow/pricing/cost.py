@@ -1,7 +1,7 @@
 """What a plan may cost at most: machines times the time after which each job is stopped.
 
 An upper limit, not an estimate: trainings usually end long before their timeout. Prices stand in
-prices.json with their source and date.
+machines.json and prices.json with their source and date.
 """
 
 import functools
@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from research import bqml
-from research.quantities import usd_text
-
-if TYPE_CHECKING:
-    from research.experiment import Experiment, Machines
-    from research.platform import Platform
+from trellis.workflow.pricing import machines
+from trellis.workflow.spec import bqml
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.quantities import usd_text
 
 PRICES = Path(__file__).with_name("prices.json")
 
 ASSUMPTIONS = (
     "every job runs until its timeout, on machines at on-demand prices of {region} ({date}); "
-    "without disks, storage, network, and jobs that Google's side fails and Airflow repeats"
+    "without disks, storage, network, and repeats of jobs that fail on Google's side"
 )
 WITH_BQML = (
     "; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a large "
@@ -42,28 +42,25 @@ _LEAST_BYTES = 10 * 2**20
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per hour of a machine, an accelerator, a Dataflow vCPU and GB of memory.
+    """US dollars per hour of a Dataflow vCPU and GB of memory, and of what else is not a machine.
 
-    serving: of machines and accelerators that serve a deployed model, and where from.
+    Machines of Vertex AI stand in machines.json.
     """
 
     source: str
     date: str
     region: str
-    machines: Mapping[str, Mapping[str, float]]
-    gpus: Mapping[str, float]
     dataflow: Mapping[str, float]
     bigquery: Mapping[str, float]
     automl: Mapping[str, Mapping[str, float]]
-    serving: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Serving:
     """US dollars a day of a deployed model: with its fewest and with its most replicas.
 
-    No part of a run's budget: it is due whether there are runs or not, until the model is
-    undeployed. While one model takes over from another, both are paid.
+    Not part of a run's budget: it accrues with or without runs, until the model is undeployed.
+    While one model replaces another, both cost.
     """
 
     least: float
@@ -74,19 +71,19 @@ class Serving:
         return {
             "at_most_usd_per_day": round(self.most, 2),
             "at_least_usd_per_day": round(self.least, 2),
-            "assumptions": prices().serving["source"],
+            "assumptions": machines.table().sources["serving"],
         }
 
     def __str__(self) -> str:
         span = f"at most {self.most:.2f} USD a day"
         if self.least < self.most:
             span += f", at least {self.least:.2f}"
-        return f"{span} (unverified prices), twice that while one model takes over from another"
+        return f"{span} (unverified prices), twice that while one model replaces another"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """At most so many US dollars, by stage."""
+    """An upper limit in US dollars, by stage."""
 
     stages: Mapping[str, float]
     assumptions: str
@@ -108,29 +105,35 @@ def check_budget(what: str, limit: Cost, budget: float, remedies: str) -> None:
     """Raises BudgetError. what: "A run of digits"; remedies: what makes it cheaper."""
     if limit.usd > budget:
         raise BudgetError(
-            f"{what} may cost {limit}, its budget is {usd_text(budget)}: {remedies}, or a larger "
-            "`budget`."
+            f"{what} may cost {limit}, but its budget is {usd_text(budget)}: choose {remedies}, or "
+            "a larger `budget`."
         )
+
+
+def within_budget(experiment: Experiment, limit: Cost) -> None:
+    """Raises BudgetError if a run of the experiment may cost more than its budget."""
+    remedies = "fewer trials, trainings or workers, smaller machines, shorter timeouts, no AutoML"
+    check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
 
 
 @functools.cache
 def prices(path: Path = PRICES) -> Prices:
+    """The prices of a file, in US dollars."""
     raw: dict[str, Any] = json.loads(path.read_text())
     return Prices(**{name: raw[name] for name in Prices.__annotations__})
 
 
-def at_most(experiment: "Experiment", platform: "Platform", source_bytes: int = 0) -> Cost:
+def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -> Cost:
     """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine.
 
-    source_bytes: what reading the table or query takes, as its dry run says; while that is not
-    known, the limit is without it.
+    source_bytes: what the table or query reads, by its dry run; until that is known, the limit
+    does not include it.
     """
     tune, train = experiment.tune, experiment.train
     table = prices()
-    dataflow = table.machines[platform.dataflow.machine_type]
+    dataflow = machines.table().types[platform.dataflow.machine_type]
     worker = (
-        dataflow["vcpus"] * table.dataflow["vcpu"]
-        + dataflow["memory_gb"] * table.dataflow["memory_gb"]
+        dataflow.vcpus * table.dataflow["vcpu"] + dataflow.memory_gb * table.dataflow["memory_gb"]
     )
     stages = {
         **_bigquery(experiment, source_bytes),
@@ -140,28 +143,29 @@ def at_most(experiment: "Experiment", platform: "Platform", source_bytes: int = 
         * train.machines.workers
         * _machine(train.machines)
         * _hours(train.timeout),
-        "compare": table.machines[platform.compare.machine_type]["price"]
+        "compare": _machine(Machine(type=platform.compare.machine_type))
         * _hours(platform.compare.timeout),
         **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
     }
-    assumptions = ASSUMPTIONS.format(region=table.region, date=table.date)
+    known = machines.table()
+    assumptions = ASSUMPTIONS.format(region=known.region, date=known.date)
     assumptions += WITH_BQML if experiment.baselines.bqml else ""
     assumptions += WITH_AUTOML if experiment.baselines.automl else ""
     return Cost(stages, assumptions)
 
 
-def baseline_names(experiment: "Experiment") -> list[str]:
+def baseline_names(experiment: Experiment) -> list[str]:
     """The baselines of a run, as plan.json and the leaderboard call them."""
     names = [f"bqml-{name}" for name in experiment.baselines.bqml]
     return names + (["automl"] if experiment.baselines.automl else [])
 
 
-def baseline(experiment: "Experiment", name: str, source_bytes: int) -> float:
+def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
     """The most that one baseline may cost, in US dollars."""
-    prices_ = prices()
-    if name == "automl":
-        automl = prices_.automl[experiment.source.kind]
-        return experiment.baselines.automl.node_hours * automl["training"] + automl["prediction"]
+    prices_, automl = prices(), experiment.baselines.automl
+    if automl is not None and name == "automl":
+        rate = prices_.automl[experiment.source.kind]
+        return automl.node_hours * rate["training"] + rate["prediction"]
     type_ = bqml.TYPES[name.removeprefix("bqml-")]
     scanned = max(source_bytes, _LEAST_BYTES) / _TIB
     usd = _BASELINE_READS * scanned * prices_.bigquery["query_tib"]
@@ -170,22 +174,22 @@ def baseline(experiment: "Experiment", name: str, source_bytes: int) -> float:
     return usd + scanned * prices_.bigquery["create_model_tib"]
 
 
-def rates(experiment: "Experiment") -> dict[str, float]:
+def rates(experiment: Experiment) -> dict[str, float]:
     """US dollars per hour of one trial, and of one full training with all its workers."""
-    machines = experiment.train.machines
+    training = experiment.train.machines
     return {
         "trial": round(_machine(experiment.tune.machines), 6),
-        "training": round(machines.workers * _machine(machines), 6),
+        "training": round(training.workers * _machine(training), 6),
     }
 
 
-def serving(experiment: "Experiment") -> Serving | None:
+def serving(experiment: Experiment) -> Serving | None:
     """What the experiment's deployed model costs; None if it deploys none."""
     if experiment.deploy is None:
         return None
-    machines, table = experiment.deploy.machines, prices().serving
-    gpus = table["gpus"][machines.gpu] * machines.gpus if machines.gpu else 0.0
-    least, most = (24 * n * (table["machines"][machines.type] + gpus) for n in machines.replicas)
+    serving_machines = experiment.deploy.machines
+    replica = machines.table().usd(serving_machines, "serving")
+    least, most = (24 * n * replica for n in serving_machines.replicas)
     return Serving(least, most)
 
 
@@ -194,16 +198,14 @@ def scan(source_bytes: int) -> float:
     return max(source_bytes, _LEAST_BYTES) / _TIB * prices().bigquery["query_tib"]
 
 
-def _bigquery(experiment: "Experiment", source_bytes: int) -> dict[str, float]:
+def _bigquery(experiment: Experiment, source_bytes: int) -> dict[str, float]:
     if experiment.source.kind == "image":
         return {}
     return {"snapshot": (1 + _CHECK_READS) * scan(source_bytes)}
 
 
-def _machine(machines: "Machines") -> float:
-    table = prices()
-    gpus = table.gpus[machines.gpu] * machines.gpus if machines.gpu else 0.0
-    return table.machines[machines.type]["price"] + gpus
+def _machine(machine: Machine) -> float:
+    return machines.table().usd(machine, "training")
 
 
 def _hours(duration: timedelta) -> float:

@@ -1,11 +1,12 @@
 """What a prediction may cost at most: machines times the time after which it is stopped."""
 
-from research.cost import Cost, prices, scan
-from research.experiment import Experiment
+from trellis.workflow.pricing import machines
+from trellis.workflow.pricing.cost import Cost, check_budget, scan
+from trellis.workflow.spec.experiment import Experiment
 
 ASSUMPTIONS = (
-    "the job runs until its timeout on all its replicas; without storage and network, and without "
-    "jobs that Google's side fails and Airflow repeats"
+    "the job runs until its timeout on all its replicas; without storage, network, and repeats of "
+    "jobs that fail on Google's side"
 )
 
 # The rows are frozen once, the predictions are read once.
@@ -15,14 +16,18 @@ _READS = 2
 def at_most(experiment: Experiment, source_bytes: int = 0) -> Cost:
     """The most that one run of the experiment's prediction may cost.
 
-    source_bytes: what reading the table or query takes; while that is not known, the limit is
-    without it.
+    source_bytes: what the table or query reads; until that is known, the limit does not include it.
     """
-    predict, table = experiment.predict, prices().serving
-    machines = predict.machines
-    gpus = table["gpus"][machines.gpu] * machines.gpus if machines.gpu else 0.0
+    predict = experiment.prediction
     hours = predict.timeout.total_seconds() / 3600
-    stages = {"predict": machines.replicas * (table["machines"][machines.type] + gpus) * hours}
+    replica = machines.table().usd(predict.machines, "serving")
+    stages = {"predict": predict.machines.replicas * replica * hours}
     if predict.kind == "table":
         stages = {"snapshot": _READS * scan(source_bytes), **stages}
     return Cost(stages, ASSUMPTIONS)
+
+
+def within_budget(experiment: Experiment, limit: Cost) -> None:
+    """Raises BudgetError if a prediction of the experiment may cost more than its budget."""
+    remedies = "fewer or smaller machines, a shorter timeout"
+    check_budget(f"A prediction of {experiment.name}", limit, experiment.budget, remedies)

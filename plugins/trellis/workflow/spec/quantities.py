@@ -103,6 +103,28 @@ def _scalar(value: Any) -> bool | int | float | str:
     return value if isinstance(value, bool | str) else _number(value)
 
 
+# As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
+_TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
+_FOLDER = re.compile(r"(gs://[a-z0-9][a-z0-9._-]+(/.*)?|(?!gs:)[^/].*)")
+
+
+def _matches(form: re.Pattern[str]) -> PlainValidator:
+    def validate(value: Any) -> str:
+        if not isinstance(value, str) or not form.fullmatch(value):
+            raise ValueError("another form")
+        return value
+
+    return PlainValidator(validate)
+
+
+TableName = Annotated[str, _matches(_TABLE), Form("DATASET.TABLE or PROJECT.DATASET.TABLE")]
+"""A table or view of BigQuery."""
+
+Folder = Annotated[
+    str, _matches(_FOLDER), Form("a path in the group's bucket, or gs://BUCKET/FOLDER")
+]
+"""A folder in Cloud Storage."""
+
 Number = Annotated[Any, PlainValidator(_number), Form("a number")]
 """An int stays an int, a float a float: an integer hyperparameter's bounds are integers."""
 

@@ -28,7 +28,7 @@ class Hyperparameter:
     @property
     def type(self) -> str:
         """number, integer, string or boolean."""
-        return self.schema["type"]
+        return str(self.schema["type"])
 
     def problem_with(self, value: Any) -> str | None:
         """Why the trainer would refuse `value`; None if it takes it."""
@@ -42,18 +42,8 @@ class Hyperparameter:
 
     @property
     def expected(self) -> str:
-        """`a number above 0, at most 1`; `one of adam, sgd`; ..."""
-        if "enum" in self.schema:
-            return "one of " + ", ".join(map(str, self.schema["enum"]))
-        words = {"number": "a number", "integer": "a whole number", "boolean": "true or false"}
-        limits = {
-            "minimum": "at least {}",
-            "exclusiveMinimum": "above {}",
-            "maximum": "at most {}",
-            "exclusiveMaximum": "below {}",
-        }
-        found = [text.format(self.schema[k]) for k, text in limits.items() if k in self.schema]
-        return f"{words.get(self.type, 'text')} {', '.join(found)}".strip()
+        """`a number above 0 and at most 1`; `one of adam, sgd`; ... in the trainer's words."""
+        return self.schema["expected"]
 
     @property
     def only(self) -> str:
@@ -116,6 +106,7 @@ def flag(value: Value) -> str:
 
 @functools.cache
 def load(path: Path = PATH) -> TrainerSchema:
+    """The schema of the trainer. Raises ValueError if it is of another version."""
     raw = json.loads(path.read_text())
     if raw["version"] != VERSION:
         raise ValueError(
@@ -132,5 +123,9 @@ def _is(value: Any, kind: str) -> bool:
         return isinstance(value, bool)
     if isinstance(value, bool):
         return False
-    kinds = {"integer": int, "number": (int, float), "string": str}
+    kinds: dict[str, tuple[type, ...]] = {
+        "integer": (int,),
+        "number": (int, float),
+        "string": (str,),
+    }
     return isinstance(value, kinds[kind])

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from research.problems import Field, FileError, Problem
+from trellis.workflow.spec.problems import Field, FileError, Problem
 
 # The C parser where it is there: parsing a hundred files with the Python one takes a second.
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

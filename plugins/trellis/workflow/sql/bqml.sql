@@ -2,6 +2,9 @@
 -- split, and predicts exactly the test split. Infinity is refused before, NaN counts as NULL.
 CREATE OR REPLACE MODEL {{ model | identifier }}
 OPTIONS (
+{% if encryption_key %}
+  kms_key_name = {{ encryption_key | literal }},
+{% endif %}
   model_type = '{{ type | upper }}',
   input_label_cols = ['label'],
   data_split_method = 'CUSTOM',

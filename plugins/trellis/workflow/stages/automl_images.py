@@ -1,4 +1,5 @@
-"""What AutoML sees of an image dataset: the images that the export took, each with its split.
+"""AutoML's input from an image dataset (the images that the export accepted, each with its split),
+and the jobs that use it.
 
 baselines/automl/import.csv    ML_USE,gs://image,label: a manifest that names every split
 baselines/automl/test.jsonl    {"content": "gs://image", "mimeType": "image/png"} of the test split
@@ -13,32 +14,27 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from research import jobs, layout, sql
-from research.experiment import Experiment
-from research.plan import Plan, from_json
-from research.platform import Platform
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import bigquery_source, plans, storage
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
 _ML_USE = "labels.aiplatform.googleapis.com/ml_use"
-# A query's parameters may have 10 MB: https://cloud.google.com/bigquery/quotas#query_jobs
-_KEYS_AT_ONCE = 5000
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task that writes the two files."""
 
-    # An export that found its dataset there is skipped.
+    # The export is skipped if its dataset exists.
     @airflow_task(task_id="images", trigger_rule="none_failed")
-    def images(run_id):
-        from research import storage
-
-        folder = layout.run_folder(run_id, experiment.generation)
-        run = layout.Run(platform.bucket, experiment.name, folder)
-        plan = from_json(storage.read_json(platform, run.plan), run)
+    def images(run_id=None):
+        plan = plans.load(experiment, platform, run_id)
         if plan.experiment.baselines.automl is None:
-            raise AirflowSkipException("This run does without it.")
-        manifest = storage.blob(platform, platform.uri(plan.experiment.source.images))
-        rejected = storage.blob(platform, f"{plan.dataset}rejected.jsonl")
+            raise AirflowSkipException("This run does not need it.")
+        manifest = storage.blob(platform, platform.uri(plan.experiment.image_source.images))
+        rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         lines = rejected.download_as_text().splitlines() if rejected.exists() else []
         text = manifest.download_as_bytes().decode("utf-8-sig")
         rows = usable(text, {json.loads(line)["uri"] for line in lines})
@@ -52,7 +48,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def usable(manifest: str, rejected: set[str]) -> list[tuple[str, str, str]]:
     """(ML_USE or "", address, label) of the manifest's lines, without those that were rejected."""
-    found = {}
+    found: dict[str, tuple[str, str, str]] = {}
     for record in csv.reader(io.StringIO(manifest), skipinitialspace=True):
         fields = [value.strip() for value in record]
         place = next((n for n, v in enumerate(fields[:2]) if v.startswith("gs://")), None)
@@ -68,22 +64,10 @@ def usable(manifest: str, rejected: set[str]) -> list[tuple[str, str, str]]:
 def with_splits(
     rows: list[tuple[str, str, str]], plan: Plan, platform: Platform
 ) -> list[tuple[str, str, str]]:
-    """The same rows, each with its ML_USE: by its key where the manifest names none."""
-    from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
-    from google.cloud.bigquery import ArrayQueryParameter, QueryJobConfig
-
+    """The same rows, each with its ML_USE: from its key if the manifest names none."""
     missing = {address: address.split("/", 3)[3] for ml_use, address, _ in rows if not ml_use}
-    splits: dict[str, str] = {}
-    hook = BigQueryHook(gcp_conn_id=platform.connection, use_legacy_sql=False)
-    client = hook.get_client(project_id=platform.project, location=platform.location)
-    statement = sql.render("split", split=plan.experiment.source.split)
-    ordered = sorted(missing.values())
-    for start in range(0, len(ordered), _KEYS_AT_ONCE):
-        keys = ordered[start : start + _KEYS_AT_ONCE]
-        parameter = ArrayQueryParameter("keys", "STRING", keys)
-        config = QueryJobConfig(query_parameters=[parameter])
-        answer = client.query(statement, job_config=config).result()
-        splits |= {row["key"]: row["ml_use"] for row in answer}
+    split = plan.experiment.source.split
+    splits = bigquery_source.splits_of(platform, split, sorted(missing.values()))
     return [(use or splits[missing[uri]], uri, label) for use, uri, label in rows]
 
 
@@ -103,55 +87,66 @@ def files(rows: list[tuple[str, str, str]], plan: Plan) -> dict[str, str]:
     }
 
 
-def jobs_of(plan: Plan, platform: Platform, milli_node_hours: int) -> dict[str, Any]:
-    """The messages of the tasks: {"dataset", "imports", "pipeline", "prediction"}."""
-    name = f"{plan.experiment.name} AutoML"
-    folder = plan.run.baseline("automl")
-    common = {"labels": jobs.labels(plan, platform), **jobs.encryption(platform)}
+def dataset(plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The Dataset, still empty."""
+    return {
+        "display_name": display_name(plan.experiment),
+        "metadata_schema_uri": f"{_SCHEMA}/dataset/metadata/image_1.0.0.yaml",
+        **common(plan, platform),
+    }
+
+
+def imports(plan: Plan, platform: Platform) -> list[dict[str, Any]]:
+    """The ImportDataConfigs that fill it."""
+    return [
+        {
+            "gcs_source": {"uris": [f"{plan.run.baseline('automl')}import.csv"]},
+            "import_schema_uri": f"{_SCHEMA}/dataset/ioformat/"
+            "image_classification_single_label_io_format_1.0.0.yaml",
+        }
+    ]
+
+
+def pipeline(plan: Plan, platform: Platform, dataset: str) -> dict[str, Any]:
+    """The TrainingPipeline. dataset: resource name of what `dataset` made."""
+    name = display_name(plan.experiment)
     filters = {
         f"{split}_filter": f"{_ML_USE}={split}" for split in ("training", "validation", "test")
     }
     return {
-        "dataset": {
-            "display_name": name,
-            "metadata_schema_uri": f"{_SCHEMA}/dataset/metadata/image_1.0.0.yaml",
-            **common,
+        "display_name": name,
+        "training_task_definition": f"{_SCHEMA}/trainingjob/definition/"
+        "automl_image_classification_1.0.0.yaml",
+        "training_task_inputs": {
+            "modelType": "CLOUD",
+            "budgetMilliNodeHours": milli_node_hours(plan.experiment),
         },
-        "imports": [
-            {
-                "gcs_source": {"uris": [f"{folder}import.csv"]},
-                "import_schema_uri": f"{_SCHEMA}/dataset/ioformat/"
-                "image_classification_single_label_io_format_1.0.0.yaml",
-            }
-        ],
-        "pipeline": {
-            "display_name": name,
-            "training_task_definition": f"{_SCHEMA}/trainingjob/definition/"
-            "automl_image_classification_1.0.0.yaml",
-            "training_task_inputs": {
-                "modelType": "CLOUD",
-                "budgetMilliNodeHours": milli_node_hours,
-            },
-            "input_data_config": {
-                "filter_split": filters,
-                "annotation_schema_uri": f"{_SCHEMA}/dataset/annotation/"
-                "image_classification_1.0.0.yaml",
-            },
-            "model_to_upload": {"display_name": name},
-            **common,
+        "input_data_config": {
+            "filter_split": filters,
+            "annotation_schema_uri": f"{_SCHEMA}/dataset/annotation/"
+            "image_classification_1.0.0.yaml",
+            "dataset_id": dataset.rpartition("/")[2],
         },
-        "prediction": {
-            "display_name": name,
-            "input_config": {
-                "instances_format": "jsonl",
-                "gcs_source": {"uris": [f"{folder}test.jsonl"]},
-            },
-            "output_config": {
-                "predictions_format": "jsonl",
-                "gcs_destination": {"output_uri_prefix": f"{folder}raw"},
-            },
-            # All classes with their probabilities, not the first only.
-            "model_parameters": {"confidenceThreshold": 0.0, "maxPredictions": 1000},
-            **common,
+        "model_to_upload": {"display_name": name},
+        **common(plan, platform),
+    }
+
+
+def prediction(plan: Plan, platform: Platform, model: str) -> dict[str, Any]:
+    """The BatchPredictionJob of the test images. model: resource name of what `pipeline` made."""
+    folder = plan.run.baseline("automl")
+    return {
+        "display_name": display_name(plan.experiment),
+        "model": model,
+        "input_config": {
+            "instances_format": "jsonl",
+            "gcs_source": {"uris": [f"{folder}test.jsonl"]},
         },
+        "output_config": {
+            "predictions_format": "jsonl",
+            "gcs_destination": {"output_uri_prefix": f"{folder}raw"},
+        },
+        # The probabilities of all classes, not only of the most likely one.
+        "model_parameters": {"confidenceThreshold": 0.0, "maxPredictions": 1000},
+        **common(plan, platform),
     }

@@ -1,7 +1,7 @@
-"""What became of a run's baselines, as BigQuery and Vertex AI say. For tasks: never at parse time.
+"""The results of a run's baselines, read from BigQuery and Vertex AI. Called by tasks only.
 
-The services are asked for the jobs of the baselines' tasks, which carry the tasks' keys: so the
-answer is right whatever died in between, and for tasks that were cleared.
+It finds the jobs of the baselines' tasks by the tasks' keys, so the result is right even if
+processes died in between, or tasks were cleared.
 """
 
 import json
@@ -12,19 +12,21 @@ from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
-from bigquery.submission import Work
-from research import cost, storage
-from research.plan import Plan
-from research.platform import Platform
-from research.stages import automl as automl_stage
-from research.stages import bqml as bqml_stage
-from vertex.identity import KEY_LABEL, task_key
-from vertex.jobs import BATCH, PIPELINE, JobKind, Jobs
-from vertex.outcome import Verdict, describe, verdict
+from trellis.bigquery.submission import Work
+from trellis.identity import KEY_LABEL, task_key
+from trellis.vertex.jobs import BATCH, PIPELINE, JobKind, Jobs
+from trellis.vertex.outcome import Verdict, describe, verdict
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import storage
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import automl as automl_stage
+from trellis.workflow.stages import automl_tables
+from trellis.workflow.stages import bqml as bqml_stage
 
 
 class BaselineFailedError(Exception):
-    """A baseline that came to nothing; the message says at which step, and why."""
+    """A baseline failed; the message says at which step, and why."""
 
 
 def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
     if plan.table is not None:
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.export")
-    budget = automl_stage.milli_node_hours(plan.experiment)
+    budget = automl_tables.milli_node_hours(plan.experiment)
     spent = _trained(pipeline) or budget
     at_most = cost.baseline(plan.experiment, automl_stage.NAME, 0)
     rate = cost.prices().automl[plan.experiment.source.kind]["training"]
@@ -74,7 +76,7 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
 
 
 def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
-    """What matters to a BigQuery ML model, most first, by the features' names in the source.
+    """Feature importance of a BigQuery ML model, highest first, by the features' source names.
 
     rows: of ML.WEIGHTS (of standardized features) or ML.FEATURE_IMPORTANCE.
     """
@@ -98,7 +100,7 @@ def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> list[dict[str, Any
 
 
 def attributed(attributions: dict[str, Any], plan: Plan) -> list[dict[str, Any]]:
-    """What matters to an AutoML model, from its evaluation's mean attributions by column."""
+    """Feature importance of an AutoML model, from its evaluation's mean attributions."""
     names = _names(plan)
     return _ranked(
         {"feature": names[column], "weight": float(weight), "what": "mean absolute attribution"}
@@ -121,7 +123,7 @@ def _key(plan: Plan, ti: Any, task_id: str) -> str:
 
 
 def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
-    """The BigQuery job of a task that is done without an error."""
+    """The BigQuery job of a task, done without an error. Raises BaselineFailedError."""
     work = Work(
         _bigquery(platform),
         platform.project,
@@ -132,7 +134,7 @@ def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
     made = work.jobs()
     if not made:
         raise BaselineFailedError(
-            f"{task_id} has made no job; its log, or that of a task before it, says why"
+            f"{task_id} has started no job; see its log, or that of a task before it"
         )
     job = made[-1]
     if job.state != "DONE":
@@ -151,7 +153,7 @@ def _vertex_job(plan: Plan, platform: Platform, ti: Any, kind: JobKind, task_id:
     )
     if not made:
         raise BaselineFailedError(
-            f"{task_id} has made no {kind.title}; its log, or one before it, says why"
+            f"{task_id} has started no {kind.title}; see its log, or one before it"
         )
     for job in made:
         if verdict(job, "") is Verdict.SUCCESS:
@@ -160,13 +162,13 @@ def _vertex_job(plan: Plan, platform: Platform, ti: Any, kind: JobKind, task_id:
 
 
 def _exported(platform: Platform, prefix: str) -> list[dict[str, Any]]:
-    """The rows that BigQuery exported as JSON to files of this prefix."""
+    """The rows that BigQuery exported as JSON to files with this prefix."""
     texts = [blob.download_as_text() for blob in storage.blobs(platform, prefix)]
     return [json.loads(line) for text in texts for line in text.splitlines() if line]
 
 
 def _trained(pipeline: Any) -> int:
-    """Milli node hours that AutoML has billed; 0 if it does not say."""
+    """Milli node hours that AutoML has billed; 0 if unknown."""
     metadata = pipeline.training_task_metadata
     return (
         int(metadata["trainCostMilliNodeHours"])
@@ -176,14 +178,16 @@ def _trained(pipeline: Any) -> int:
 
 
 def _evaluation(platform: Platform, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """AutoML's own metrics of a model, the single numbers, and its mean feature attributions."""
+    """AutoML's own scalar metrics of a model, and its mean feature attributions."""
     hook = ModelServiceHook(gcp_conn_id=platform.connection)
     client = hook.get_model_service_client(platform.region)
     found = next(iter(client.list_model_evaluations(parent=model)), None)
     if found is None:
         return {}, {}
-    numbers = {k: v for k, v in dict(found.metrics or {}).items() if isinstance(v, int | float)}
-    means = found.model_explanation.mean_attributions
+    # proto-plus converts a Value to a Python value: here a mapping, or None.
+    metrics: Any = found.metrics
+    numbers = {k: v for k, v in dict(metrics or {}).items() if isinstance(v, int | float)}
+    means: Any = found.model_explanation.mean_attributions
     return numbers, dict(means[0].feature_attributions or {}) if means else {}
 
 

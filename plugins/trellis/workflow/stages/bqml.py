@@ -1,25 +1,29 @@
-"""bqml: BigQuery ML models that learn from the snapshot's train and validation rows.
+"""bqml: BigQuery ML models trained on the snapshot's train and validation rows.
 
-One BigQuery script for each: it trains, predicts exactly the test rows, and writes the predictions,
-the service's own evaluation and what matters to the model into the run's folder.
+One BigQuery script each: it trains, predicts exactly the test rows, and writes the predictions, the
+service's own evaluation and the feature importance into the run's folder.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from airflow.sdk import TaskGroup
 
-from bigquery.operators import BigQueryJobOperator
-from research import bqml, jobs, sql
-from research.experiment import Experiment
-from research.plan import Plan
-from research.platform import Platform
-from vertex.identity import label_value
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.identity import label_value
+from trellis.workflow import sql
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec import bqml
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
 
 GROUP = "bqml"
 
 
 def tasks(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow tasks, one for each type in the file; skipped when the run does without."""
+    """The Airflow tasks, one for each type in the file; skipped if switched off for the run."""
     with TaskGroup(GROUP, prefix_group_id=True) as group:
         for name in experiment.baselines.bqml:
             BigQueryJobOperator(
@@ -27,40 +31,47 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
                 project_id=platform.project,
                 location=platform.location,
                 gcp_conn_id=platform.connection,
-                configuration=f"{{{{ ti.xcom_pull(task_ids='plan')['bqml'].get('{name}') }}}}",
+                configuration=planned(experiment, platform, job, _given(name)),
                 generation=experiment.generation,
                 poll_interval=platform.poll_seconds,
             )
     return group
 
 
+def _given(name: str) -> Callable[[Any], str]:
+    return lambda context: name
+
+
 def task_id(name: str) -> str:
-    """The id of the task that makes the baseline of a type."""
+    """The id of the task that trains the baseline of a type."""
     return f"{GROUP}.{name}"
 
 
-def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any]:
-    """The script's job."""
-    return jobs.query(plan, platform, script(plan, platform, name))
+def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
+    """The job of the script; None if the baseline is switched off for the run."""
+    if name not in plan.experiment.baselines.bqml:
+        return None
+    return job_messages.query(plan.experiment, platform, script(plan, platform, name))
 
 
 def script(plan: Plan, platform: Platform, name: str) -> str:
-    """The script that makes the baseline of a type."""
+    """The script that trains the baseline of a type."""
     assert plan.table is not None
     kind = bqml.TYPES[name]
     return sql.render(
         "bqml",
         model=model(plan, platform, name),
         type=name,
-        snapshot=jobs.snapshot(plan, platform),
+        snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.of_baselines(),
         folder=plan.run.baseline(f"bqml-{name}"),
         regression=kind.regression,
         importance=kind.importance,
+        encryption_key=platform.encryption_key,
     )
 
 
 def model(plan: Plan, platform: Platform, name: str) -> str:
-    """PROJECT.DATASET.MODEL of a run's model: no two runs share one."""
+    """PROJECT.DATASET.MODEL of a run's model: unique to the run."""
     run = label_value(plan.run.folder)
     return platform.own_table(f"{plan.experiment.name}_{name}_{run}".replace("-", "_"))

@@ -1,7 +1,7 @@
-"""check: what would make a training pointless or wrong, found on the snapshot by one query.
+"""check: one query on the snapshot finds what would make a training pointless or wrong.
 
-Nothing but the snapshot has been paid for by then. A snapshot that passes gets its columns.json,
-which says what the rows mean and lets the export begin:
+Only the snapshot has cost anything by then. A snapshot that passes gets its columns.json, which
+describes the rows and lets the export start:
 
     {"schema": 1, "task": "binary_classification",
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},
@@ -18,23 +18,29 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from bigquery.operators import BigQueryJobOperator
-from research import jobs, layout, sql
-from research.experiment import Experiment
-from research.plan import Plan, from_json
-from research.platform import Platform
-from research.table import Table
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.workflow import sql
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.contracts.table import Table
+from trellis.workflow.lookups import documents, plans
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.source import QuerySource, TableSource
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
+from trellis.workflow.validation import group
 
 SCHEMA = 1
 
 MOST_CLASSES = 1000
-"""Beyond, a label is a key or a number, not a class."""
+"""A label with more distinct values is a key or a number, not a class."""
 
 _SHOWN = 5
 
 
 class CheckOperator(BigQueryJobOperator):
-    """Runs the check's query and judges its answer. Returns {"examples", "warnings"}."""
+    """Runs the check's query and evaluates its result. Returns {"examples", "warnings"}."""
 
     def __init__(self, *, experiment: Experiment, platform: Platform, **kwargs: Any):
         super().__init__(**kwargs)
@@ -42,39 +48,34 @@ class CheckOperator(BigQueryJobOperator):
         self._platform = platform
 
     def execute(self, context: Any) -> Any:
-        from research import storage
-
-        plan = self._plan(context)
-        columns = storage.blob(self._platform, layout.dataset_columns(plan.dataset))
-        if columns.exists():
-            print(f"This dataset has passed its checks: {layout.dataset_columns(plan.dataset)}")
+        columns = layout.dataset_columns(self._plan(context).dataset.uri)
+        if documents.find(self._platform, "columns", columns) is not None:
+            print(f"This dataset has passed its checks: {columns}")
             return None
         return super().execute(context)
 
     def _result(self, context: Any, job: Any) -> Any:
-        from research import storage
-
         plan = self._plan(context)
         assert plan.table is not None
         (row,) = job.result()
         problems, warnings = judge(dict(row.items()), plan.table, plan.experiment.task)
+        # Of a view or query, nobody knew the number of rows before.
+        few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
+        problems += [few] if few else []
         if problems:
-            table = jobs.snapshot(plan, self._platform)
+            table = job_messages.snapshot(plan, self._platform)
             message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
             raise AirflowFailException(f"{message}\nNothing was spent on training.")
         for warning in warnings:
             print(f"Warning: {warning}")
         content = columns_json(plan, self._platform, row["examples"])
-        storage.write_json(self._platform, layout.dataset_columns(plan.dataset), content)
+        address = layout.dataset_columns(plan.dataset.uri)
+        documents.write(self._platform, "columns", address, content)
         print(f"{row['examples']:,} examples, {len(plan.table.features)} features")
         return {"examples": row["examples"], "warnings": warnings}
 
     def _plan(self, context: Any) -> Plan:
-        from research import storage
-
-        folder = layout.run_folder(context["run_id"], self._experiment.generation)
-        run = layout.Run(self._platform.bucket, self._experiment.name, folder)
-        return from_json(storage.read_json(self._platform, run.plan), run)
+        return plans.load(self._experiment, self._platform, context["run_id"])
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -86,35 +87,35 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         location=platform.location,
         gcp_conn_id=platform.connection,
-        configuration="{{ ti.xcom_pull(task_ids='plan')['check'] }}",
+        configuration=planned(experiment, platform, job),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
-        # A snapshot that is there already was skipped.
+        # The snapshot is skipped if it exists.
         trigger_rule="none_failed",
     )
 
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
-    """The query job that looks at the snapshot."""
+    """The query job that checks the snapshot."""
     assert plan.table is not None
     statement = sql.render(
         "checks",
-        snapshot=jobs.snapshot(plan, platform),
+        snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.features,
         bad_label=plan.table.bad_label,
         regression=plan.table.regression,
         most_classes=MOST_CLASSES,
     )
-    return jobs.query(plan, platform, statement)
+    return job_messages.query(plan.experiment, platform, statement)
 
 
 def judge(row: Mapping[str, Any], table: Table, task: str) -> tuple[list[str], list[str]]:
-    """What is wrong with the rows, and what is only worth knowing.
+    """Problems of the rows, and warnings.
 
-    `row`: the answer to checks.sql.
+    `row`: the result of checks.sql.
     """
     if not row["examples"]:
-        return ["there are none: the source gives no row for this run"], []
+        return ["there are none: the source has no rows for this run"], []
     problems = [*_keys(row, table), *_labels(row, table, task), *_features(row)]
     warnings = []
     for feature in row["features"]:
@@ -123,7 +124,7 @@ def judge(row: Mapping[str, Any], table: Table, task: str) -> tuple[list[str], l
                 f"feature '{feature['name']}' is NaN in {_rows(feature['not_a_number'])}: "
                 "counted as NULL"
             )
-    splits = {entry["split"]: set() for entry in row["classes"]}
+    splits: dict[str, set[Any]] = {entry["split"]: set() for entry in row["classes"]}
     for entry in row["classes"]:
         splits[entry["split"]].add(entry["label"])
     for split in ("validation", "test"):
@@ -136,7 +137,8 @@ def judge(row: Mapping[str, Any], table: Table, task: str) -> tuple[list[str], l
 def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
     """The content of columns.json."""
     assert plan.table is not None
-    source, split = plan.experiment.source, plan.experiment.source.split
+    source = plan.experiment.row_source
+    split = source.split
     middle = split.train + split.validation
     return {
         "schema": SCHEMA,
@@ -151,10 +153,10 @@ def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
         "features": [asdict(feature) for feature in plan.table.features],
         "vocabulary": source.vocabulary,
         "source": {
-            "table": platform.table(source.bigquery) if source.bigquery else None,
-            "query": source.query,
-            "partition": plan.partition,
-            "snapshot": jobs.snapshot(plan, platform),
+            "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
+            "query": source.query if isinstance(source, QuerySource) else None,
+            "partition": plan.dataset.partition,
+            "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,
         },
     }
@@ -167,8 +169,8 @@ def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
     if row["keys_repeated"]:
         shown = ", ".join(f"{k['value']!r} ({k['examples']} rows)" for k in row["keys_repeated"])
         problems.append(
-            f"key '{name}' is not unique: {shown}. An example has one key, by which it is in one "
-            "split; make one of several columns in a query if need be"
+            f"key '{name}' is not unique: {shown}. The key decides an example's split; if no "
+            "column is unique, combine several in a query"
         )
     return problems
 

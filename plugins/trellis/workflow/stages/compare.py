@@ -1,24 +1,25 @@
-"""compare: all contenders scored on one test split by one program: leaderboard.json, report.html.
+"""compare: one program scores all contenders on the test split: leaderboard.json, report.html.
 
-Runs when at least one training succeeded; one that failed stands on the leaderboard as failed, and
-so does a baseline. The model that is served now is one more contender, if the run is to deploy.
+Runs when at least one training succeeded; failed trainings and baselines are on the leaderboard as
+failed. If the run may deploy, the model that is served now is another contender.
 """
 
 import hashlib
 import json
 from typing import Any
 
-from research import jobs
-from research.experiment import Experiment, Machines
-from research.plan import Plan
-from research.platform import Platform
-from vertex.operators import CustomJobOperator
+from trellis.vertex.operators import CustomJobOperator
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machines
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
 
 
 class CompareOperator(CustomJobOperator):
-    """Compares anew when there is something else to compare than there was the last time: a
-    training or a baseline that was cleared, or another model that is served. Else it adopts the
-    comparison that the run has.
+    """Compares again if the contenders have changed since the last comparison: a training or a
+    baseline was cleared, or another model is served. Else adopts the run's existing comparison.
     """
 
     def execute(self, context: Any) -> Any:
@@ -42,10 +43,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
-        custom_job="{{ ti.xcom_pull(task_ids='plan')['compare_job'] }}",
+        custom_job=planned(experiment, platform, job),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
-        # A run without its baselines skips their record.
+        # `baselines` is skipped in a run without them.
         trigger_rule="none_failed",
     )
 
@@ -56,11 +57,11 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     arguments = [f"--run={plan.run.uri}", f"--metric={plan.experiment.tune.metric}"]
     return {
         "display_name": f"{plan.experiment.name} leaderboard",
-        "labels": jobs.labels(plan, platform),
+        "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
-            "worker_pool_specs": [jobs.pool(platform, "compare", arguments, machines)],
-            "scheduling": jobs.scheduling(platform.compare.timeout, machines),
-            **jobs.identity(platform),
+            "worker_pool_specs": [job_messages.pool(platform, "compare", arguments, machines)],
+            "scheduling": job_messages.scheduling(platform.compare.timeout, machines),
+            **job_messages.identity(platform),
         },
-        **jobs.encryption(platform),
+        **job_messages.encryption(platform),
     }

@@ -1,20 +1,21 @@
-"""export: a manifest's images, or a table's rows, as a TFRecord dataset, by a Dataflow job.
+"""export: a Dataflow job writes a manifest's images, or a table's rows, as a TFRecord dataset.
 
-Skipped when the dataset is there already. A new dataset is announced as an event of the
-experiment's dataset Asset, with its fingerprint, so that other DAGs can be scheduled on it.
+Skipped if the dataset exists. A new dataset emits an event of the experiment's dataset Asset, with
+its fingerprint, so that other DAGs can be scheduled on it.
 """
 
 from typing import Any
 
 from airflow.sdk import Asset
 
-from dataflow.operators import FlexTemplateOperator
-from research import layout
-from research.experiment import Experiment
-from research.jobs import labels
-from research.plan import Plan
-from research.platform import Platform
-from research.trainer_schema import load as load_schema
+from trellis.dataflow.operators import FlexTemplateOperator
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -24,19 +25,19 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         location=platform.region,
         gcp_conn_id=platform.connection,
-        body="{{ ti.xcom_pull(task_ids='plan')['export'] }}",
-        commit_mark="{{ ti.xcom_pull(task_ids='plan')['commit_mark'] }}",
+        body=planned(experiment, platform, body),
+        commit_mark=planned(experiment, platform, job_messages.dataset_mark),
         outlets=[dataset_asset(experiment, platform)],
-        outlet_extra="{{ ti.xcom_pull(task_ids='plan')['dataset'] }}",
+        outlet_extra=planned(experiment, platform, announcement),
         generation=experiment.generation,
         poll_sleep=platform.poll_seconds,
-        # A table's extract that is there already was skipped.
+        # A table's extract is skipped if it exists.
         trigger_rule="none_failed",
     )
 
 
 def dataset_asset(experiment: Experiment, platform: Platform) -> Asset:
-    """The Asset that stands for the experiment's newest dataset."""
+    """The Asset of the experiment's newest dataset."""
     return Asset(
         name=f"{experiment.name} dataset",
         uri=f"gs://{platform.bucket}/{experiment.name}/datasets",
@@ -44,11 +45,15 @@ def dataset_asset(experiment: Experiment, platform: Platform) -> Asset:
     )
 
 
-def body(plan: Plan, platform: Platform) -> dict[str, Any]:
-    """The launch request: the flags of trainer.export, and what the job may use.
+def announcement(plan: Plan, platform: Platform) -> dict[str, str]:
+    """The Asset extra of a new dataset's event."""
+    return {"uri": plan.dataset.uri, "fingerprint": plan.dataset.fingerprint}
 
-    The template is given in the request itself, so that there is no file in a bucket to keep in
-    step with the image.
+
+def body(plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The launch request: the flags of trainer.export, and the job's resources.
+
+    The template is part of the request, so that no file in a bucket must match the image's version.
     """
     schema = load_schema()
     image = platform.image("export", schema.image_tag)
@@ -59,11 +64,11 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
         "machineType": platform.dataflow.machine_type,
         "maxWorkers": platform.dataflow.max_workers,
         "sdkContainerImage": image,
-        # Dataflow itself ends a job that runs too long: the limit holds whatever else dies.
+        # Dataflow itself enforces the time limit, even if Airflow is down.
         "additionalExperiments": [f"max_workflow_runtime_walltime_seconds={limit}"],
-        "additionalUserLabels": labels(plan, platform),
+        "additionalUserLabels": job_messages.labels(plan.experiment, platform),
         "serviceAccountEmail": platform.service_account,
-        "network": platform.network,
+        **_network(platform),
         "kmsKeyName": platform.encryption_key,
     }
     return {
@@ -71,8 +76,8 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
             "jobName": f"{plan.experiment.name}-export",
             "containerSpec": {"image": image, "sdkInfo": {"language": "PYTHON"}},
             "parameters": {
-                "output": plan.dataset,
-                "fingerprint": plan.fingerprint,
+                "output": plan.dataset.uri,
+                "fingerprint": plan.dataset.fingerprint,
                 "shards": str(plan.experiment.source.shards),
                 **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
             },
@@ -81,8 +86,24 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
     }
 
 
+def _network(platform: Platform) -> dict[str, str]:
+    """Where the workers run, as Dataflow has it: a network by its bare name, or a subnetwork.
+
+    A network in custom mode, or of another project, is found by its subnetwork only.
+    https://docs.cloud.google.com/dataflow/docs/guides/specifying-networks
+    """
+    where: dict[str, str] = {}
+    if platform.subnetwork:
+        where["subnetwork"] = platform.subnetwork
+    elif platform.network:
+        where["network"] = platform.network.rsplit("/", 1)[-1]
+    if platform.private_addresses:
+        where["ipConfiguration"] = "WORKER_IP_PRIVATE"
+    return where
+
+
 def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
-    source = plan.experiment.source
+    source = plan.experiment.image_source
     height, width = source.size
     split = source.split
     return {
@@ -96,5 +117,5 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
 
 
 def _table_flags(plan: Plan) -> dict[str, str]:
-    # All else stands in the description of the columns.
-    return {"source": layout.dataset_columns(plan.dataset)}
+    # Everything else is in the description of the columns.
+    return {"source": layout.dataset_columns(plan.dataset.uri)}

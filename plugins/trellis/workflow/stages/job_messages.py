@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from research.experiment import Experiment, Machines
-from research.plan import Plan
-from research.platform import Platform
-from research.trainer_schema import Value, flag
-from research.trainer_schema import load as load_schema
-from vertex.identity import label_value
+from trellis.identity import label_value
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machines
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import Value, flag
+from trellis.workflow.spec.trainer_schema import load as load_schema
 
 
 def seconds(duration: timedelta) -> str:
@@ -17,33 +19,33 @@ def seconds(duration: timedelta) -> str:
     return f"{duration.total_seconds():.0f}s"
 
 
-def labels(plan: Plan, platform: Platform) -> dict[str, str]:
-    """Whose job it is, for the bill: the operators add which task's it is."""
+def labels(experiment: Experiment, platform: Platform) -> dict[str, str]:
+    """Labels of the job's owner, for billing; the operators add the task's labels."""
     return {
         **platform.labels,
-        "experiment": label_value(plan.experiment.name),
-        "owner": label_value(plan.experiment.owner),
+        "experiment": label_value(experiment.name),
+        "owner": label_value(experiment.owner),
     }
 
 
 def identity(platform: Platform) -> dict[str, str]:
-    """Fields of a job spec that say as whom, and in which network, it runs."""
+    """A job spec's service account and network."""
     fields = {"service_account": platform.service_account, "network": platform.network}
     return {name: value for name, value in fields.items() if value}
 
 
 def encryption(platform: Platform) -> dict[str, Any]:
-    """The field of a job that names the group's own encryption key, if it has one."""
+    """The field for the group's own encryption key, if it has one."""
     if not platform.encryption_key:
         return {}
     return {"encryption_spec": {"kms_key_name": platform.encryption_key}}
 
 
 def private_connection(experiment: Experiment, platform: Platform) -> dict[str, Any]:
-    """The field of an endpoint that keeps it inside the group's network; none for a public one.
+    """The field that makes an endpoint private to the group's network; none for a public one.
 
-    By Private Service Connect. The endpoint's own field `network` (private services access) takes
-    one model only, so that there is no traffic to split and no canary.
+    By Private Service Connect. The endpoint's field `network` (private services access) allows only
+    one deployed model, so traffic could not be split, and there would be no canary.
     https://docs.cloud.google.com/vertex-ai/docs/predictions/using-private-endpoints
     Raises PlatformError if the group names no network.
     """
@@ -59,13 +61,15 @@ def private_connection(experiment: Experiment, platform: Platform) -> dict[str, 
     }
 
 
-def query(plan: Plan, platform: Platform, statement: str, **fields: Any) -> dict[str, Any]:
+def query(
+    experiment: Experiment, platform: Platform, statement: str, **fields: Any
+) -> dict[str, Any]:
     """Configuration of a BigQuery job that runs a statement or a script."""
     configuration = {"query": statement, "useLegacySql": False, **fields}
     if platform.encryption_key and "destinationTable" in fields:
         key = {"kmsKeyName": platform.encryption_key}
         configuration["destinationEncryptionConfiguration"] = key
-    return {"query": configuration, "labels": labels(plan, platform)}
+    return {"query": configuration, "labels": labels(experiment, platform)}
 
 
 def table_reference(name: str) -> dict[str, str]:
@@ -76,13 +80,18 @@ def table_reference(name: str) -> dict[str, str]:
 
 def snapshot(plan: Plan, platform: Platform) -> str:
     """PROJECT.DATASET.TABLE of the frozen rows of a plan's dataset."""
-    return platform.own_table(f"snapshot_{plan.fingerprint}")
+    return platform.own_table(f"snapshot_{plan.dataset.fingerprint}")
+
+
+def dataset_mark(plan: Plan, platform: Platform) -> str:
+    """The object that marks a plan's dataset as complete."""
+    return layout.dataset_mark(plan.dataset.uri)
 
 
 def pool(
     platform: Platform, command: str, arguments: list[str], machines: Machines, replicas: int = 1
 ) -> dict[str, Any]:
-    """A worker pool that runs one of the trainer's commands on so many machines."""
+    """A worker pool that runs one of the trainer's commands on the given number of machines."""
     schema = load_schema()
     tag = f"{schema.image_tag}-gpu" if machines.gpu else schema.image_tag
     machine: dict[str, Any] = {"machine_type": machines.type}
@@ -100,10 +109,10 @@ def pool(
 
 
 def scheduling(timeout: timedelta, machines: Machines, workers: int = 1) -> dict[str, Any]:
-    """When to stop a job, on which kind of machines, and what a lost worker means.
+    """A job's time limit, provisioning model, and handling of lost workers.
 
-    Synchronous training cannot go on without one of its workers: all start again together, from
-    the last checkpoint.
+    Synchronous training cannot continue if it loses a worker: all restart together, from the last
+    checkpoint.
     """
     return {
         "timeout": seconds(timeout),
@@ -119,7 +128,7 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
     """
     experiment = plan.experiment
     flags = {
-        "dataset": plan.dataset,
+        "dataset": plan.dataset.uri,
         "model": experiment.model,
         "task": experiment.task,
         "metric": experiment.tune.metric,

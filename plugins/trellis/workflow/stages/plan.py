@@ -1,44 +1,51 @@
 """plan: decide what the run does, and refuse before anything is spent.
 
-Looks at the source, finds out whether its dataset is there already, bounds the cost, writes
-plan.json and makes the messages of the jobs whose content is known by now.
+Inspects the source, checks whether its dataset exists, computes the cost limit and writes
+plan.json. The stages make their jobs from it when they start.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
+from google.cloud.exceptions import Forbidden, NotFound
 
-from research import cost, jobs, layout, params, source
-from research.experiment import Experiment
-from research.plan import SCHEMA, Plan
-from research.platform import Platform, PlatformError
-from research.problems import FileError
-from research.stages import automl, bqml, check, compare, export, snapshot, tune
-from research.table import Table
+from trellis.workflow.contracts import layout, run_params
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.contracts.table import Table
+from trellis.workflow.lookups import bigquery_source, documents, image_manifest, storage
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.refusal import refused
+from trellis.workflow.validation import group
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the messages of the jobs: {"export", "tuning_job", ...}."""
+    """The Airflow task. Returns the plan's address."""
 
     @airflow_task(task_id="plan")
-    def plan(params, run_id, dag_run, data_interval_start=None, data_interval_end=None):
+    def plan(
+        params=None, run_id=None, dag_run=None, data_interval_start=None, data_interval_end=None
+    ):
         interval = (data_interval_start, data_interval_end)
         try:
-            return make(experiment, platform, params, run_id, dag_run.run_after, interval)
-        except (FileError, source.SourceError, PlatformError, cost.BudgetError) as error:
-            raise AirflowFailException(f"Refused, nothing was spent. {error}") from None
+            made = make(experiment, platform, params, run_id, dag_run.run_after, interval)
+        except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
+            raise refused(error) from None
+        return made.run.plan
 
     return plan()
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a look at the source told.
+    """What is known of the source.
 
-    source: the manifest, table or query. examples, classes: None where only reading would tell.
-    What follows is only of tables: statement, the SQL that freezes the rows; bytes, what it reads.
+    source: the manifest, table or query. examples, classes: None if only reading would tell.
+    Only for tables: statement, the SQL that freezes the rows; bytes, what it reads.
     """
 
     source: str
@@ -47,7 +54,7 @@ class Found:
     classes: dict[str, int] | None
     table: Table | None = None
     partition: dict[str, str] | None = None
-    statement: str = ""
+    statement: str | None = None
     bytes: int = 0
 
 
@@ -58,86 +65,49 @@ def make(
     run_id: str,
     created: Any,
     interval: tuple[Any, Any],
-) -> dict[str, Any]:
-    """Plan one run: write plan.json, return the messages of its jobs.
+) -> Plan:
+    """Plan one run, and write plan.json.
 
-    Doing it again gives the same plan, unless source or dataset changed in between.
+    Repeating it gives the same plan, unless source or dataset changed in between.
     Raises FileError, SourceError, PlatformError or BudgetError for what a person has to change.
     """
-    from research import storage
-
-    experiment = params.apply(experiment, values)
-    _within_budget(experiment, cost.at_most(experiment, platform))
-    jobs.private_connection(experiment, platform)
+    experiment = run_params.apply(experiment, values)
+    group.require(experiment, platform)
+    cost.within_budget(experiment, cost.at_most(experiment, platform))
     storage.check_bucket(platform)
     if experiment.source.kind == "image":
         found = _images(experiment, platform)
     else:
-        found = _rows(experiment, platform, interval, tuple(values.get(d) for d in params.DAYS))
+        found = _rows(experiment, platform, interval, tuple(values.get(d) for d in run_params.DAYS))
+    if few := group.too_few_for_automl(experiment, platform, found.examples, found.classes):
+        raise SourceError(few)
     limit = cost.at_most(experiment, platform, found.bytes)
-    _within_budget(experiment, limit)
-    folder = layout.run_folder(run_id, experiment.generation)
+    cost.within_budget(experiment, limit)
+    dataset = _dataset(experiment, platform, found)
+    start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = Plan(
-        experiment,
-        layout.Run(platform.bucket, experiment.name, folder),
-        layout.dataset(platform.bucket, experiment.name, found.fingerprint),
-        found.fingerprint,
-        found.table,
-        found.partition,
+        experiment=experiment,
+        run=layout.Run.of(experiment, platform, run_id),
+        run_id=run_id,
+        created=created.isoformat(),
+        data_interval={"start": start, "end": end},
+        dataset=dataset,
+        table=found.table,
+        baselines=cost.baseline_names(experiment),
+        jobs=_jobs(experiment, dataset.exists),
+        rates=cost.rates(experiment),
+        cost=_cost(experiment, limit),
     )
-    mark = layout.dataset_mark(plan.dataset)
-    exists, previous = storage.newest_before(platform, mark, layout.dataset_marks(experiment.name))
-    serving = cost.serving(experiment)
-    content = {
-        "schema": SCHEMA,
-        "experiment": experiment.name,
-        "run": plan.run.uri,
-        "run_id": run_id,
-        "created": created.isoformat(),
-        "data_interval": {
-            name: moment.isoformat() if moment else None
-            for name, moment in zip(("start", "end"), interval, strict=True)
-        },
-        "configuration": experiment.configuration(),
-        "dataset": {
-            "uri": plan.dataset,
-            "fingerprint": plan.fingerprint,
-            "exists": exists,
-            "source": found.source,
-            "partition": found.partition,
-            "examples": found.examples,
-            "classes": found.classes,
-            "previous": previous.removesuffix("dataset.json") if previous else None,
-        },
-        "table": found.table.to_json() if found.table else None,
-        "baselines": cost.baseline_names(experiment),
-        "jobs": _jobs(experiment, exists),
-        "rates": cost.rates(experiment),
-        "cost": {
-            "at_most_usd": round(limit.usd, 2),
-            "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
-            "assumptions": limit.assumptions,
-            "serving": serving.to_json() if serving else None,
-        },
-    }
-    storage.write_json(platform, plan.run.plan, content)
+    documents.write(platform, "run_plan", plan.run.plan, plan.to_json())
     print(f"{plan.run.plan}: {describe(found)}; {limit}")
-    if serving:
+    if serving := cost.serving(experiment):
         print(f"If the best training is promoted, serving costs {serving}")
-    print(f"Dataset {plan.dataset} {'is there already' if exists else 'will be made'}")
-    return {
-        "dataset": {"uri": plan.dataset, "fingerprint": plan.fingerprint},
-        "commit_mark": mark,
-        "export": export.body(plan, platform),
-        "tuning_job": tune.job(plan, platform),
-        "compare_job": compare.job(plan, platform),
-        **(_table_jobs(plan, platform, found.statement) if found.table else {}),
-        **({"automl": automl.jobs_of(plan, platform)} if experiment.baselines.automl else {}),
-    }
+    print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
+    return plan
 
 
 def describe(found: Found) -> str:
-    """The source in a few words."""
+    """A short description of the source."""
     if found.table is None:
         return f"{found.examples} images in {len(found.classes or {})} classes"
     rows = "rows" if found.examples is None else f"{found.examples:,} rows"
@@ -146,42 +116,51 @@ def describe(found: Found) -> str:
     return f"{rows}{which}, {len(found.table.features)} features, {found.bytes:,} bytes to read"
 
 
-def _within_budget(experiment: Experiment, limit: cost.Cost) -> None:
-    remedies = "fewer trials, trainings or workers, smaller machines, shorter timeouts, no AutoML"
-    cost.check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
+def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Dataset:
+    """The source's dataset, and whether it exists."""
+    uri = layout.dataset(platform.bucket, experiment.name, found.fingerprint)
+    exists, previous = storage.newest_before(
+        platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name)
+    )
+    return Dataset(
+        uri=uri,
+        fingerprint=found.fingerprint,
+        exists=exists,
+        source=found.source,
+        statement=found.statement,
+        partition=found.partition,
+        examples=found.examples,
+        classes=found.classes,
+        previous=previous.removesuffix("dataset.json") if previous else None,
+    )
 
 
-def _table_jobs(plan: Plan, platform: Platform, statement: str) -> dict[str, Any]:
-    """The messages that only a table's run has."""
-    types = plan.experiment.baselines.bqml
+def _cost(experiment: Experiment, limit: cost.Cost) -> dict[str, Any]:
+    serving = cost.serving(experiment)
     return {
-        "snapshot": snapshot.job(plan, platform, statement),
-        "snapshot_table": jobs.snapshot(plan, platform),
-        "check": check.job(plan, platform),
-        "extract": snapshot.extract_job(plan, platform),
-        "extracted": snapshot.extracted(plan),
-        "bqml": {name: bqml.job(plan, platform, name) for name in types},
+        "at_most_usd": round(limit.usd, 2),
+        "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
+        "assumptions": limit.assumptions,
+        "serving": serving.to_json() if serving else None,
     }
 
 
 def _rows(
     experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
 ) -> Found:
-    """What BigQuery says of the table or query."""
-    from research import warehouse
-
-    found = warehouse.inspect(experiment, platform, interval, days)
+    """Inspect the table or query in BigQuery."""
+    found = bigquery_source.inspect(experiment, platform, interval, days)
     if cost.baseline_names(experiment) and not found.table.of_baselines():
-        raise source.SourceError(
+        raise SourceError(
             "BigQuery ML and AutoML read no sequences, and this experiment has no other features; "
             "leave `baselines` out"
         )
     sequences = any(feature.kind == "sequence" for feature in found.table.features)
     if experiment.model == "recurrent" and not sequences:
-        raise source.SourceError(
+        raise SourceError(
             "model: recurrent is for sequences, and no feature is an ARRAY column: use dense"
         )
-    warehouse.create_dataset(platform)
+    bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(
         experiment.source.address,
@@ -196,35 +175,31 @@ def _rows(
 
 
 def _images(experiment: Experiment, platform: Platform) -> Found:
-    """What the manifest holds. Raises SourceError."""
-    from google.cloud.exceptions import Forbidden, NotFound
-
-    from research import storage
-
-    address = platform.uri(experiment.source.images)
+    """Inspect the manifest. Raises SourceError."""
+    address = platform.uri(experiment.image_source.images)
     manifest = storage.blob(platform, address)
     try:
         manifest.reload()
         with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
-            contents = source.read_manifest(address, text)
+            contents = image_manifest.read_manifest(address, text)
     except NotFound:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
-        raise source.SourceError(
+        raise SourceError(
             f"There is no {what} (source.images: {address}), or this project may not see it."
         ) from None
     except Forbidden as error:
-        raise source.SourceError(
+        raise SourceError(
             f"This project may not read {address} (source.images): {error.message}"
         ) from None
-    source.check_contents(address, contents, experiment)
+    image_manifest.check_contents(address, contents, experiment)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
-    fingerprint = source.fingerprint(address, version, experiment)
+    fingerprint = image_manifest.fingerprint(address, version, experiment)
     classes = dict(sorted(contents.classes.items()))
     return Found(address, fingerprint, contents.examples, classes)
 
 
 def _jobs(experiment: Experiment, exists: bool) -> dict[str, int]:
-    """How many jobs the run makes, by kind; BigQuery's are not counted."""
+    """The run's number of jobs by kind, without BigQuery's."""
     automl = int(experiment.baselines.automl is not None)
     return {
         "dataflow": int(not exists),

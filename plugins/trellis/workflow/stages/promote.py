@@ -1,8 +1,7 @@
-"""promote: apply the comparison's decision: let the deployment go on, or skip it.
+"""promote: apply the comparison's decision: start the deployment, or skip it.
 
-The gate was judged where the numbers are, by the comparison; the decision and its reasons stand in
-leaderboard.json. Here is seen to it that they are still true of what is served now. Not to be
-promoted is a normal end: the run is green.
+The comparison evaluated the gate; leaderboard.json has the decision and its reasons. This stage
+checks that they still hold for what is served now. A run that promotes nothing is a success.
 """
 
 from typing import Any
@@ -11,16 +10,18 @@ from airflow.providers.standard.utils.skipmixin import SkipMixin
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from research import cost, layout
-from research.experiment import Experiment
-from research.platform import Platform
+from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import documents, endpoint
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 
 
 class PromoteOperator(BaseOperator, SkipMixin):
-    """Returns {"promoted", "reason", "challenger", "checks", "served"}: the tasks behind it follow
-    if it is promoted, and are skipped, also when they are cleared, if it is not.
+    """Returns {"promoted", "reason", "challenger", "checks", "served"}: the downstream tasks run if
+    it is promoted; else they are skipped, even when they are cleared.
 
-    A BaseOperator, as Airflow asks only operators again when what they skipped is cleared.
+    A BaseOperator, as Airflow keeps cleared tasks skipped only below operators, not functions.
     """
 
     def __init__(self, *, experiment: Experiment, platform: Platform, **kwargs: Any):
@@ -29,11 +30,8 @@ class PromoteOperator(BaseOperator, SkipMixin):
         self._platform = platform
 
     def execute(self, context: Any) -> dict[str, Any]:
-        from research import storage
-
-        folder = layout.run_folder(context["run_id"], self._experiment.generation)
-        run = layout.Run(self._platform.bucket, self._experiment.name, folder)
-        decision = storage.read_json(self._platform, run.leaderboard)["promotion"]
+        run = layout.Run.of(self._experiment, self._platform, context["run_id"])
+        decision = documents.read(self._platform, "leaderboard", run.leaderboard)["promotion"]
         if decision is None:
             raise AirflowSkipException("This run deploys nothing: `deploy` is switched off.")
         for line in summary(decision):
@@ -43,7 +41,7 @@ class PromoteOperator(BaseOperator, SkipMixin):
             print(f"Serving costs {cost.serving(self._experiment)}.")
             return decision
         check_none_halfway(self._platform, run)
-        # `skip` ends the task by an exception, and what it returns would be lost.
+        # `skip` raises an exception, which would lose the return value.
         context["ti"].xcom_push(key="return_value", value=decision)
         self.skip(context["ti"], self.get_direct_relatives(upstream=False))
         return decision
@@ -66,18 +64,16 @@ def summary(decision: dict[str, Any]) -> list[str]:
 
 
 def check_none_halfway(platform: Platform, run: layout.Run) -> None:
-    """Raises AirflowFailException if this run has left a model between canary and champion.
+    """Raises AirflowFailException if this run left a model between canary and champion.
 
-    So it may be where a training was cleared while its model was on the way, and the comparison,
-    done anew, promotes nothing: the deployment that would go on, or take it back, is skipped.
+    This happens if a training was cleared during its model's deployment, and the new comparison
+    promotes nothing: then the tasks that would continue or undo the deployment are skipped.
     """
-    from research import endpoint
-
     found = endpoint.look(platform, run)
     for version in found.versions if found else ():
         if version.own and not version.champion:
             raise AirflowFailException(
-                f"This run promotes nothing any more, but it has deployed {version.name} before, "
+                f"This run now promotes nothing, but it deployed {version.name} before, "
                 f"which has {version.traffic}% of the requests and is not the champion. Trigger "
                 "the DAG `rollback` with the version `champion` (if there is none, undeploy it), "
                 "then clear this task."
@@ -85,12 +81,10 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
 
 
 def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) -> None:
-    """Raises AirflowFailException if the challenger was compared with what is served no more.
+    """Raises AirflowFailException if the challenger was compared with a model no longer served.
 
-    What this run deployed itself does not count: it may be half on its way.
+    Ignores what this run deployed itself, perhaps partly.
     """
-    from research import endpoint
-
     found = endpoint.look(platform, run)
     now = found.before.name if found and found.before else None
     scored = decision["served"]["model"] if decision["served"] else None
@@ -98,6 +92,6 @@ def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) 
     if now != scored and not (now is None and deployed):
         raise AirflowFailException(
             f"The challenger was compared with {scored or 'nothing, as nothing was served'}, but "
-            f"now {now or 'nothing'} is served. Clear `served`, with what follows it: the "
-            "comparison is done again with what is served then."
+            f"now {now or 'nothing'} is served. Clear `served` and the tasks after it to "
+            "compare again with what is served then."
         )

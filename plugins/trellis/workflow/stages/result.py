@@ -1,8 +1,7 @@
-"""result: say who won and what became of it; fail the run if a training or the deployment failed.
+"""result: report the winner and its deployment; fail the run if a training or deployment failed.
 
-A run whose leaderboard lacks a training must not look like one that is complete, nor one whose
-promoted model is not served: this task, the last of the DAG, decides the run's state. Not to be
-promoted is no failure.
+A run must not succeed if its leaderboard lacks a training or its promoted model is not served: this
+task, the last of the DAG, decides the run's state. Promoting nothing is not a failure.
 """
 
 from typing import Any
@@ -10,38 +9,39 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
-from research import layout
-from research.experiment import Experiment
-from research.platform import Platform
+from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.record import RETREATED, SERVING
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns {"champion", "metric", "value", "report"}, and if the experiment
-    deploys {"deployment": what became of it}."""
+    """The Airflow task. Returns {"winner", "metric", "value", "report"}, and "deployment", a
+    sentence, if the experiment deploys.
+    """
 
     @airflow_task(task_id="result")
-    def result(ti, dag, run_id):
-        from research import storage
-
-        folder = layout.run_folder(run_id, experiment.generation)
-        run = layout.Run(platform.bucket, experiment.name, folder)
-        board = storage.read_json(platform, run.leaderboard)
+    def result(ti=None, dag=None, run_id=None):
+        run = layout.Run.of(experiment, platform, run_id)
+        board = documents.read(platform, "leaderboard", run.leaderboard)
         for line in summary(board):
             print(line)
         print(f"Report: {run.report}")
         if missing := failed(board):
             raise AirflowFailException(
-                f"The leaderboard is there ({run.report}), but not complete: {missing}. "
-                "Clear the failed training to run it again; comparison and result follow."
+                f"The leaderboard ({run.report}) is incomplete: {missing}. Clear the failed "
+                "training to run it again; comparison and result follow."
             )
-        found = champion(board) | {"report": run.report}
+        found = winner(board) | {"report": run.report}
         if experiment.deploy is None:
             return found
         broken = _failed_tasks(ti, dag)
-        record = _record(platform, run)
+        record = documents.find(platform, "deployment", run.deployment)
         text = deployment(board, record, broken)
         promoted = board["promotion"] is not None and board["promotion"]["promoted"]
-        if broken or (promoted and record.get("state") != "serving"):
+        served = record is not None and record["state"] == SERVING
+        if broken or (promoted and not served):
             raise AirflowFailException(text)
         print(text)
         return found | {"deployment": text}
@@ -49,32 +49,34 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     return result()
 
 
-def deployment(board: dict[str, Any], record: dict[str, Any], broken: list[str]) -> str:
-    """What became of the challenger, in one sentence or two.
+def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]) -> str:
+    """What happened to the challenger, in one or two sentences.
 
-    record: what deployment.json says, {} if there is none. broken: failed tasks of the deployment.
+    record: deployment.json, None if there is none. broken: failed tasks of the deployment.
     """
     decision = board["promotion"]
     if decision is None:
         return "Nothing was to be deployed: `deploy` is switched off for this run."
     who = decision["challenger"] or "No training"
-    why = record.get("reason") or (f"see the log of {broken[0]}" if broken else "")
-    why = why.rstrip(".")
+    written = record["reason"] if record else None
+    why = (written or (f"see the log of {broken[0]}" if broken else "")).rstrip(".")
     if not decision["promoted"]:
         failed_too = f" But {broken[0]} failed: see its log." if broken else ""
         return f"{who} is not promoted: {decision['reason']}. What is served stays.{failed_too}"
-    if record.get("state") == "serving":
+    if record and record["state"] == SERVING:
         text = f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
         return f"{text} But what comes after that failed: {why}." if broken else text
     if broken:
-        back = ", and what was served before is served again" if record.get("previous") else ""
-        back = f" It was taken back{back}." if record.get("state") == "retreated" else ""
+        back = ""
+        if record and record["state"] == RETREATED:
+            again = ", and what was served before is served again" if record["previous"] else ""
+            back = f" It was taken back{again}."
         return f"{who} was promoted, but not deployed: {why}.{back}"
     return f"{who} is promoted, and its deployment has not ended: see deployment.json."
 
 
 def _failed_tasks(ti: Any, dag: Any) -> list[str]:
-    """Tasks from `promote` on that failed by themselves, in order."""
+    """Tasks from `promote` on that failed themselves (not upstream), in order."""
     behind = dag.get_task("promote").get_flat_relative_ids(upstream=False)
     order = [task.task_id for task in dag.topological_sort()]
     tasks = [name for name in order if name in {"promote", *behind} - {"settled", ti.task_id}]
@@ -82,23 +84,12 @@ def _failed_tasks(ti: Any, dag: Any) -> list[str]:
     return [name for name in tasks if states.get(ti.run_id, {}).get(name) == "failed"]
 
 
-def _record(platform: Platform, run: layout.Run) -> dict[str, Any]:
-    from google.cloud.exceptions import NotFound
-
-    from research import storage
-
-    try:
-        return storage.read_json(platform, run.deployment)
-    except NotFound:
-        return {}
-
-
 def summary(board: dict[str, Any]) -> list[str]:
-    """The leaderboard in lines, champion first."""
+    """The leaderboard in lines, the winner first."""
     metric = board["primary_metric"]
-    winner = board["champion"]
-    lines = [f"Champion: {winner}"]
-    for contender in sorted(board["contenders"], key=lambda c: c["name"] != winner):
+    first = board["winner"]
+    lines = [f"Winner: {first}"]
+    for contender in sorted(board["contenders"], key=lambda c: c["name"] != first):
         if contender["status"] == "ok":
             lines.append(
                 f"{contender['name']}: {metric} {contender['metrics'][metric]['value']:.4f}"
@@ -108,17 +99,17 @@ def summary(board: dict[str, Any]) -> list[str]:
     return lines
 
 
-def champion(board: dict[str, Any]) -> dict[str, Any]:
-    """Name of the best contender, and its value of the primary metric on the test split."""
+def winner(board: dict[str, Any]) -> dict[str, Any]:
+    """Name of the winner, and its primary metric on the test split."""
     metric = board["primary_metric"]
-    best = next(c for c in board["contenders"] if c["name"] == board["champion"])
-    return {"champion": best["name"], "metric": metric, "value": best["metrics"][metric]["value"]}
+    best = next(c for c in board["contenders"] if c["name"] == board["winner"])
+    return {"winner": best["name"], "metric": metric, "value": best["metrics"][metric]["value"]}
 
 
 def failed(board: dict[str, Any]) -> str:
     """The trainings that failed, with the reason; empty if none did.
 
-    A baseline that failed stands on the leaderboard as failed, and that is all.
+    A failed baseline is only shown on the leaderboard.
     """
     return "; ".join(
         f"{contender['name']} failed ({contender['reason']})"

@@ -1,12 +1,12 @@
-"""served: which model the experiment's endpoint serves, so that the comparison can score it too.
+"""served: records which model the experiment's endpoint serves, for the comparison to score.
 
 served.json, schema 1:
     {"schema": 1, "endpoint": resource name | null,
      "model": "projects/P/locations/R/models/ID@VERSION" | null, "artifact_uri": "gs://..." | null,
      "traffic": percent of the requests that it gets}
 
-Of several models that with most of the requests. Of a run that is cleared, after its own model was
-deployed, the file stays as it is: it says what was served before.
+Of several models, that with most of the requests. If a run is cleared after its own model was
+deployed, the file does not change: it has what was served before.
 """
 
 from typing import Any
@@ -14,27 +14,24 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from research import layout
-from research.experiment import Experiment
-from research.plan import from_json
-from research.platform import Platform
+from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import documents, endpoint, plans
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 
 SCHEMA = 1
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task; skipped when the run does not deploy. Returns what served.json says."""
+    """The Airflow task; skipped when the run does not deploy. Returns served.json's content."""
 
     @airflow_task(task_id="served")
-    def served(run_id):
-        from research import storage
-
-        folder = layout.run_folder(run_id, experiment.generation)
-        run = layout.Run(platform.bucket, experiment.name, folder)
-        deploy = from_json(storage.read_json(platform, run.plan), run).experiment.deploy
+    def served(run_id=None):
+        plan = plans.load(experiment, platform, run_id)
+        deploy = plan.experiment.deploy
         if deploy is None:
             raise AirflowSkipException("This run deploys nothing: `deploy` is switched off.")
-        content = look(platform, run, deploy.private)
+        content = look(platform, plan.run, deploy.private)
         print(describe(content))
         return content
 
@@ -44,26 +41,21 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def look(platform: Platform, run: layout.Run, private: bool = False) -> dict[str, Any]:
     """Write served.json, unless only the run's own model is served. Returns its content.
 
-    private: how the experiment wants its endpoint. Raises AirflowFailException if it is not so.
+    private: deploy.private. Raises AirflowFailException if the endpoint is of the other kind.
     """
-    from google.cloud.exceptions import NotFound
-
-    from research import endpoint, storage
-
     found = endpoint.look(platform, run)
     if found and found.private != private:
         there, wanted = ("private", "public") if found.private else ("public", "private")
         raise AirflowFailException(
-            f"{found.name} is a {there} endpoint, and deploy.private asks for a {wanted} one, "
-            "which Vertex AI cannot make of it: undeploy its models, delete it and clear this "
-            "task; this run then makes the new one."
+            f"{found.name} is a {there} endpoint, and deploy.private requires a {wanted} one. "
+            "Vertex AI cannot convert it: undeploy its models, delete it and clear this task; "
+            "this run then creates the new one."
         )
     before = found.before if found else None
     if before is None and found is not None and found.versions:
-        try:
-            return storage.read_json(platform, run.served)
-        except NotFound:
-            print(f"This run's own model is served, and {run.served} is gone.")
+        if written := documents.find(platform, "served", run.served):
+            return written
+        print(f"This run's own model is served, and {run.served} is gone.")
     content = {
         "schema": SCHEMA,
         "endpoint": found.name if found else None,
@@ -71,7 +63,7 @@ def look(platform: Platform, run: layout.Run, private: bool = False) -> dict[str
         "artifact_uri": before.artifact_uri if before else None,
         "traffic": before.traffic if before else 0,
     }
-    storage.write_json(platform, run.served, content)
+    documents.write(platform, "served", run.served, content)
     return content
 
 
@@ -79,6 +71,6 @@ def describe(content: dict[str, Any]) -> str:
     """The content in one line."""
     if content["model"] is None:
         return f"Nothing is served: {content['endpoint'] or 'there is no endpoint yet'}"
-    model, endpoint = content["model"], content["endpoint"]
-    gone = "" if content["artifact_uri"] else "; its files cannot be found, someone deleted it"
-    return f"{endpoint} serves {model} ({content['traffic']}% of the requests){gone}"
+    gone = "" if content["artifact_uri"] else "; its files are missing: someone deleted the version"
+    served = f"{content['endpoint']} serves {content['model']}"
+    return f"{served} ({content['traffic']}% of the requests){gone}"

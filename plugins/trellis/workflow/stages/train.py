@@ -1,44 +1,57 @@
-"""train: the chosen trials trained in full, each by a Vertex AI custom job on all its workers."""
+"""train: trains the chosen trials in full, each in a Vertex AI custom job on all its workers."""
 
 from typing import Any
 
-from research import jobs
-from research.experiment import Experiment
-from research.plan import Plan
-from research.platform import Platform
-from vertex.operators import CustomJobOperator
+from trellis.vertex.operators import CustomJobOperator
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
+
+
+class TrainOperator(CustomJobOperator):
+    """Trains one trial in full.
+
+    :param chosen: an entry of trials.json's `chosen`.
+    """
+
+    def __init__(self, *, chosen: dict[str, Any], **kwargs: Any):
+        super().__init__(**kwargs)
+        self.chosen = chosen
 
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
-    """The Airflow task, one instance for each of the `chosen` jobs."""
-    return CustomJobOperator.partial(
+    """The Airflow task, one instance for each of the `chosen` trials."""
+    return TrainOperator.partial(
         task_id="train",
         project_id=platform.project,
         region=platform.region,
+        custom_job=planned(experiment, platform, job, lambda context: context["task"].chosen),
         gcp_conn_id=platform.connection,
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
-    ).expand(custom_job=chosen)
+    ).expand(chosen=chosen)
 
 
 def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any]:
     """The CustomJob that trains one chosen trial. `chosen`: an entry of trials.json."""
     train = plan.experiment.train
     workers = train.machines.workers
-    arguments = jobs.training_arguments(plan, train.epochs, "all", chosen["parameters"])
-    pools = [jobs.pool(platform, "train", arguments, train.machines)]
+    arguments = job_messages.training_arguments(plan, train.epochs, "all", chosen["parameters"])
+    pools = [job_messages.pool(platform, "train", arguments, train.machines)]
     if workers > 1:
-        pools.append(jobs.pool(platform, "train", arguments, train.machines, workers - 1))
+        pools.append(job_messages.pool(platform, "train", arguments, train.machines, workers - 1))
     rank = chosen["rank"]
     return {
         "display_name": f"{plan.experiment.name} training/{rank} (trial {chosen['trial']})",
-        "labels": jobs.labels(plan, platform),
+        "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
             "worker_pool_specs": pools,
             "base_output_directory": {"output_uri_prefix": plan.run.training(rank)},
-            "scheduling": jobs.scheduling(train.timeout, train.machines, workers),
-            **jobs.identity(platform),
+            "scheduling": job_messages.scheduling(train.timeout, train.machines, workers),
+            **job_messages.identity(platform),
         },
-        **jobs.encryption(platform),
+        **job_messages.encryption(platform),
     }

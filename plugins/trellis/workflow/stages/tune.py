@@ -1,14 +1,16 @@
-"""tune: many short trainings with different hyperparameters, by a Vertex AI tuning job."""
+"""tune: a Vertex AI tuning job runs many short trainings with different hyperparameters."""
 
 from typing import Any
 
-from research import jobs
-from research.experiment import Experiment, Range
-from research.plan import Plan
-from research.platform import Platform
-from research.trainer_schema import Hyperparameter, flag
-from research.trainer_schema import load as load_schema
-from vertex.operators import HyperparameterTuningJobOperator
+from trellis.vertex.operators import HyperparameterTuningJobOperator
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import Hyperparameter, flag
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.spec.tuning import Range, Span
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
 
 _ALGORITHMS = {
     # Vertex's default is Bayesian optimization.
@@ -26,10 +28,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
-        hyperparameter_tuning_job="{{ ti.xcom_pull(task_ids='plan')['tuning_job'] }}",
+        hyperparameter_tuning_job=planned(experiment, platform, job),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
-        # An export that found its dataset there is skipped.
+        # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
     )
 
@@ -37,27 +39,27 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The HyperparameterTuningJob. Trial N writes below tuning/N/."""
     tune = plan.experiment.tune
-    arguments = jobs.training_arguments(plan, tune.epochs, "metrics", {})
+    arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
     return {
         "display_name": f"{plan.experiment.name} tuning",
-        "labels": jobs.labels(plan, platform),
+        "labels": job_messages.labels(plan.experiment, platform),
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
-        # A run with fewer trials than that fails when all of them have failed.
+        # A run with fewer trials than that fails when all of them failed.
         "max_failed_trial_count": min(tune.max_failed, tune.trials),
         "study_spec": study(plan.experiment),
         "trial_job_spec": {
-            "worker_pool_specs": [jobs.pool(platform, "train", arguments, tune.machines)],
+            "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning},
-            "scheduling": jobs.scheduling(tune.timeout, tune.machines),
-            **jobs.identity(platform),
+            "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
+            **job_messages.identity(platform),
         },
-        **jobs.encryption(platform),
+        **job_messages.encryption(platform),
     }
 
 
 def study(experiment: Experiment) -> dict[str, Any]:
-    """The StudySpec: what is varied, and what counts."""
+    """The StudySpec: parameters, metric and algorithm."""
     tune = experiment.tune
     known = load_schema().of_model(experiment.model)
     spec: dict[str, Any] = {
@@ -75,12 +77,12 @@ def study(experiment: Experiment) -> dict[str, Any]:
 def parameter(known: Hyperparameter, range_: Range) -> dict[str, Any]:
     """The ParameterSpec of one hyperparameter."""
     spec: dict[str, Any] = {"parameter_id": known.name}
-    if range_.choose is None:
+    if isinstance(range_, Span):
         kind = "integer_value_spec" if known.type == "integer" else "double_value_spec"
         spec[kind] = {"min_value": range_.from_, "max_value": range_.to}
         spec["scale_type"] = _SCALES[range_.scale]
     elif known.type in ("integer", "number"):
-        # Vertex wants them in rising order.
+        # Vertex requires ascending order.
         spec["discrete_value_spec"] = {"values": sorted(range_.choose)}
     else:
         spec["categorical_value_spec"] = {"values": [flag(value) for value in range_.choose]}

@@ -1,10 +1,10 @@
 from dataclasses import dataclass, field
 
-from research import workflow
-from research.alerts import ADVICE, advice, message, on_failure
-from research.experiment import load
-from research.platform import load as load_platform
 from tests.airflow_side import ROOT
+from trellis.workflow.assembly import training
+from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure
+from trellis.workflow.spec.platform import load as load_platform
+from trellis.workflow.validation.file import load
 
 
 @dataclass
@@ -33,7 +33,7 @@ def test_a_failure_names_stage_cause_and_what_to_do():
     assert "TRELLIS FAILURE: digits failed in train [1]" in text
     assert "Run: demo, attempt 1. Owner: trellis" in text
     assert "Why: out of paper" in text
-    assert "goes on from its last checkpoint" in text
+    assert "continue the training from its last checkpoint" in text
 
 
 def test_a_lost_process_leaves_no_exception():
@@ -49,12 +49,12 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(caplog):
 
 def test_there_is_advice_for_every_stage():
     table = load(ROOT / "dags/experiments/breast-cancer.yaml")
-    stages = set(workflow.build(table, load_platform()).task_ids)
+    stages = set(training.build(table, load_platform(ROOT / "dags")).task_ids)
     grouped = {stage for stage in stages if stage.startswith(("bqml.", "automl.", "deploy."))}
     # These only wait.
     assert set(ADVICE) == stages - grouped - {"trained", "settled"}
 
 
 def test_a_step_of_a_deployment_is_no_baseline():
-    assert "serves all requests again" in advice("deploy.canary_10")
+    assert "still serves all requests, or does so again" in advice("deploy.canary_10")
     assert "shows this baseline as failed" in advice("bqml.logistic_reg")

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from research import retirement, workflow
-from research.rollback import workflow as rollback
-from research.stages.deploy import group as deploy
+from trellis.workflow.assembly import rollback as rollback
+from trellis.workflow.assembly import training, undeploy_previous
+from trellis.workflow.validation.file import with_changes
 
 GENTLE = {"canary": [10, 50, 100], "hold": "30 minutes", "keep_previous": "1 day"}
 STEPS = [
@@ -18,7 +18,7 @@ STEPS = [
 
 @pytest.fixture
 def dag(digits, group):
-    return workflow.build(digits.changed({("deploy",): GENTLE}), group)
+    return training.build(with_changes(digits, {("deploy",): GENTLE}), group)
 
 
 def downstream(dag, name):
@@ -26,7 +26,7 @@ def downstream(dag, name):
 
 
 def test_every_step_is_tested_and_held_before_the_next(dag):
-    chain = ["prepare", "register", "endpoint", *STEPS, "champion", "undeploy", "retention"]
+    chain = ["register", "endpoint", *STEPS, "champion", "undeploy", "retention"]
     for before, after in itertools.pairwise(chain):
         assert after in downstream(dag, before)
 
@@ -38,7 +38,7 @@ def test_each_failure_from_the_canary_to_the_champion_leads_to_a_retreat(dag):
 
 
 def test_nothing_that_follows_the_alias_is_taken_back(dag):
-    assert downstream(dag, "champion") == {"undeploy", "retreat", "retire"}
+    assert downstream(dag, "champion") == {"undeploy", "retreat", "undeploy_previous"}
     assert downstream(dag, "retention") == {"settled"}
 
 
@@ -48,10 +48,10 @@ def test_shares_are_those_of_the_file(dag):
 
 
 def test_what_a_file_does_not_ask_for_is_no_task(digits, group):
-    dag = workflow.build(digits.changed({("deploy",): {"canary": [100]}}), group)
+    dag = training.build(with_changes(digits, {("deploy",): {"canary": [100]}}), group)
     names = [task.removeprefix("deploy.") for task in dag.task_ids if task.startswith("deploy.")]
     assert set(names) == {
-        *("prepare", "register", "endpoint", "canary_100", "smoke_100", "champion"),
+        *("register", "endpoint", "canary_100", "smoke_100", "champion"),
         *("undeploy", "retention", "retreat"),
     }
 
@@ -65,11 +65,5 @@ def test_every_failed_task_says_why_in_the_record_too(dag):
 
 def test_what_nobody_switches_on_runs_all_the_same(group, digits):
     """A run that is triggered in a paused DAG waits for ever."""
-    for dag in (retirement.build(group), rollback.build({"digits": digits}, group)):
+    for dag in (undeploy_previous.build(group), rollback.build({"digits": digits}, group)):
         assert dag.is_paused_upon_creation is False
-
-
-def test_it_needs_no_google_client_to_be_parsed():
-    """Modules with Google's clients are imported by tasks only: see research_training.py."""
-    assert not hasattr(deploy, "asking")
-    assert not hasattr(deploy, "Look")

@@ -3,16 +3,17 @@ import itertools
 
 import pytest
 
-from research import workflow
+from trellis.workflow.assembly import training
+from trellis.workflow.validation.file import with_changes
 
 
 @pytest.fixture
 def dag(digits, group):
-    return workflow.build(digits, group)
+    return training.build(digits, group)
 
 
 def test_the_chain_of_stages_from_images(digits, group):
-    dag = workflow.build(digits.changed({("deploy",): None}), group)
+    dag = training.build(with_changes(digits, {("deploy",): None}), group)
     chain = ["plan", "export", "tune", "choose", "train", "trained", "compare", "result"]
     edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
@@ -20,7 +21,7 @@ def test_the_chain_of_stages_from_images(digits, group):
 
 def test_the_chain_of_stages_from_a_table(breast_cancer, group):
     """Nothing is trained on rows that were not checked; baselines do not wait for trainings."""
-    dag = workflow.build(breast_cancer, group)
+    dag = training.build(breast_cancer, group)
     rows = ["plan", "snapshot", "check", "extract", "export", "tune"]
     for before, after in itertools.pairwise(rows):
         assert after in dag.get_task(before).downstream_task_ids
@@ -44,7 +45,7 @@ def test_what_is_served_is_compared_and_the_comparison_decides(dag):
 
 
 def test_a_failed_baseline_stops_neither_its_record_nor_the_comparison(breast_cancer, group):
-    dag = workflow.build(breast_cancer, group)
+    dag = training.build(breast_cancer, group)
     assert dag.get_task("baselines").trigger_rule == "all_done"
     assert dag.get_task("compare").trigger_rule == "none_failed"
 
@@ -81,7 +82,7 @@ def test_a_manual_experiment_has_no_schedule(dag):
 def test_a_scheduled_run_covers_the_interval_before_it(digits, group):
     from airflow.serialization.encoders import coerce_to_core_timetable
 
-    dag = workflow.build(digits.changed({("schedule",): "@weekly"}), group)
+    dag = training.build(with_changes(digits, {("schedule",): "@weekly"}), group)
     timetable = coerce_to_core_timetable(dag.timetable)
     wednesday = datetime.datetime(2025, 1, 15, tzinfo=datetime.UTC)
     interval = timetable.infer_manual_data_interval(run_after=wednesday)
@@ -98,13 +99,13 @@ def test_the_page_says_what_a_person_on_duty_needs(dag):
 
 def test_the_page_says_what_serving_means(dag, digits, group):
     for words in (
-        "only if the best is of accuracy at least 0.9, no worse than the model that is served",
+        "the gate (accuracy at least 0.9, no worse than the served model)",
         "10%, 50%, 100% of the requests",
         "at most 2.62 USD a day",
         "trigger the DAG `rollback`",
     ):
         assert words in dag.doc_md
-    without = workflow.build(digits.changed({("deploy",): None}), group).doc_md
+    without = training.build(with_changes(digits, {("deploy",): None}), group).doc_md
     assert "promote" not in without
     assert "endpoint" not in without
 

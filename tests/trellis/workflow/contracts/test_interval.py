@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from research.interval import of_run
-from research.source import SourceError
-from research.table import Column
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.interval import of_run
+from trellis.workflow.contracts.table import Column
 
 DAY = (datetime(2024, 1, 2, tzinfo=UTC), datetime(2024, 1, 3, tzinfo=UTC))
 NO_DAYS = (None, None)

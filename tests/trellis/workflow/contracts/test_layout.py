@@ -3,7 +3,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from research.layout import Run, dataset, dataset_mark, run_folder
+from trellis.workflow.contracts.layout import Run, dataset, dataset_mark, run_folder
 
 RUN = Run("bucket", "digits", "demo")
 
@@ -11,6 +11,7 @@ RUN = Run("bucket", "digits", "demo")
 def test_addresses_of_a_run():
     assert RUN.plan == "gs://bucket/digits/runs/demo/plan.json"
     assert RUN.tuning == "gs://bucket/digits/runs/demo/tuning/"
+    assert RUN.trial_metrics("7") == "gs://bucket/digits/runs/demo/tuning/7/metrics.json"
     assert RUN.training(1) == "gs://bucket/digits/runs/demo/training/1/"
     assert RUN.leaderboard == "gs://bucket/digits/runs/demo/leaderboard/leaderboard.json"
     assert RUN.served == "gs://bucket/digits/runs/demo/served.json"

@@ -1,8 +1,9 @@
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
-from research.params import apply, run_params
-from research.problems import FileError
+from trellis.workflow.contracts.run_params import apply, run_params
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import with_changes
 
 
 def defaults(experiment):
@@ -54,6 +55,21 @@ def test_what_does_not_fit_together_is_refused(digits):
         apply(digits, {**defaults(digits), "trials": 1})
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("trails", "trails: unknown parameter; did you mean 'trials'? Known: budget, deploy,"),
+        ("learning_rate", "a hyperparameter is set in the experiment file"),
+        ("from", "a run cannot change anything else"),  # images have no partition
+    ],
+)
+def test_a_key_of_conf_that_is_no_parameter_is_refused(digits, key, said):
+    with pytest.raises(FileError) as refused:
+        apply(digits, {**defaults(digits), key: 0.1})
+    assert "The parameters of this run of digits: 1 problem" in str(refused.value)
+    assert said in str(refused.value)
+
+
 def test_the_form_explains_itself(digits, breast_cancer):
     for param in [*run_params(digits).values(), *run_params(breast_cancer).values()]:
         assert param.schema["title"]
@@ -95,5 +111,5 @@ def test_the_form_of_a_table_refuses_what_is_no_day_and_no_switch(breast_cancer,
 
 def test_a_query_is_edited_in_lines(breast_cancer):
     changes = {("source", "bigquery"): None, ("source", "query"): "SELECT *\nFROM d.t"}
-    source = run_params(breast_cancer.changed(changes))["source"]
+    source = run_params(with_changes(breast_cancer, changes))["source"]
     assert source.schema["format"] == "multiline"

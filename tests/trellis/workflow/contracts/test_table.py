@@ -7,8 +7,16 @@ from google.cloud.bigquery import SchemaField
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.source import SourceError
-from research.table import MOST_FEATURES, RESERVED, Column, columns, from_json, resolve
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.table import (
+    MOST_FEATURES,
+    RESERVED,
+    Column,
+    columns,
+    from_json,
+    resolve,
+)
+from trellis.workflow.validation.file import with_changes
 
 CELLS = [
     Column("sample_id", "STRING"),
@@ -24,7 +32,7 @@ def table(breast_cancer):
     """Resolves columns for the demo's experiment, with some keys of its source changed."""
 
     def table(known, task="binary_classification", **changes):
-        changed = breast_cancer.changed({("source", name): v for name, v in changes.items()})
+        changed = with_changes(breast_cancer, {("source", name): v for name, v in changes.items()})
         return resolve(changed.model_copy(update={"task": task}), "d.cells", known)
 
     return table

@@ -1,6 +1,12 @@
 import pytest
 
-from research.source import SourceError, check_contents, fingerprint, read_manifest
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.lookups.image_manifest import (
+    check_contents,
+    fingerprint,
+    read_manifest,
+)
+from trellis.workflow.validation.file import with_changes
 
 AT = "gs://b/manifest.csv"
 CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n"]
@@ -10,7 +16,7 @@ VERSION = {"generation": 1, "crc32c": "abc="}
 @pytest.fixture
 def pets(digits):
     """An experiment of two classes and two files."""
-    return digits.changed({("source", "shards"): 2})
+    return with_changes(digits, {("source", "shards"): 2})
 
 
 def test_a_manifest_is_counted():
@@ -62,7 +68,7 @@ def test_two_classes_are_enough(pets):
 
 
 def test_a_binary_task_wants_two_classes(pets):
-    binary = pets.changed({("task",): "binary_classification"})
+    binary = with_changes(pets, {("task",): "binary_classification"})
     check_contents(AT, read_manifest(AT, CATS_AND_DOGS), binary)
     with pytest.raises(SourceError, match="3 classes"):
         check_contents(AT, read_manifest(AT, [*CATS_AND_DOGS, "gs://b/4.png,fox\n"]), binary)
@@ -76,7 +82,7 @@ def test_the_fingerprint_names_the_datasets_content(digits):
         fingerprint(AT, {**VERSION, "crc32c": "def="}, digits),
         fingerprint("gs://b/other.csv", VERSION, digits),
         *(
-            fingerprint(AT, VERSION, digits.changed({("source", *where): value}))
+            fingerprint(AT, VERSION, with_changes(digits, {("source", *where): value}))
             for where, value in [
                 (("size",), 16),
                 (("channels",), 3),
@@ -92,6 +98,6 @@ def test_the_fingerprint_names_the_datasets_content(digits):
 def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
     name = fingerprint(AT, VERSION, digits)
     for where in [("tune", "epochs"), ("train", "top"), ("seed",), ("generation",)]:
-        assert fingerprint(AT, VERSION, digits.changed({where: 2})) == name
-    tolerant = digits.changed({("source", "max_rejected"): 0.5})
+        assert fingerprint(AT, VERSION, with_changes(digits, {where: 2})) == name
+    tolerant = with_changes(digits, {("source", "max_rejected"): 0.5})
     assert fingerprint(AT, VERSION, tolerant) == name

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from research.experiment import load
-from tests.dags.test_experiment import GOOD, TABLE, assert_named
+from tests.trellis.workflow.spec.test_experiment import GOOD, TABLE, assert_named
+from trellis.workflow.validation.file import load
 
 DEPLOY = """\
 deploy:
@@ -23,19 +23,19 @@ MISTAKES_WITH_DEPLOYMENT = [
      "unknown metric 'acuracy' of multiclass_classification; did you mean 'accuracy'?"),
     ("{accuracy: 0.9}", "{auc: 0.9}", 22, "deploy.gate.require.auc", "unknown metric 'auc'"),
     ("{accuracy: 0.9}", "{accuracy: 90}", 22, "deploy.gate.require.accuracy",
-     "got 90; expected a number above 0, at most 1, the least that it must be"),
+     "got 90; expected a number above 0, at most 1, the lower bound"),
     ("{accuracy: 0.9}", "{loss: 0}", 22, "deploy.gate.require.loss",
-     "got 0; expected a number above 0, the most it may be"),
+     "got 0; expected a number above 0, the upper bound"),
     ("{accuracy: 0.9}", "{accuracy: high}", 22, "deploy.gate.require.accuracy",
-     "got 'high'; expected numbers by name, as in {accuracy: 0.9}"),
+     "got 'high'; expected a number"),
     ("{accuracy: 0.9}", "0.9", 22, "deploy.gate.require", "expected numbers by name"),
     ("{require", "{beat: baselines, require", 22, "deploy.gate.beat",
-     "there are no baselines to beat: have some, or switch `deploy` off too, or write `beat: noth"),
+     "there are no baselines to beat: add some, or switch `deploy` off too, or write `beat: noth"),
     ("{require", "{beat: everything, require", 22, "deploy.gate.beat", "one of baselines, nothing"),
-    ("{require", "{margin: 0.1, require", 22, "deploy.gate.margin", "changes nothing"),
+    ("{require", "{margin: 0.1, require", 22, "deploy.gate.margin", "has no effect"),
     ("tolerance: 0.01", "tolerance: -1", 22, "deploy.gate.tolerance", "a number of at least 0"),
     ("{require: {accuracy: 0.9}, tolerance: 0.01}", "{tolerance: null}", 22, "deploy.gate",
-     "asks nothing of a model: name a metric in `require`"),
+     "accepts every model: name a metric in `require`"),
     ("[10, 50, 100]", "[10, 50]", 23, "deploy.canary", "the last one 100, as in [10, 50, 100]"),
     ("[10, 50, 100]", "[50, 10, 100]", 23, "deploy.canary", "rising whole numbers from 1 on"),
     ("[10, 50, 100]", "[0, 100]", 23, "deploy.canary", "rising whole numbers from 1 on"),
@@ -47,7 +47,7 @@ MISTAKES_WITH_DEPLOYMENT = [
     ("examples: 5", "examples: 0", 25, "deploy.smoke.examples", "from 1 to 1000, in rows"),
     ("latency: 200", "latency: 0", 25, "deploy.smoke.latency", "from 1 to 60000, in milliseconds"),
     ("n1-standard-2", "n1-standard-3", 26, "deploy.machines.type",
-     "no price for 'n1-standard-3', so no word on what serving costs (prices.json); did you"),
+     "'n1-standard-3' is no known machine type; did you"),
     ("type: n1", "gpu: NVIDIA_T4, type: n1", 26, "deploy.machines.gpu", "'NVIDIA_TESLA_T4'?"),
     ("type: n1", "gpus: 2, type: n1", 26, "deploy.machines.gpus", "2 of which type?"),
     ("type: n1-standard-2", "gpu: NVIDIA_TESLA_T4, type: e2-standard-2", 26, "deploy.machines",

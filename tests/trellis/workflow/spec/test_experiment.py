@@ -7,11 +7,17 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from research.experiment import Experiment, load
-from research.problems import FileError
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.source import ImageSource, QuerySource, Split, TableSource
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.spec.tuning import Maximize, Span
+from trellis.workflow.validation.file import load, validate, with_changes
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 DIGITS = ROOT / "dags/experiments/digits.yaml"
 
 GOOD = """\
@@ -64,12 +70,12 @@ def test_what_is_left_out_has_its_default(write):
 MISTAKES = [
     # (what is replaced, by what, line, field, part of the message)
     ("owner: lab", "ownr: lab", 3, "ownr", "did you mean 'owner'?"),
-    ("owner: lab\n", "", 1, "owner", "missing; expected text, not empty: who answers for it"),
+    ("owner: lab\n", "", 1, "owner", "missing; expected text, not empty: person or"),
     ("owner: lab", "owner: 5", 3, "owner", "got 5; expected text"),
     ("owner: lab", "owner:", 3, "owner", "got nothing; expected text"),
     ("owner: lab", "owner: lab\nschedule: weekly", 4, "schedule", "@weekly"),
     ("owner: lab", "owner: lab\nschedule: 0 25 * * *", 4, "schedule", "cron"),
-    ("owner: lab", "owner: lab\nname: x", 4, "name", "the file's name says it"),
+    ("owner: lab", "owner: lab\nname: x", 4, "name", "no key: the file's name is"),
     ("owner: lab", "owner: lab\ngeneration: 0", 4, "generation", "at least 1"),
     ("6 USD", "6 EUR", 4, "budget", "as in '6 USD'"),
     ("6 USD", "6", 4, "budget", "got 6; expected an amount above 0 in US dollars"),
@@ -82,15 +88,21 @@ MISTAKES = [
     ("size: 8", "size: 8\n  shards: 0", 8, "source.shards", "from 1 to 10000"),
     ("size: 8", "size: 8\n  split: {train: 90}", 8, "source.split", "add up to 110"),
     ("images: manifest.csv", "", 5, "source", "nothing to read; expected one of `images:"),
+    ("images: manifest.csv", "imags: manifest.csv", 6, "source.imags", "did you mean 'images'?"),
+    ("source:\n  images: manifest.csv\n  size: 8", "source: digits", 5, "source",
+     "got 'digits'; expected one of `images: MANIFEST`"),
     ("images: manifest.csv", "bigquery: d.t", 7, "source.size", "belongs to images"),
     ("size: 8", "size: 8\n  bigquery: d.t", 5, "source", "got images and bigquery; expected"),
-    ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries; this source"),
-    ("size: 8", "", 5, "source.size", "missing beside `images`: size that images are scaled to"),
+    ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries, not beside `images`"),
+    ("size: 8", "", 5, "source.size", "missing beside `images`; expected one side"),
     ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
     ("task: multiclass", "task: multi", 9, "task", "did you mean 'multiclass_classification'?"),
     ("maximize: acc", "minimize: acc", 11, "tune.minimize", "write `maximize: accuracy`"),
     ("maximize: accuracy", "maximize: loss", 11, "tune.maximize", "write `minimize: loss`"),
     ("maximize: accuracy", "maximize: acuracy", 11, "tune.maximize", "mean 'accuracy'?"),
+    ("maximize: accuracy", "maximise: accuracy", 11, "tune.maximise", "did you mean 'maximize'?"),
+    ("maximize: accuracy", "maximize: accuracy\n  minimize: loss", 10, "tune",
+     "got maximize and minimize; expected one of"),
     ("maximize: accuracy\n  ", "", 10, "tune", "expected one of `maximize: METRIC`"),
     ("trials: 4", "trials: four", 12, "tune.trials", "got 'four'; expected a whole number"),
     ("trials: 4", "trials: 0", 12, "tune.trials", "from 1 to 1000, in trials"),
@@ -113,6 +125,10 @@ MISTAKES = [
      "got 4.5; expected a whole number"),
     ("layers: {from: 1, to: 4}", "layers: {from: 1, to: 4, choose: [2]}", 16,
      "tune.search.layers", "not both"),
+    ("{choose: [adam, sgd]}", "{choose: [adam, sgd], scale: log}", 17,
+     "tune.search.optimizer.scale", "belongs to ranges, not beside `choose`"),
+    ("{choose: [adam, sgd]}", "[adam, sgd]", 17, "tune.search.optimizer",
+     "got ['adam', 'sgd']; expected {from: A, to: B} or {choose: [A, B]}"),
     ("layers: {from: 1", "filters: {from: 1", 16, "tune.search.filters", "'dense' has no"),
     ("{choose: [adam, sgd]}", "{from: adam, to: sgd}", 17, "tune.search.optimizer.from",
      "got 'adam'; expected a number"),
@@ -144,10 +160,10 @@ MISTAKES = [
     ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
     ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
     ("train:", "hyperparameters: {embedding: 4}\ntrain:", 18, "hyperparameters.embedding",
-     "changes nothing for multiclass_classification on a source of images: it has an effect only "
-     "for tables; leave it out"),
+     "has no effect for multiclass_classification on a source of images, only for tables: leave it "
+     "out"),
     ("layers: {from: 1, to: 4}", "embedding: {from: 1, to: 4}", 16, "tune.search.embedding",
-     "it has an effect only for tables"),
+     "on a source of images, only for tables"),
     ("train:", "hyperparameters: {unit: 9}\ntrain:", 18, "hyperparameters.unit", "mean 'units'?"),
 ]  # fmt: skip
 
@@ -183,15 +199,16 @@ baselines:
 MISTAKES_WITH_TABLES = [
     ("bigquery: research.cells", "bigquery: cells", 7, "source.bigquery", "got 'cells'; exp"),
     ("bigquery: research.cells", "bigquery: a.b.c.d", 7, "source.bigquery", "expected DATASET.TAB"),
-    ("  key: sample_id\n", "", 6, "source.key", "missing beside `bigquery`: column that names"),
+    ("  key: sample_id\n", "", 6, "source.key", "missing beside `bigquery`; expected text, n"),
     ("  label: malignant\n", "", 6, "source.label", "missing beside `bigquery`"),
     ("label: malignant", "label: sample_id", 9, "source.label", "'sample_id' is the key already"),
+    ("[radius,", "[7,", 10, "source.features.0", "got 7; expected text"),
     ("[radius,", "[radius, malignant,", 10, "source.features.1", "'malignant' is the label"),
-    ("[radius,", "[radius, radius,", 10, "source.features.1", "'radius' stands here twice"),
+    ("[radius,", "[radius, radius,", 10, "source.features.1", "'radius' is listed twice"),
     ("features: [radius, \"mean texture\", stage]", "features: []", 10, "source.features",
      "not empty"),
     ("categorical: [stage]", "categorical: [stages]", 11, "source.categorical.0",
-     "'stages' is no feature; did you mean 'stage'?"),
+     "'stages' is not one of the features; did you mean 'stage'?"),
     ("partition: measured_on", "vocabulary: 0", 12, "source.vocabulary", "from 1 to 1000000"),
     ("partition: measured_on", "encoding: png", 12, "source.encoding", "belongs to images"),
     ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "belongs to images"),
@@ -199,24 +216,50 @@ MISTAKES_WITH_TABLES = [
     ("until: 2024-01-04", "until: tomorrow", 4, "until", "a day, as in 2024-01-31"),
     ("until: 2024-01-04", "until: 2024-01-04 12:00:00", 4, "until", "a day, as in 2024-01-31"),
     ("[logistic_reg,", "[linear_reg,", 24, "baselines.bqml.0",
-     "linear_reg does not learn binary_classification; what does: logistic_reg, boosted_tree_"),
+     "linear_reg does not learn binary_classification; types that do: logistic_reg, boosted_t"),
     ("[logistic_reg,", "[logistic_regression,", 24, "baselines.bqml.0",
      "unknown type 'logistic_regression'; did you mean 'logistic_reg'?"),
-    ("boosted_tree_classifier]", "logistic_reg]", 24, "baselines.bqml.1", "stands here twice"),
+    ("boosted_tree_classifier]", "logistic_reg]", 24, "baselines.bqml.1", "is listed twice"),
     ("node_hours: 1.5", "node_hours: 0.5", 25, "baselines.automl.node_hours", "from 1 to"),
     ("node_hours: 1.5", "node_hours: 100", 25, "baselines.automl.node_hours", "tables takes 1 t"),
     ("train:", "hyperparameters: {augment: true}\ntrain:", 21, "hyperparameters.augment",
-     "changes nothing for binary_classification on a source of tables: it has an effect only for "
-     "images"),
+     "has no effect for binary_classification on a source of tables, only for images"),
     ("maximize: auc", "maximize: rmse", 16, "tune.maximize", "unknown metric 'rmse'"),
     ("task: binary_classification", "task: regression", 24, "baselines.bqml.0",
-     "what does: linear_reg, boosted_tree_regressor, dnn_regressor"),
+     "types that do: linear_reg, boosted_tree_regressor, dnn_regressor"),
 ]  # fmt: skip
 
 
 def test_an_experiment_on_a_table_is_good(write):
     source = load(write(TABLE)).source
     assert (source.kind, source.key_, source.vocabulary) == ("table", "sample_id", 1000)
+
+
+@pytest.mark.parametrize(
+    ("of", "values"),
+    [
+        (ImageSource, {"images": "m.csv", "size": 8, "key": "id"}),
+        (TableSource, {"bigquery": "d.t", "key": "id", "label": "y", "size": 8}),
+        (TableSource, {"bigquery": "d.t", "key": "id"}),
+        (QuerySource, {"query": "SELECT 1", "bigquery": "d.t", "key": "id", "label": "y"}),
+        (Split, {"train": 90}),
+        (Span, {"from": 1, "to": 2, "choose": [1, 2]}),
+        (Maximize, {"maximize": "auc", "minimize": "loss", "trials": 1, "epochs": 1, "search": {}}),
+        (Machine, {"gpus": 2}),
+    ],
+)
+def test_an_illegal_section_cannot_be_made(of, values):
+    with pytest.raises(ValidationError):
+        of.model_validate(values)
+
+
+def test_the_keys_decide_what_a_source_is(write):
+    images, table = load(write(GOOD)), load(write(TABLE))
+    assert (images.source, table.source) == (images.image_source, table.row_source)
+    with pytest.raises(TypeError, match="the source of good is images, not rows"):
+        _ = images.row_source
+    with pytest.raises(TypeError, match="the source of good is rows, not images"):
+        _ = table.image_source
 
 
 def test_a_query_takes_the_place_of_a_table(write):
@@ -268,7 +311,7 @@ def test_what_a_task_does_not_read_is_refused(write):
     with pytest.raises(FileError) as raised:
         load(write(text))
     (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
-    assert found.message.startswith("changes nothing for regression")
+    assert found.message.startswith("has no effect for regression")
     assert "only for the tasks multiclass_classification, binary_class" in found.message
 
 
@@ -285,13 +328,13 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
     "name", ["Digits.yaml", "1st.yaml", "a_b.yaml", "a-.yaml", f"{'a' * 41}.yaml"]
 )
 def test_the_files_name_must_name_an_experiment(write, name):
-    with pytest.raises(FileError, match="the file's name names the experiment"):
+    with pytest.raises(FileError, match="is no name for one: expected a lower-case letter"):
         load(write(GOOD, name))
 
 
 @pytest.mark.parametrize("name", ["rollback.yaml", "digits-predict.yaml"])
 def test_the_names_of_other_dags_are_taken(write, name):
-    with pytest.raises(FileError, match=r"a DAG '.*' has another use"):
+    with pytest.raises(FileError, match=r"'.*' is the name of another DAG"):
         load(write(GOOD, name))
 
 
@@ -314,10 +357,10 @@ def test_a_configuration_is_an_experiment_file(write):
 
 def test_changes_are_checked_like_a_file(write):
     experiment = load(write(GOOD))
-    changed = experiment.changed({("tune", "trials"): 9, ("train", "machines", "workers"): 3})
+    changed = with_changes(experiment, {("tune", "trials"): 9, ("train", "machines", "workers"): 3})
     assert (changed.tune.trials, changed.train.machines.workers) == (9, 3)
     with pytest.raises(FileError, match=r"train.top: the best 2 of 1 trials"):
-        experiment.changed({("tune", "trials"): 1})
+        with_changes(experiment, {("tune", "trials"): 1})
 
 
 @given(
@@ -338,3 +381,33 @@ def test_no_file_breaks_the_checks(tmp_path_factory, content):
         load(path)
     except FileError:
         return
+
+
+def places(values, where=()):
+    """Every key and item of a file, outermost first."""
+    inner = values.items() if isinstance(values, dict) else enumerate(values)
+    for name, value in inner:
+        yield (*where, name)
+        if isinstance(value, dict | list):
+            yield from places(value, (*where, name))
+
+
+@pytest.mark.parametrize(
+    "junk", [None, True, -1, 0.5, "", "x", [], [[1]], {}, {"x": {"y": 1}}], ids=repr
+)
+@pytest.mark.parametrize("good", [GOOD, TABLE], ids=["images", "table"])
+def test_nothing_in_any_place_breaks_the_checks(good, junk):
+    """Whatever stands wherever: an experiment, or problems with a place and a message."""
+    schema = load_schema()
+    for where in places(yaml.safe_load(good)):
+        values = yaml.safe_load(good)
+        section = values
+        for part in where[:-1]:
+            section = section[part]
+        section[where[-1]] = junk
+        experiment, problems = validate("good", "", values, schema)
+        assert (experiment is None) == bool(problems)
+        for problem in problems:
+            assert problem.field
+            assert problem.message
+            assert "input should" not in problem.message, (where, problem)

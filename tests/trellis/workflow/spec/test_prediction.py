@@ -2,21 +2,23 @@
 
 import pytest
 
-from research.prediction import cost, workflow
-from research.prediction.params import apply, run_params
-from research.problems import FileError
+from trellis.workflow.assembly import prediction
+from trellis.workflow.contracts.prediction_params import apply, run_params
+from trellis.workflow.pricing import prediction as prediction_cost
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import with_changes
 
 TABLE = {"bigquery": "research.new_cells", "partition": "measured_on", "schedule": "@daily"}
 
 
 @pytest.fixture
 def of_images(digits):
-    return lambda **predict: digits.changed({("predict",): {"images": "new", **predict}})
+    return lambda **predict: with_changes(digits, {("predict",): {"images": "new", **predict}})
 
 
 @pytest.fixture
 def of_rows(breast_cancer):
-    return lambda **predict: breast_cancer.changed({("predict",): {**TABLE, **predict}})
+    return lambda **predict: with_changes(breast_cancer, {("predict",): {**TABLE, **predict}})
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def of_rows(breast_cancer):
         ({"images": "a", "machine": {}}, "predict.machine: unknown key; did you mean 'machines'?"),
         (
             {"images": "a", "machines": {"type": "n1-standard-3"}},
-            "predict.machines.type: no price for 'n1-standard-3'",
+            "predict.machines.type: 'n1-standard-3' is no known machine type",
         ),
         ({"images": "a", "machines": {"replicas": 0}}, "predict.machines.replicas: got 0"),
         ({"images": "a", "machines": {"gpus": 2}}, "predict.machines.gpus: 2 of which type?"),
@@ -42,7 +44,7 @@ def of_rows(breast_cancer):
 )
 def test_what_is_wrong_is_said_with_its_place(digits, predict, said):
     with pytest.raises(FileError) as refused:
-        digits.changed({("predict",): predict})
+        with_changes(digits, {("predict",): predict})
     assert said in str(refused.value)
 
 
@@ -68,12 +70,14 @@ def test_the_form_starts_from_the_file(of_rows, of_images):
 def test_a_run_changes_what_it_says(of_rows):
     changed = apply(of_rows(), {"source": "a.b", "replicas": 3})
     assert (changed.predict.bigquery, changed.predict.machines.replicas) == ("a.b", 3)
+    with pytest.raises(FileError, match=r"replica: unknown parameter; did you mean 'replicas'\?"):
+        apply(of_rows(), {"source": "a.b", "replicas": 3, "replica": 2})
 
 
 def test_the_limit_is_machines_times_time(of_images):
-    one = cost.at_most(of_images(timeout="2 hours"))
+    one = prediction_cost.at_most(of_images(timeout="2 hours"))
     assert one.usd == pytest.approx(2 * 0.21849885)
-    four = cost.at_most(of_images(timeout="2 hours", machines={"replicas": 4}))
+    four = prediction_cost.at_most(of_images(timeout="2 hours", machines={"replicas": 4}))
     assert four.usd == pytest.approx(4 * one.usd)
 
 
@@ -82,10 +86,10 @@ def chain(dag):
 
 
 def test_the_chains(of_rows, of_images, group):
-    rows = workflow.build(of_rows(), group)
+    rows = prediction.build(of_rows(), group)
     assert rows.dag_id == "breast-cancer-predict"
     assert chain(rows) == ["plan", "snapshot", "predict", "publish", "result"]
-    images = workflow.build(of_images(), group)
+    images = prediction.build(of_images(), group)
     assert chain(images) == ["plan", "predict", "result"]
     for task in [*rows.tasks, *images.tasks]:
         assert task.retries == 3
@@ -94,13 +98,13 @@ def test_the_chains(of_rows, of_images, group):
 
 
 def test_a_schedule_covers_the_interval_before_it(of_rows, of_images, group):
-    assert workflow.build(of_images(), group).schedule is None
-    timetable = workflow.build(of_rows(), group).timetable
+    assert prediction.build(of_images(), group).schedule is None
+    timetable = prediction.build(of_rows(), group).timetable
     assert timetable.__class__.__name__ == "CronDataIntervalTimetable"
 
 
 def test_the_page_says_what_a_person_needs(of_rows, group):
-    page = workflow.build(of_rows(output="research.risks"), group).doc_md
+    page = prediction.build(of_rows(output="research.risks"), group).doc_md
     for words in (
         "whose `measured_on` is in a run's data interval",
         "`local-gcp.research.risks_RUN`",

@@ -1,10 +1,10 @@
 import pytest
 
-from research.trainer_schema import Hyperparameter, flag, load
+from trellis.workflow.spec.trainer_schema import Hyperparameter, flag, load
 
 
 def parameter(**schema):
-    return Hyperparameter("x", schema)
+    return Hyperparameter("x", {"expected": "its bounds in words", **schema})
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,8 @@ def parameter(**schema):
 )
 def test_values_are_judged_by_type_and_bounds(schema, good, bad):
     assert [parameter(**schema).problem_with(value) for value in good] == [None] * len(good)
-    assert all(parameter(**schema).problem_with(value) for value in bad)
+    problems = {parameter(**schema).problem_with(value) for value in bad}
+    assert problems == {"expected its bounds in words"}
 
 
 @pytest.mark.parametrize(

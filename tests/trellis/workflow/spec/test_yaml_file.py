@@ -1,7 +1,7 @@
 import pytest
 
-from research.problems import FileError
-from research.yaml_file import parse
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.yaml_file import parse
 
 
 def test_values_lines_and_the_leading_comment():

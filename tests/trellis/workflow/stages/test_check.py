@@ -2,8 +2,8 @@
 
 import pytest
 
-from research.stages.check import judge
-from research.table import Column, Feature, Table
+from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.stages.check import judge
 
 RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
 CLASSES = [

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.experiment import load
-from research.stages.choose import nothing_to_choose, rank
 from tests.airflow_side import ROOT
+from trellis.workflow.stages.choose import nothing_to_choose, rank
+from trellis.workflow.validation.file import load, with_changes
 
 DIGITS = load(ROOT / "dags/experiments/digits.yaml")
 PARAMETERS = {"learning_rate": 0.01, "filters": 32.0, "dropout": 0.0}
@@ -29,8 +29,9 @@ def tuning(*trials):
     return {"name": "projects/1/locations/r/hyperparameterTuningJobs/2", "trials": list(trials)}
 
 
-def chosen(*trials, experiment=DIGITS):
-    return [winner["trial"] for winner in rank(tuning(*trials), experiment)["chosen"]]
+def chosen(*trials, experiment=DIGITS, losses=None):
+    content = rank(tuning(*trials), experiment, losses or {})
+    return [winner["trial"] for winner in content["chosen"]]
 
 
 def test_the_best_are_chosen():
@@ -43,10 +44,25 @@ def test_less_is_better_of_a_metric_to_minimize():
     trials = [trial(n, None) for n in (1, 2, 3)]
     for t, loss in zip(trials, (0.3, 0.1, 0.2), strict=True):
         t["final"] = {"step": 1, "metrics": {"loss": loss}}
-    assert chosen(*trials, experiment=DIGITS.changed({("tune",): search})) == ["2", "3"]
+    assert chosen(*trials, experiment=with_changes(DIGITS, {("tune",): search})) == ["2", "3"]
 
 
-def test_of_equals_the_earlier_trial_is_chosen():
+def test_of_trials_with_an_equal_metric_that_with_the_lower_loss_is_chosen():
+    """Any of several trials may have no error on a small validation split."""
+    trials = [trial(1, 0.95), trial(2, 1.0), trial(3, 1.0), trial(4, 1.0)]
+    losses = {"1": 1e-5, "2": 0.058, "3": 0.00055, "4": 0.002}
+    assert chosen(*trials, losses=losses) == ["3", "4"]
+    (_, _, best, _) = rank(tuning(*trials), DIGITS, losses)["trials"]
+    assert best["final"] == {"step": 4, "value": 1.0, "loss": 0.00055}
+
+
+def test_a_trial_without_a_loss_comes_after_its_equals():
+    trials = [trial(1, 0.9), trial(2, 0.9), trial(3, 0.9)]
+    assert chosen(*trials, losses={"2": 0.3, "3": 0.4}) == ["2", "3"]
+    assert rank(tuning(*trials), DIGITS, {})["trials"][0]["final"]["loss"] is None
+
+
+def test_of_equals_in_both_the_earlier_trial_is_chosen():
     assert chosen(trial(10, 0.9), trial(9, 0.9), trial(2, 0.9)) == ["2", "9"]
 
 
@@ -60,13 +76,13 @@ def test_a_metric_that_is_no_number_is_not_chosen():
 
 
 def test_when_none_succeeded_the_reason_names_them():
-    content = rank(tuning(trial(1, None, "INFEASIBLE"), trial(2, None, "INFEASIBLE")), DIGITS)
+    content = rank(tuning(trial(1, None, "INFEASIBLE"), trial(2, None, "INFEASIBLE")), DIGITS, {})
     assert content["chosen"] == []
     assert "trial 1 INFEASIBLE, trial 2 INFEASIBLE" in nothing_to_choose(content)
 
 
 def test_the_tuners_doubles_get_the_trainers_types():
-    (winner,) = rank(tuning(trial(1, 0.9)), DIGITS)["chosen"]
+    (winner,) = rank(tuning(trial(1, 0.9)), DIGITS, {})["chosen"]
     assert winner == {
         "rank": 1,
         "trial": "1",
@@ -78,9 +94,9 @@ def test_the_tuners_doubles_get_the_trainers_types():
 
 def test_categories_of_a_switch_become_switches():
     search = {"augment": {"choose": [True, False]}}
-    experiment = DIGITS.changed({("tune", "search"): search})
+    experiment = with_changes(DIGITS, {("tune", "search"): search})
     augmented = {**trial(1, 0.9), "parameters": {"augment": "true"}}
-    (winner,) = rank(tuning(augmented), experiment)["chosen"]
+    (winner,) = rank(tuning(augmented), experiment, {})["chosen"]
     assert winner["parameters"] == {"augment": True}
 
 

@@ -4,8 +4,8 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk import task as airflow_task
 
-from research.stages.compare import CompareOperator
 from tests.airflow_side import clear_and_go_on, run_dag
+from trellis.workflow.stages.compare import CompareOperator
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 import pytest
 from google.cloud.aiplatform_v1.types import Endpoint
 
-from research import jobs, layout
-from research.plan import Plan
-from research.platform import Platform, PlatformError
-from research.stages import compare, export, train, tune
-from research.stages.deploy import messages
-from vertex.jobs import CUSTOM, TUNING, message_of
+from tests.trellis.workflow.plans import a_plan
+from trellis.vertex.jobs import CUSTOM, TUNING, message_of
+from trellis.workflow.contracts import layout
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis.workflow.stages import compare, export, job_messages, train, tune
+from trellis.workflow.stages.deploy import messages
+from trellis.workflow.validation.file import with_changes
 
 RUN = layout.Run("trellis-local", "digits", "demo")
 CHOSEN = {"rank": 1, "trial": "4", "parameters": {"learning_rate": 0.01, "filters": 32}}
@@ -16,7 +17,7 @@ CHOSEN = {"rank": 1, "trial": "4", "parameters": {"learning_rate": 0.01, "filter
 
 @pytest.fixture
 def plan(digits):
-    return Plan(digits, RUN, "gs://trellis-local/digits/datasets/3f2a/", "3f2a")
+    return a_plan(digits, RUN)
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def changed(plan):
     """The plan of the experiment with some fields changed."""
 
     def change(changes):
-        return Plan(plan.experiment.changed(changes), RUN, plan.dataset, plan.fingerprint)
+        return a_plan(with_changes(plan.experiment, changes), RUN)
 
     return change
 
@@ -190,6 +191,34 @@ def test_the_groups_names_are_on_every_job(plan, group):
     environment = export.body(plan, platform)["launchParameter"]["environment"]
     assert environment["serviceAccountEmail"] == platform.service_account
     assert environment["kmsKeyName"] == platform.encryption_key
+    assert environment["network"] == "lab"
+
+
+@pytest.mark.parametrize(
+    ("keys", "sent"),
+    [
+        ({}, {}),
+        ({"network": "projects/1/global/networks/lab"}, {"network": "lab"}),
+        (
+            {
+                "network": "projects/1/global/networks/lab",
+                "subnetwork": "regions/us-central1/subnetworks/jobs",
+                "private_addresses": True,
+            },
+            {
+                "subnetwork": "regions/us-central1/subnetworks/jobs",
+                "ipConfiguration": "WORKER_IP_PRIVATE",
+            },
+        ),
+    ],
+)
+def test_dataflow_gets_the_network_in_its_own_form(changed, group, keys, sent):
+    """Vertex AI takes a resource name, Dataflow a bare name, or the subnetwork alone."""
+    environment = export.body(changed({}), group.model_copy(update=keys))["launchParameter"][
+        "environment"
+    ]
+    names = ("network", "subnetwork", "ipConfiguration")
+    assert {name: environment[name] for name in names if name in environment} == sent
 
 
 def test_a_private_endpoint_is_connected_to_the_groups_network(changed, group):
@@ -210,9 +239,9 @@ def test_a_private_endpoint_is_connected_to_the_groups_network(changed, group):
 def test_a_private_endpoint_needs_a_network(changed, group):
     private = changed({("deploy", "private"): True}).experiment
     with pytest.raises(PlatformError, match=r"platform.yaml names none"):
-        jobs.private_connection(private, group)
+        job_messages.private_connection(private, group)
 
 
 def test_labels_are_labels_whatever_the_owner_is_called(changed, group):
     plan = changed({("owner",): "Pathology Lab, Room 4"})
-    assert jobs.labels(plan, group)["owner"].startswith("pathology-lab-room-4-")
+    assert job_messages.labels(plan.experiment, group)["owner"].startswith("pathology-lab-room-4-")

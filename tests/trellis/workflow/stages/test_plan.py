@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from research import params
-from research.cost import BudgetError
-from research.platform import PlatformError
-from research.problems import FileError
-from research.source import SourceError
-from research.stages.plan import make
+from trellis.workflow.contracts import run_params
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.pricing.cost import BudgetError
+from trellis.workflow.spec.platform import PlatformError
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages import tune
+from trellis.workflow.stages.plan import make
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
@@ -30,7 +31,7 @@ def plan(bucket, digits, group):
     """Plans a run of the demo's experiment with some parameters changed."""
 
     def plan(run_id="demo", interval=(None, None), **changes):
-        values = {name: param.resolve() for name, param in params.run_params(digits).items()}
+        values = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
         return make(digits, group, values | changes, run_id, CREATED, interval)
 
     return plan
@@ -83,32 +84,32 @@ def test_planning_again_gives_the_same_plan(plan, bucket):
     assert read(bucket) == content
 
 
-def test_the_jobs_are_made_from_the_runs_parameters(plan):
+def test_the_jobs_are_made_from_the_runs_parameters(plan, group):
     planned = plan(trials=3, tune_epochs=1, parallel=3)
-    job = planned["tuning_job"]
+    job = tune.job(planned, group)
     assert (job["max_trial_count"], job["parallel_trial_count"]) == (3, 3)
     (pool,) = job["trial_job_spec"]["worker_pool_specs"]
     assert "--epochs=1" in pool["container_spec"]["args"]
-    assert f"--dataset={planned['dataset']['uri']}" in pool["container_spec"]["args"]
+    assert f"--dataset={planned.dataset.uri}" in pool["container_spec"]["args"]
 
 
 def test_a_dataset_that_is_there_is_not_planned_again(plan, bucket):
     planned = plan()
-    folder = bucket / planned["dataset"]["uri"].removeprefix("gs://trellis-local/")
+    folder = bucket / planned.dataset.uri.removeprefix("gs://trellis-local/")
     folder.mkdir(parents=True)
     (folder / "dataset.json").write_text("{}")
-    assert plan("second")["dataset"] == planned["dataset"]
+    assert plan("second").dataset.uri == planned.dataset.uri
     content = read(bucket, "second")
     assert content["dataset"]["exists"]
     assert content["jobs"]["dataflow"] == 0
 
 
 def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, group):
-    from research import storage
+    from trellis.workflow.lookups import storage
 
-    first = plan()["dataset"]["fingerprint"]
+    first = plan().dataset.fingerprint
     storage.blob(group, f"gs://{group.bucket}/digits/manifest.csv").upload_from_string(IMAGES)
-    assert plan()["dataset"]["fingerprint"] != first
+    assert plan().dataset.fingerprint != first
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, grou
         ({"source": "gs://no-bucket/m.csv"}, SourceError, "no bucket gs://no-bucket"),
         ({"top": 7}, FileError, "the best 7 of 6 trials"),
         ({"parallel": 7}, FileError, "7 of only 6 trials"),
-        ({"workers": 5}, FileError, "4 files for 5 workers"),
+        ({"workers": 5}, FileError, "got 4 for 5 workers"),
         ({"budget": "1 USD"}, BudgetError, r"may cost at most 1\.92 USD .* budget is 1 USD"),
         ({"trials": 100}, BudgetError, "fewer trials"),
     ],
@@ -132,7 +133,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 
 
 def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
-    values = {name: param.resolve() for name, param in params.run_params(digits).items()}
+    values = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
     missing = group.model_copy(update={"bucket": "no-such-bucket"})
     with pytest.raises(PlatformError, match=r"no bucket gs://no-such-bucket \(platform.yaml: buck"):
         make(digits, missing, values, "refused", CREATED, (None, None))

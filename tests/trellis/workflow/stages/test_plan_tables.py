@@ -6,12 +6,14 @@ import json
 import pytest
 from google.cloud.bigquery import QueryJobConfig
 
-from research import params
-from research.platform import PlatformError
-from research.source import SourceError
-from research.stages import check
-from research.stages.plan import make
-from research.table import from_json
+from trellis.workflow import sql
+from trellis.workflow.contracts import run_params
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.lookups import bigquery_source
+from trellis.workflow.spec.platform import PlatformError
+from trellis.workflow.stages import automl_tables, bqml, check, snapshot
+from trellis.workflow.stages.plan import make
+from trellis.workflow.validation.file import with_changes
 
 DATASET = "plan_tests"
 TASK = "binary_classification"
@@ -56,9 +58,9 @@ def plan(client, breast_cancer, group):
         source = {"bigquery": f"{DATASET}.cells", "partition": None} | changes
         if "query" in source:
             source["bigquery"] = None
-        experiment = breast_cancer.changed({("source", k): v for k, v in source.items()})
-        values = {name: p.resolve() for name, p in params.run_params(experiment).items()}
-        values |= {k: v for k, v in zip(params.DAYS, days, strict=True) if v}
+        experiment = with_changes(breast_cancer, {("source", k): v for k, v in source.items()})
+        values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
+        values |= {k: v for k, v in zip(run_params.DAYS, days, strict=True) if v}
         return make(experiment, group, values, run_id, CREATED, interval)
 
     return plan
@@ -76,16 +78,16 @@ def content(google, group):
 
 
 @pytest.fixture
-def checked(plan, content, client):
+def checked(plan, client, group):
     """Freezes the rows of a query and checks them: the problems, and the warnings."""
 
     def checked(query):
         planned = plan("checked", query=query)
-        for name in ("snapshot", "check"):
-            statement = planned[name]["query"].pop("query")
-            config = QueryJobConfig.from_api_repr(planned[name])
+        for job in (snapshot.job(planned, group), check.job(planned, group)):
+            statement = job["query"].pop("query")
+            config = QueryJobConfig.from_api_repr(job)
             rows = list(client.query_and_wait(statement, job_config=config))
-        return check.judge(rows[0], from_json(content("checked")["table"]), TASK)
+        return check.judge(rows[0], planned.table, TASK)
 
     return checked
 
@@ -105,21 +107,23 @@ def test_a_table_is_planned_without_reading_it(plan, content):
         "trace": ("trace", "sequence"),
         "measured_on": ("measured_on", "timestamp"),
     }
-    assert plan()["dataset"] == planned["dataset"]
+    assert plan().dataset == planned.dataset
 
 
 def test_a_runs_interval_selects_its_partition(plan, content):
-    first = plan("first", day(1), partition="measured_on")["dataset"]
+    first = plan("first", day(1), partition="measured_on").dataset.fingerprint
     assert content("first")["dataset"]["examples"] == 100
     assert content("first")["dataset"]["partition"] == {
         "column": "measured_on",
         "from": "2024-01-01",
         "to": "2024-01-02",
     }
-    assert plan("again", day(1), partition="measured_on")["dataset"] == first
-    assert plan("second", day(2), partition="measured_on")["dataset"] != first
-    assert plan("all", partition="measured_on")["dataset"] != first
-    two = plan("days", days=("2024-01-01", "2024-01-03"), partition="measured_on")["dataset"]
+    assert plan("again", day(1), partition="measured_on").dataset.fingerprint == first
+    assert plan("second", day(2), partition="measured_on").dataset.fingerprint != first
+    assert plan("all", partition="measured_on").dataset.fingerprint != first
+    two = plan(
+        "days", days=("2024-01-01", "2024-01-03"), partition="measured_on"
+    ).dataset.fingerprint
     assert content("days")["dataset"]["examples"] == 200
     assert two != first
 
@@ -131,17 +135,17 @@ def test_another_days_rows_leave_a_dataset_as_it_is(plan, client):
         f"CREATE TABLE {DATASET}.growing PARTITION BY measured_on AS SELECT * FROM {DATASET}.cells "
         "WHERE measured_on < '2024-01-03'"
     )
-    first = plan(interval=day(1), **source)["dataset"]
+    first = plan(interval=day(1), **source).dataset.fingerprint
     client.query_and_wait(
         f"INSERT INTO {DATASET}.growing SELECT * FROM {DATASET}.cells "
         "WHERE measured_on = '2024-01-03'"
     )
-    assert plan(interval=day(1), **source)["dataset"] == first
+    assert plan(interval=day(1), **source).dataset.fingerprint == first
     client.query_and_wait(
         f"INSERT INTO {DATASET}.growing SELECT * FROM {DATASET}.cells "
         "WHERE measured_on = '2024-01-01'"
     )
-    assert plan(interval=day(1), **source)["dataset"] != first
+    assert plan(interval=day(1), **source).dataset.fingerprint != first
 
 
 def test_a_timestamp_selects_half_open(plan, content):
@@ -203,15 +207,16 @@ def test_a_missing_name_in_a_wide_table_is_not_answered_with_all_of_them(plan):
 
 
 def test_a_recurrent_model_needs_a_sequence(plan, client, breast_cancer, group):
-    experiment = breast_cancer.changed(
+    experiment = with_changes(
+        breast_cancer,
         {
             ("source", "bigquery"): f"{DATASET}.cells",
             ("source", "partition"): None,
             ("source", "features"): ["stage"],
             ("model",): "recurrent",
-        }
+        },
     )
-    values = {name: p.resolve() for name, p in params.run_params(experiment).items()}
+    values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
     with pytest.raises(SourceError, match="recurrent is for sequences"):
         make(experiment, group, values, "recurrent", CREATED, (None, None))
 
@@ -219,14 +224,14 @@ def test_a_recurrent_model_needs_a_sequence(plan, client, breast_cancer, group):
 def test_a_group_whose_dataset_is_elsewhere_is_told(plan, client, group):
     from google.cloud.bigquery import Dataset
 
-    from research import warehouse
+    from trellis.workflow.lookups import bigquery_source
 
     dataset = Dataset(f"{group.project}.plan_tests_eu")
     dataset.location = "EU"
     client.create_dataset(dataset, exists_ok=True)
     elsewhere = group.model_copy(update={"dataset": "plan_tests_eu"})
     with pytest.raises(PlatformError, match=r"is in EU, not in US \(platform.yaml: dataset, loc"):
-        warehouse.create_dataset(elsewhere)
+        bigquery_source.create_dataset(elsewhere)
 
 
 def test_two_thousand_columns_are_refused_by_number(plan):
@@ -268,3 +273,37 @@ def test_good_rows_pass_and_nan_is_said(checked):
 def select(**changes):
     columns = ", ".join(f"{sql} AS `{name}`" for name, sql in (GOOD | changes).items())
     return f"SELECT {columns} FROM {ROWS}"
+
+
+def test_too_few_rows_for_automl_are_refused(plan, breast_cancer, group):
+    """Google's minimum; the demo's platform.yaml has a lower one."""
+    google = group.model_copy(update={"automl_minimum_rows": 1000})
+    experiment = with_changes(breast_cancer, {("source", "bigquery"): f"{DATASET}.cells"})
+    experiment = with_changes(experiment, {("source", "partition"): None})
+    values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
+    with pytest.raises(SourceError, match=r"AutoML needs at least 1,000 rows, .* source has 300;"):
+        make(experiment, google, values, "few", CREATED, (None, None))
+
+
+def test_the_groups_key_encrypts_what_baselines_make(plan, group):
+    key = "projects/p/locations/us/keyRings/r/cryptoKeys/k"
+    keyed = group.model_copy(update={"encryption_key": key})
+    planned = plan("keyed")
+    for statement in (
+        bqml.script(planned, keyed, "logistic_reg"),
+        automl_tables.views(planned, keyed)["query"]["query"],
+    ):
+        assert f"kms_key_name = {sql.literal(key)}" in statement
+    assert "kms_key_name" not in bqml.script(planned, group, "logistic_reg")
+    assert automl_tables.dataset(planned, keyed)["encryption_spec"] == {"kms_key_name": key}
+
+
+def test_the_groups_key_is_the_default_of_a_dataset_that_it_makes(client, group, monkeypatch):
+    made = []
+    monkeypatch.setattr(type(client), "create_dataset", lambda _, d, **__: made.append(d) or d)
+    key = "projects/p/locations/us/keyRings/r/cryptoKeys/k"
+    bigquery_source.create_dataset(
+        group.model_copy(update={"encryption_key": key, "dataset": "not_there"})
+    )
+    (dataset,) = made
+    assert dataset.to_api_repr()["defaultEncryptionConfiguration"] == {"kmsKeyName": key}

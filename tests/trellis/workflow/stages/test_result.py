@@ -1,8 +1,8 @@
-from research.stages.result import champion, deployment, failed, summary
+from trellis.workflow.stages.result import deployment, failed, summary, winner
 
 BOARD = {
     "primary_metric": "accuracy",
-    "champion": "training/2",
+    "winner": "training/2",
     "contenders": [
         {"name": "training/1", "status": "ok", "metrics": {"accuracy": {"value": 0.95}}},
         {"name": "training/2", "status": "ok", "metrics": {"accuracy": {"value": 0.97}}},
@@ -11,19 +11,25 @@ BOARD = {
 }
 
 
-def test_the_champion_comes_first():
+def test_the_winner_comes_first():
     assert summary(BOARD) == [
-        "Champion: training/2",
+        "Winner: training/2",
         "training/2: accuracy 0.9700",
         "training/1: accuracy 0.9500",
         "training/3: failed, no metrics.json",
     ]
-    assert champion(BOARD) == {"champion": "training/2", "metric": "accuracy", "value": 0.97}
+    assert winner(BOARD) == {"winner": "training/2", "metric": "accuracy", "value": 0.97}
 
 
 def test_who_is_missing_and_why():
     assert failed(BOARD) == "training/3 failed (no metrics.json)"
     assert failed({**BOARD, "contenders": BOARD["contenders"][:2]}) == ""
+
+
+def record(**changes):
+    """What deployment.json says of a model that is served."""
+    known = {"state": "serving", "endpoint": "E", "model": "M@3", "previous": None, "reason": None}
+    return known | changes
 
 
 def decided(promoted):
@@ -37,29 +43,28 @@ def decided(promoted):
 
 
 def test_what_became_of_the_promotion():
-    serving = {"state": "serving", "endpoint": "E", "model": "M@3"}
-    assert deployment(decided(True), serving, []) == (
+    assert deployment(decided(True), record(), []) == (
         "training/2 is promoted and deployed: E serves M@3."
     )
-    assert deployment(decided(False), {}, []) == (
+    assert deployment(decided(False), None, []) == (
         "training/2 is not promoted: accuracy 0.97 is below 0.99. What is served stays."
     )
-    assert "switched off for this run" in deployment({"promotion": None}, {}, [])
+    assert "switched off for this run" in deployment({"promotion": None}, None, [])
 
 
 def test_why_a_deployment_failed():
-    retreated = {"state": "retreated", "reason": "smoke_10: too slow", "previous": "M@2"}
+    retreated = record(state="retreated", reason="smoke_10: too slow", previous="M@2")
     assert deployment(decided(True), retreated, ["deploy.smoke_10"]) == (
         "training/2 was promoted, but not deployed: smoke_10: too slow. It was taken back, and "
         "what was served before is served again."
     )
     first = {**retreated, "previous": None}
     assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was taken back.")
-    assert deployment(decided(True), {}, ["promote"]).endswith(": see the log of promote.")
+    assert deployment(decided(True), None, ["promote"]).endswith(": see the log of promote.")
 
 
 def test_what_fails_after_the_deployment_does_not_take_it_back():
-    serving = {"state": "serving", "endpoint": "E", "model": "M@3", "reason": "retention: no"}
+    serving = record(reason="retention: no")
     assert deployment(decided(True), serving, ["deploy.retention"]) == (
         "training/2 is promoted and deployed: E serves M@3. But what comes after that failed: "
         "retention: no."

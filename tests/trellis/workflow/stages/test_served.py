@@ -5,10 +5,10 @@ import json
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from research import layout
-from research.platform import Platform
-from research.stages import promote, served
-from tests.plugins.vertex import deploying
+from tests.trellis.vertex import deploying
+from trellis.workflow.contracts import layout
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import promote, served
 
 NAME = "served-tests"
 BUCKET = "served-tests"

@@ -1,4 +1,4 @@
-"""hold: time at a step, without a worker, in which people and alerts can find fault."""
+"""hold: waiting time at a step, deferred, in which people and alerts can notice problems."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
 
-from research.stages.deploy.diary import Diary
+from trellis.workflow.stages.deploy.hooks import DeploymentHooks
 
 
 class HoldOperator(BaseOperator):
-    """Wait until a step is `hold` old, deferred. No time passes twice: a share that was raised
-    beyond the step's already has waited.
+    """Wait, deferred, until `hold` has passed since a step. Does not wait again if the share is
+    already beyond the step's.
 
-    :param diary: of the run's deployment.
+    :param hooks: of the run's deployment.
     :param share: the step's share, in percent.
     """
 
-    def __init__(self, *, diary: Diary, share: int, hold: timedelta, **kwargs: Any):
+    def __init__(self, *, hooks: DeploymentHooks, share: int, hold: timedelta, **kwargs: Any):
         super().__init__(**kwargs)
-        self.diary = diary
+        self.hooks = hooks
         self.share = share
         self.hold = hold
 
     def execute(self, context: Any) -> None:
-        until = self._until(self.diary.record(context).read())
+        until = self._until(self.hooks.record(context).read())
         if until is None or until <= datetime.now(UTC):
             self.log.info("Nothing to wait for")
             return
@@ -32,10 +32,10 @@ class HoldOperator(BaseOperator):
         self.defer(trigger=DateTimeTrigger(moment=until), method_name="passed")
 
     def passed(self, context: Any, event: Any) -> None:
-        """The time is over."""
+        """The waiting time is over."""
 
     def _until(self, content: dict[str, Any]) -> datetime | None:
-        """When the step, tested, is `hold` old; None if a later step was reached."""
+        """The end of the hold after the step's test; None if a later step was reached."""
         if content["share"] > self.share:
             return None
         tested = next(s for s in content["steps"] if s["step"] == f"smoke_{self.share}")

@@ -1,20 +1,21 @@
 """What the tasks of a deployment do before and after their operators: check that nobody else has
-changed what they build on, and write down what was done.
+changed the endpoint or the champion, and record what was done.
 """
 
-import contextlib
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from research import layout
-from research.experiment import Experiment
-from research.platform import Platform
-from research.registry_names import CHAMPION, PREVIOUS
-from research.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.aliases import CHAMPION, PREVIOUS
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.look import Look
+from trellis.workflow.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
 
 
-class Diary:
+class DeploymentHooks:
     """Hooks for operators (`pre_execute`, `post_execute`, `on_failure_callback`)."""
 
     def __init__(self, experiment: Experiment, platform: Platform):
@@ -22,27 +23,24 @@ class Diary:
         self._platform = platform
 
     def record(self, context: Any) -> Record:
-        folder = layout.run_folder(context["run_id"], self._experiment.generation)
-        run = layout.Run(self._platform.bucket, self._experiment.name, folder)
-        return Record(self._platform, run)
+        return Record(self._platform, self._run(context))
 
     def begin(self, context: Any, result: Any) -> None:
-        """After `endpoint`: a deployment begins."""
-        ti = context["ti"]
-        model = ti.xcom_pull(task_ids="deploy.register")["name"]
-        contender = ti.xcom_pull(task_ids="deploy.prepare")["contender"]
+        """After `endpoint`: the deployment starts."""
+        model = context["ti"].xcom_pull(task_ids="deploy.register")["name"]
+        challenger = documents.read(self._platform, "challenger", self._run(context).challenger)
         before = self._before(model)
-        self.record(context).begin(contender, result["endpoint"], model, before)
+        self.record(context).begin(challenger["contender"], result["endpoint"], model, before)
 
     def unchanged(self, context: Any) -> None:
-        """Before a step, and when its wait is over. Raises AirflowFailException if a person, or
-        another DAG, has put another version in charge meanwhile: this run does not fight it.
+        """Before a step, and after its hold. Raises AirflowFailException if a person or another DAG
+        has changed the champion or the traffic meanwhile: this run does not override that.
         """
         content = self.record(context).read()
         if stranger := self._stranger(content):
             raise AirflowFailException(
-                f"Stopped: {stranger} since this run's last step. What was done there stays; to "
-                "deploy this run's model nevertheless, clear deploy.endpoint and what follows."
+                f"Stopped: {stranger} since this run's last step. That change is kept; to deploy "
+                "this run's model nevertheless, clear deploy.endpoint and the tasks after it."
             )
 
     def complete(self, context: Any) -> None:
@@ -68,45 +66,44 @@ class Diary:
         record.step(_name(context), {"share": share, **details}, **changes)
 
     def crowned(self, context: Any, result: Any) -> None:
-        """After the alias has moved."""
+        """After the alias moved."""
         details = {"version": result["version"], "previous": result["previous"]}
         self.record(context).step(_name(context), details, state=SERVING, reason=None)
 
     def tidied(self, context: Any, result: Any) -> None:
-        """After what has no use any more was removed."""
+        """After unused models and versions were removed."""
         self.record(context).step(_name(context), result)
 
     def deployed_anything(self, context: Any) -> None:
-        """Before `retreat`. Raises AirflowSkipException where there is nothing to take back."""
+        """Before `retreat`. Raises AirflowSkipException if nothing was deployed."""
         if not context["task"].model or not context["task"].endpoint:
             raise AirflowSkipException("Nothing was deployed: there is nothing to take back.")
 
     def retreated(self, context: Any, result: Any) -> None:
-        """After `retreat`; the reason was written down when the step failed."""
+        """After `retreat`; the reason was recorded when the step failed."""
         record = self.record(context)
         if result["champion"] == record.read()["model"].rpartition("@")[2]:
-            # It had become the champion when something failed: it stays.
+            # It became the champion before something failed: it stays.
             record.step(_name(context), {"traffic": result["traffic"]}, state=SERVING)
         else:
             record.step(_name(context), {"traffic": result["traffic"]}, state=RETREATED, share=0)
 
     def failed(self, context: Any) -> None:
         """When a step has failed for good."""
-        from google.cloud.exceptions import NotFound
-
         why = context.get("exception") or "its process was lost; Airflow says no more"
-        # Before `endpoint` there is nothing to write it down in.
-        with contextlib.suppress(NotFound):
-            self.record(context).change(reason=f"{_name(context)}: {why}")
+        record = self.record(context)
+        # Before `endpoint` there is no record to write to.
+        if record.find() is not None:
+            record.change(reason=f"{_name(context)}: {why}")
 
     def _before(self, model: str) -> str | None:
-        """The champion that the version takes over from, or has taken over from."""
+        """The champion that the version replaces, or has replaced."""
         look = self._look()
         champion = look.bearer(model, CHAMPION)
         return look.bearer(model, PREVIOUS) if champion == model else champion
 
     def _stranger(self, content: dict[str, Any]) -> str | None:
-        """What somebody else has changed, None if nothing."""
+        """What someone else has changed; None if nothing."""
         look = self._look()
         champion = look.bearer(content["model"], CHAMPION)
         ours = (
@@ -123,9 +120,10 @@ class Diary:
             return f"the share of {content['model']} went from {content['share']}% to {share}%"
         return None
 
-    def _look(self) -> Any:
-        from research.stages.deploy.look import Look
+    def _run(self, context: Any) -> layout.Run:
+        return layout.Run.of(self._experiment, self._platform, context["run_id"])
 
+    def _look(self) -> Look:
         return Look(self._platform)
 
 

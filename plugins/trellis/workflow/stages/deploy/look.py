@@ -1,18 +1,18 @@
-"""A look at what is there: which version is the champion, and who gets which share."""
+"""The current state: which version is the champion, and each version's share."""
 
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
-from research.platform import Platform
-from vertex.deployments import find_deployed, get_endpoint
-from vertex.registry import find_bearer
-from vertex.versions import parse_version
+from trellis.vertex.deployments import find_deployed, get_endpoint
+from trellis.vertex.registry import find_bearer
+from trellis.vertex.versions import parse_version
+from trellis.workflow.spec.platform import Platform
 
 
 class Look:
-    """Raises google.api_core.exceptions, and VertexJobFailedForGood for an endpoint that is gone.
+    """Raises google.api_core.exceptions, and VertexJobFailedForGood if the endpoint is gone.
 
     endpoint: its name. model: names of versions, projects/.../models/ID@VERSION.
     """

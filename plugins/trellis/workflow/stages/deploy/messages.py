@@ -4,16 +4,17 @@ https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.mod
 https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.endpoints
 """
 
+import hashlib
 import json
 from typing import Any
 
-from research import jobs
-from research.experiment import Experiment
-from research.plan import Plan
-from research.platform import Platform
-from research.registry_names import RUN_LABEL
-from research.trainer_schema import load as load_schema
-from vertex.identity import EXPERIMENT_LABEL, label_value
+from trellis.identity import EXPERIMENT_LABEL, label_value
+from trellis.workflow.contracts.aliases import RUN_LABEL
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.stages import job_messages
 
 _PORT = 8080
 _MAX_DESCRIPTION = 2000
@@ -21,9 +22,9 @@ _MAX_DISPLAY_NAME = 128
 
 
 def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[str, Any]:
-    """The Model to upload: the challenger's SavedModel in the job image's server.
+    """The Model to upload: the challenger's SavedModel in the serve image.
 
-    challenger: what challenger.json says.
+    challenger: the content of challenger.json.
     """
     schema = load_schema()
     provenance = challenger["provenance"]
@@ -40,21 +41,31 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
         },
         "artifact_uri": challenger["model"].rstrip("/"),
         "container_spec": {
-            "image_uri": platform.image("trainer", _tag(plan.experiment)),
+            "image_uri": platform.image("serve", _tag(plan.experiment)),
             "command": schema.commands["serve"],
             "ports": [{"container_port": _PORT}],
             "health_route": "/health",
             "predict_route": "/predict",
         },
         **({"explanation_spec": explained} if explained else {}),
-        **jobs.encryption(platform),
+        **job_messages.encryption(platform),
     }
 
 
-def description(challenger: dict[str, Any]) -> str:
-    """What leads from a version back to its run, as one JSON text of at most 2,000 characters.
+def generation(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> str:
+    """The `generation` with which the challenger is registered.
 
-    What does not fit is left out, the longest first, and named under "left_out".
+    Another challenger of the same run, as after a cleared training, becomes another version; the
+    same challenger keeps its version.
+    """
+    digest = hashlib.sha256(json.dumps(challenger, sort_keys=True).encode()).hexdigest()[:12]
+    return f"{plan.experiment.generation}-{digest}"
+
+
+def description(challenger: dict[str, Any]) -> str:
+    """A version's description: the run it comes from, as JSON of at most 2,000 characters.
+
+    If it is longer, the longest fields are left out and named under "left_out".
     """
     provenance = challenger["provenance"]
     content = {
@@ -74,26 +85,43 @@ def description(challenger: dict[str, Any]) -> str:
     return text
 
 
+def planned_endpoint(plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The Endpoint that a run creates if there is none."""
+    return endpoint(plan.experiment, platform)
+
+
 def endpoint(experiment: Experiment, platform: Platform) -> dict[str, Any]:
     """The Endpoint of an experiment, for all versions of its model."""
     return {
         "display_name": experiment.name,
         "description": experiment.about[:_MAX_DESCRIPTION],
         "labels": _labels(experiment, platform),
-        **jobs.private_connection(experiment, platform),
-        **jobs.encryption(platform),
+        **job_messages.private_connection(experiment, platform),
+        **job_messages.encryption(platform),
     }
 
 
+def examples(plan: Plan, platform: Platform) -> str:
+    """Address of the file with the smoke test's examples."""
+    return plan.run.challenger
+
+
 def deployed_model(plan: Plan, platform: Platform) -> dict[str, Any]:
-    """The DeployedModel: what the challenger runs on, and as whom. The operator adds its name."""
+    """The challenger's DeployedModel: machines, service account. The operator adds its name."""
     name = f"{plan.experiment.name} {plan.run.folder}"[:_MAX_DISPLAY_NAME]
     return {"display_name": name, **resources(plan.experiment, platform)}
 
 
+def deployed_version(experiment: Experiment, platform: Platform, version: str) -> dict[str, Any]:
+    """The DeployedModel of a version that a rollback restores. version: its resource name."""
+    number = version.rpartition("@")[2]
+    name = f"{experiment.name} version {number}"
+    return {"display_name": name, **resources(experiment, platform)}
+
+
 def resources(experiment: Experiment, platform: Platform) -> dict[str, Any]:
-    """Fields of a DeployedModel: on which machines any version of the model runs, and as whom."""
-    machines = experiment.deploy.machines
+    """Fields of a DeployedModel, for any version: its machines and service account."""
+    machines = experiment.deployment.machines
     least, most = machines.replicas
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
@@ -110,7 +138,7 @@ def resources(experiment: Experiment, platform: Platform) -> dict[str, Any]:
 
 
 def _labels(experiment: Experiment, platform: Platform) -> dict[str, str]:
-    """Whose it is, for the bill and for finding it."""
+    """Labels of the owner, for billing and for finding it."""
     return {
         **platform.labels,
         EXPERIMENT_LABEL: experiment.name,
@@ -120,4 +148,4 @@ def _labels(experiment: Experiment, platform: Platform) -> dict[str, str]:
 
 def _tag(experiment: Experiment) -> str:
     tag = load_schema().image_tag
-    return f"{tag}-gpu" if experiment.deploy.machines.gpu else tag
+    return f"{tag}-gpu" if experiment.deployment.machines.gpu else tag

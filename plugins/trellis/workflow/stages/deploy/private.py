@@ -1,8 +1,8 @@
-"""Ask a private endpoint: it is not at Google's address, but at one inside the group's network.
+"""Requests to a private endpoint, which has an address only inside the group's network.
 
-Vertex AI makes that address when the first model is deployed, and answers there over HTTPS with a
-certificate that it has signed itself, so that there is nothing to check it against; Google's own
-client does not check it either. Airflow's workers must be in the network.
+Vertex AI creates that address when the first model is deployed, and serves HTTPS there with a
+self-signed certificate, which cannot be verified; Google's own client does not verify it either.
+Airflow's workers must be in the network.
 https://docs.cloud.google.com/vertex-ai/docs/predictions/private-service-connect
 """
 
@@ -19,14 +19,15 @@ from google.protobuf import json_format
 
 
 def is_private(endpoint: Any) -> bool:
+    """Whether the endpoint is reachable only from a VPC network, by Private Service Connect."""
     return endpoint.private_service_connect_config.enable_private_service_connect
 
 
 def address(endpoint: Any) -> str:
     """The address of a private endpoint in the group's network.
 
-    Raises AirflowFailException if Vertex AI could not make one, AirflowException if it is not yet
-    there.
+    Raises AirflowFailException if Vertex AI could not create one, AirflowException if it does not
+    exist yet.
     """
     automations = endpoint.private_service_connect_config.psc_automation_configs
     for automation in automations:
@@ -37,17 +38,17 @@ def address(endpoint: Any) -> str:
                 f"Vertex AI could not give {endpoint.name} an address in {automation.network}: "
                 f"{automation.error_message}"
             )
-    raise AirflowException(f"{endpoint.name} has no address in the network yet: tried again.")
+    raise AirflowException(f"{endpoint.name} has no address in the network yet: Airflow retries.")
 
 
 class PrivateClient:
-    """Takes the place of a PredictionServiceClient, for one private endpoint."""
+    """Replaces PredictionServiceClient for one private endpoint."""
 
     def __init__(self, address: str, credentials: Any):
         self._address = address
         self._session = AuthorizedSession(credentials)
         self._session.verify = False
-        # The way there is the network's own, through no proxy.
+        # The address is inside the network, so no proxy.
         self._session.trust_env = False
 
     def predict(self, *, endpoint: str, instances: list[Any], timeout: float) -> PredictResponse:

@@ -1,4 +1,4 @@
-"""deployment.json: what a run's deployment did, written step by step, for people and the demo.
+"""deployment.json: the steps of a run's deployment as they are done, for people and the demo.
 
 schema 1:
     {"schema": 1, "run": "gs://.../runs/RUN/", "challenger": "training/1",
@@ -6,21 +6,22 @@ schema 1:
      "model": "projects/P/locations/R/models/NAME@3",
      "previous": "projects/.../models/NAME@2",        the champion before; null: there was none
      "state": "deploying", "serving" (it is the champion) or "retreated",
-     "share": 10,                                     percent of the requests it has by our steps
+     "share": 10,                                     percent of the requests this run gave it
      "reason": null,                                  why a step failed
      "steps": [{"step": "canary_10", "at": "2026-01-01T00:00:00+00:00", "share": 10},
                {"step": "smoke_10", "at": ..., "examples": 20, "requests": 213,
                 "largest_difference": 6e-8, "latency_ms": 4.2}, ...]}
 
-What a step does follows from the endpoint and the aliases; from here it takes only what these
-cannot tell: how far this run itself had come, so that another's change is known as one.
+A step reads the state of endpoint and aliases. This file adds only how far this run itself had
+come, so that changes by others can be detected.
 """
 
 from datetime import UTC, datetime
 from typing import Any
 
-from research import layout
-from research.platform import Platform
+from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.platform import Platform
 
 SCHEMA = 1
 
@@ -36,13 +37,15 @@ class Record:
         self._platform = platform
         self._run = run
 
-    def read(self) -> dict[str, Any]:
-        from research import storage
+    def find(self) -> dict[str, Any] | None:
+        """Its content; None before a deployment has started."""
+        return documents.find(self._platform, "deployment", self._run.deployment)
 
-        return storage.read_json(self._platform, self._run.deployment)
+    def read(self) -> dict[str, Any]:
+        return documents.read(self._platform, "deployment", self._run.deployment)
 
     def begin(self, challenger: str, endpoint: str, model: str, previous: str | None) -> None:
-        """A deployment begins, or begins again."""
+        """Record that a deployment starts, or starts again."""
         self._write(
             {
                 "schema": SCHEMA,
@@ -59,7 +62,7 @@ class Record:
         )
 
     def step(self, name: str, details: dict[str, Any], **changes: Any) -> None:
-        """A step was done, or done again: it stands last. changes: of the fields above."""
+        """Record a step, as the last one even if repeated. changes: to the fields above."""
         content = self.read()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         steps = [step for step in content["steps"] if step["step"] != name]
@@ -70,6 +73,4 @@ class Record:
         self._write({**self.read(), **changes})
 
     def _write(self, content: dict[str, Any]) -> None:
-        from research import storage
-
-        storage.write_json(self._platform, self._run.deployment, content)
+        documents.write(self._platform, "deployment", self._run.deployment, content)

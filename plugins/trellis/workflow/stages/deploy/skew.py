@@ -1,7 +1,7 @@
-"""Whether what is served says what was predicted offline: the check for train/serve skew.
+"""The check for train/serve skew: whether served predictions equal the offline ones.
 
-The offline predictions are those that the leaderboard was made from. The server reads the same
-SavedModel, so what differs is the way to it: decoding, column order, vocabulary, the wrong model.
+The offline predictions are those behind the leaderboard. The server reads the same SavedModel, so
+differences come from the input path (decoding, column order, vocabulary) or from a wrong model.
 """
 
 import math
@@ -13,12 +13,12 @@ TOLERANCE = 1e-4
 """Absolute for probabilities; for a regression's value relative to max(1, |value|)."""
 
 MISS_PROBABILITY = 1e-9
-"""Of a smoke test that fails though all is well, as the challenger was never the one to answer."""
+"""Of a smoke test that fails only because an example never reached the challenger."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One field of one example. size: how far apart, infinite where no number says it."""
+    """One field of one example. size: the difference; infinite for values that are not numbers."""
 
     key: str
     field: str
@@ -31,11 +31,11 @@ class Difference:
 
 
 def compare(key: str, offline: dict[str, Any], served: Any) -> list[Difference]:
-    """Every field of a prediction with how far it is off, within the tolerance or not.
+    """Every field of a prediction with its difference, within the tolerance or not.
 
-    A prediction is {"label", "probabilities": {class: number}} or {"value"}. Labels may differ
-    where their offline probabilities tie within what both may be off. What is served beside these
-    fields counts as a difference too: the contract is exact.
+    A prediction is {"label", "probabilities": {class: number}} or {"value"}. Labels may differ if
+    their offline probabilities tie within twice the tolerance. Extra fields in the served
+    prediction count as differences: the contract is exact.
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
@@ -53,32 +53,37 @@ def compare(key: str, offline: dict[str, Any], served: Any) -> list[Difference]:
 
 
 def largest(differences: Iterable[Difference]) -> Difference | None:
-    return max(differences, key=lambda difference: difference.size, default=None)
+    """The largest difference; None if there is none."""
+    return max(differences, key=_size, default=None)
+
+
+def _size(difference: Difference) -> float:
+    return difference.size
 
 
 def skew(differences: list[Difference]) -> str | None:
-    """What is wrong, for a person; None if everything agrees within the tolerance."""
+    """The error message; None if everything agrees within the tolerance."""
     wrong = [difference for difference in differences if difference.size > TOLERANCE]
     if not wrong:
         return None
-    # A field that is a number says more than a label that follows from it.
-    worst = largest([d for d in wrong if math.isfinite(d.size)] or wrong)
+    # A differing number tells more than a label derived from it.
+    worst = max([d for d in wrong if math.isfinite(d.size)] or wrong, key=_size)
     off = f" ({worst.size:.2g} apart, {TOLERANCE:g} is allowed)" if worst.size < math.inf else ""
     examples = len({difference.key for difference in differences})
     affected = len({difference.key for difference in wrong})
     return (
-        f"Train/serve skew: the endpoint does not answer what the same model predicted offline, "
-        f"for {affected} of {examples} examples. The worst, {worst}{off}. Requests reach the model "
-        "in another way than test examples did (decoding, columns, vocabulary), or another model "
+        "Train/serve skew: the endpoint's predictions differ from the same model's offline ones "
+        f"for {affected} of {examples} examples. The worst, {worst}{off}. Requests are processed "
+        "differently from test examples (decoding, columns, vocabulary), or another model "
         "is served."
     )
 
 
 def tries(share: int, examples: int) -> int:
-    """Requests for one example until it is all but certain that the challenger got one of them.
+    """How many requests for one example make it almost certain that the challenger got one.
 
-    share: percent of the requests that it gets, above 0. With so many, all `examples` together miss
-    it with a probability below MISS_PROBABILITY.
+    share: percent of the requests that it gets, above 0. With this number, the probability that any
+    of `examples` misses it is below MISS_PROBABILITY.
     """
     if share >= 100:
         return 1
@@ -88,7 +93,7 @@ def tries(share: int, examples: int) -> int:
 def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.0) -> Difference:
     number = isinstance(served, int | float) and not isinstance(served, bool)
     size = abs(served - offline) / scale if number else math.inf
-    # NaN is further off than any number.
+    # NaN counts as the largest difference.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
 
 

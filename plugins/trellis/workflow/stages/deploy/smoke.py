@@ -1,26 +1,29 @@
-"""smoke: the challenger must answer test rows as it did offline, and fast enough."""
+"""smoke: the challenger's answers to test examples must equal its offline ones, and be fast."""
 
 from typing import Any
 
+from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import PredictionServiceHook
 from airflow.sdk.exceptions import AirflowFailException
 
-from research.platform import Platform
-from vertex.deployments import get_endpoint
-from vertex.endpoints import DeployModelOperator
+from trellis.vertex.deployments import get_endpoint
+from trellis.vertex.endpoints import DeployModelOperator
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy import private, smoke_requests
 
 
 class SmokeOperator(DeployModelOperator):
-    """Test a deployed version with the examples of challenger.json. Returns what was seen:
-    {"examples", "requests", "largest_difference", "latency_ms"}.
+    """Test a deployed version with the examples of challenger.json. Returns {"examples",
+    "requests", "largest_difference", "latency_ms"}.
 
-    Where a retreat has undeployed it, and a person clears the failed test, it is deployed again
-    first, at `share`. The test runs in a worker, for seconds: see `asking`.
+    If a retreat has undeployed it and a person clears the failed test, it is first deployed again,
+    with `share`. The test takes seconds and runs in a worker: see `smoke_requests`.
 
     :param platform: the group's.
     :param examples: address of challenger.json (templated).
     :param latency: milliseconds that its median answer must stay under.
 
-    Raises AirflowFailException when it fails: a skew does not go away by itself.
+    Raises AirflowFailException when it fails: a retry does not remove a skew.
     """
 
     template_fields = (*DeployModelOperator.template_fields, "examples")
@@ -38,26 +41,22 @@ class SmokeOperator(DeployModelOperator):
         return self._test(super().resume(context, event)["deployed_model"])
 
     def _test(self, deployed: str) -> dict[str, Any]:
-        from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import (
-            PredictionServiceHook,
-        )
-
-        from research import storage
-        from research.stages.deploy import asking, private
-
         hook = PredictionServiceHook(
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
         endpoint = get_endpoint(self._client, self.endpoint)
+        client: Any
         if private.is_private(endpoint):
             client = private.PrivateClient(private.address(endpoint), hook.get_credentials())
         else:
             client = hook.get_prediction_service_client(self.region)
-        examples = storage.read_json(self.platform, self.examples)["examples"]
+        examples = documents.read(self.platform, "challenger", self.examples)["examples"]
         share = endpoint.traffic_split.get(deployed, 0)
         try:
-            found = asking.ask(client, self.endpoint, deployed, share, examples, self.latency)
-        except asking.SmokeTestError as error:
+            found = smoke_requests.ask(
+                client, self.endpoint, deployed, share, examples, self.latency
+            )
+        except smoke_requests.SmokeTestError as error:
             raise AirflowFailException(str(error)) from error
         self.log.info(
             "All %d examples are answered as offline (at most %.2g apart), in %.1f ms in the "

@@ -1,8 +1,7 @@
-"""Ask an endpoint for test examples until the challenger itself has answered each of them.
+"""Send test examples to an endpoint until the challenger itself has answered each of them.
 
-Which deployed model answers a request is the endpoint's choice, by traffic share; the answer says
-which it was. One example a request, as most callers send them, so that the time is that of an
-ordinary answer.
+The endpoint picks the deployed model for a request by traffic share; the response names it. Each
+request has one example, as most callers send them, so that the latency is representative.
 """
 
 import statistics
@@ -14,15 +13,15 @@ from typing import Any
 from google.api_core import exceptions, retry
 from google.protobuf import json_format, struct_pb2
 
-from research.stages.deploy import agreement
+from trellis.workflow.stages.deploy import skew
 
 CALL_TIMEOUT_SECONDS = 60.0
 
 LONGEST_SECONDS = 300.0
-"""A worker is held so long at most. 20 examples at 1% take some 2,000 requests."""
+"""Limit on the worker's time. 20 examples at 1% take about 2,000 requests."""
 
 START_SECONDS = 20.0
-"""A replica that was ready a moment ago may refuse a first request so long."""
+"""How long a replica that has just become ready may refuse its first requests."""
 
 _AT_THE_START = (
     exceptions.ServiceUnavailable,
@@ -32,15 +31,15 @@ _AT_THE_START = (
 
 
 class SmokeTestError(ValueError):
-    """The challenger does not answer as it should; the message says how."""
+    """The challenger failed the test; the message says how."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a smoke test that passed has seen.
+    """Measurements of a passed smoke test.
 
-    largest_difference: to the offline predictions, see `agreement`. latency_ms: the median of the
-    challenger's answers, with the way there and back.
+    largest_difference: to the offline predictions, see `skew`. latency_ms: the challenger's median
+    round-trip time.
     """
 
     examples: int
@@ -65,18 +64,18 @@ def ask(
     examples: Sequence[dict[str, Any]],
     slowest_ms: float,
 ) -> Findings:
-    """Ask for each example, and judge the challenger's answers. Raises SmokeTestError.
+    """Send each example, and check the challenger's answers. Raises SmokeTestError.
 
     client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
-    `share` percent of the requests. examples: as challenger.json has them.
+    `share` percent of the requests. examples: those of challenger.json.
     """
     if not share:
         raise SmokeTestError(
-            "The challenger gets no requests any more: someone has changed the traffic meanwhile."
+            "The challenger no longer gets requests: someone has changed the traffic meanwhile."
         )
-    limit = agreement.tries(share, len(examples))
+    limit = skew.tries(share, len(examples))
     deadline = time.monotonic() + LONGEST_SECONDS
-    differences: list[agreement.Difference] = []
+    differences: list[skew.Difference] = []
     latencies: list[float] = []
     requests = 0
     for number, example in enumerate(examples):
@@ -94,20 +93,20 @@ def ask(
             if answer.deployed_model_id == deployed:
                 latencies.append(seconds * 1000)
                 served = _plain(answer)
-                differences += agreement.compare(example["key"], example["prediction"], served)
+                differences += skew.compare(example["key"], example["prediction"], served)
                 break
         else:
             raise SmokeTestError(
                 f"None of {limit} requests for example {example['key']} reached the challenger, "
                 f"which should get {share}% of them: someone has changed the traffic meanwhile."
             )
-    if wrong := agreement.skew(differences):
+    if wrong := skew.skew(differences):
         raise SmokeTestError(wrong)
     median = statistics.median(latencies)
     if median >= slowest_ms:
         raise SmokeTestError(
-            f"The challenger is too slow: its median answer took {median:.0f} ms, and it has to be "
-            f"under {slowest_ms:.0f} ms (deploy.smoke.latency)."
+            f"The challenger is too slow: its median answer took {median:.0f} ms; the limit is "
+            f"{slowest_ms:.0f} ms (deploy.smoke.latency)."
         )
     worst = max(difference.size for difference in differences)
     return Findings(len(examples), requests, worst, median)
@@ -122,7 +121,7 @@ def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, 
 
 
 def _patient(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
-    """The same before the challenger's first answer."""
+    """As `_timed`, but retries errors; used before the challenger's first answer."""
     patient = retry.Retry(
         predicate=retry.if_exception_type(*_AT_THE_START),
         initial=0.5,
@@ -150,7 +149,7 @@ def _refused(key: str, error: Any) -> SmokeTestError:
 
 
 def _plain(answer: Any) -> Any:
-    """The only prediction, as JSON has it."""
+    """The only prediction, as JSON values."""
     predictions = type(answer).pb(answer).predictions
     if len(predictions) != 1:
         raise SmokeTestError(f"One instance was sent, {len(predictions)} predictions came back.")

@@ -1,15 +1,15 @@
-"""A table's columns against the features that the champion learned from. Pure."""
+"""Checks a table's columns against the features that the champion learned from. Pure."""
 
 from collections.abc import Sequence
 
-from research.problems import did_you_mean
-from research.source import SourceError
-from research.table import KINDS, PARTITION_TYPES, Column, Feature, Table
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.table import KINDS, PARTITION_TYPES, Column, Feature, Table
+from trellis.workflow.spec.problems import did_you_mean
 
 PREDICTION = "prediction"
-"""The column that a batch prediction adds to those of its source."""
+"""The column that a batch prediction adds to its source's columns."""
 
-# What a dataset's column takes in place of the type that it has itself, so that nothing is lost.
+# Types that a dataset's column accepts without loss beside its own.
 _WIDER = {
     "FLOAT64": ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC"),
     "STRING": ("STRING", "INT64"),
@@ -23,8 +23,8 @@ def fit(
 ) -> tuple[Column | None, list[str]]:
     """The partition column, and the names of the columns that are left out.
 
-    source, model: what to call them. learned: the table that the model learned from. known: the
-    columns to predict from. Raises SourceError with everything that does not fit.
+    source, model: their names for messages. learned: the table that the model learned from. known:
+    the columns to predict from. Raises SourceError with everything that does not fit.
     """
     by_name = {column.name.lower(): column for column in known}
     names = [column.name for column in known]
@@ -37,8 +37,8 @@ def fit(
             problems.append(f"there is no column '{feature.name}'; {_near(feature, names)}")
         elif feature.column == PREDICTION:
             problems.append(
-                f"the feature '{feature.name}' has the name of the column that Vertex AI adds with "
-                "the predictions: a view that calls it otherwise, for training too, would do"
+                f"the feature '{feature.name}' has the name of the column that Vertex AI adds for "
+                "predictions: rename it in a view, and use that for training, too"
             )
         elif column.type not in _takes(feature):
             problems.append(

@@ -1,23 +1,25 @@
-"""The images below a folder, as instances of a batch prediction. For tasks: never at parse time."""
+"""The images below a folder, as instances of a batch prediction. Called by tasks only."""
 
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from research import storage
-from research.platform import Platform
-from research.prediction.section import DATE
-from research.source import NoRowsError, SourceError
+from google.cloud.exceptions import Forbidden, NotFound
+
+from trellis.workflow.contracts.errors import NoRowsError, SourceError
+from trellis.workflow.lookups import storage
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import DATE
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-"""Of the formats that the model's server reads."""
+"""File name suffixes of the formats that the model's server reads."""
 
 
 def folder(platform: Platform, images: str, interval_start: datetime | None, day: Any) -> str:
-    """gs:// address of the folder of a run, a slash at its end. Raises SourceError.
+    """gs:// address of a run's folder, with a slash at the end. Raises SourceError.
 
-    day: what the person who started the run gave for {date}, ISO 8601; None: the interval's.
+    day: the date for {date} given when triggering, ISO 8601; None: the data interval's.
     """
     if DATE in images:
         first = str(day) if day else interval_start and interval_start.date().isoformat()
@@ -33,14 +35,12 @@ def folder(platform: Platform, images: str, interval_start: datetime | None, day
 
 
 def write_instances(platform: Platform, address: str, target: str, daily: bool) -> tuple[int, int]:
-    """Write a line for each image below a folder; how many there are, and how many other objects.
+    """Write a line for each image below a folder; returns the numbers of images and other objects.
 
-    Neither the listing nor the file is ever in memory as a whole; the file is there when it is
-    complete. daily: whether another day's folder may have images. Raises NoRowsError if this one
-    has none, else SourceError; and SourceError if the folder cannot be read.
+    Streams both the listing and the file; the file appears only when complete. daily: whether
+    another day's folder may have images: without images it raises NoRowsError, else SourceError.
+    Raises SourceError if the folder cannot be read.
     """
-    from google.cloud.exceptions import Forbidden, NotFound
-
     counts = {"images": 0, "others": 0}
     try:
         found = _lines(storage.each_blob(platform, address), counts)

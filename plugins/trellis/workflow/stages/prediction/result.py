@@ -1,4 +1,4 @@
-"""result: what came of a prediction: as many instances out as in, which failed, where it lies.
+"""result: checks that every instance came out, and records failures and the output's address.
 
 predictions.json, schema 1:
     {"schema": 1, "experiment", "model": "projects/P/locations/R/models/ID@3",
@@ -15,10 +15,10 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
-from research.experiment import Experiment
-from research.platform import Platform
-from research.prediction import params
-from research.prediction.layout import Prediction
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.lookups import bigquery_source, documents, plans, storage
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 
 SCHEMA = 1
 
@@ -30,47 +30,42 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the content of predictions.json."""
 
     @airflow_task(task_id="result")
-    def result(ti, params, run_id):
+    def result(ti=None, run_id=None):
         predicted = ti.xcom_pull(task_ids="predict")
-        return make(experiment, platform, params, run_id, predicted)
+        return make(experiment, platform, run_id, predicted)
 
     return result()
 
 
-def make(
-    experiment: Experiment, platform: Platform, values: Any, run_id: str, predicted: Any
-) -> dict[str, Any]:
-    """Look at what the job left, write predictions.json and return it.
+def make(experiment: Experiment, platform: Platform, run_id: str, predicted: Any) -> dict[str, Any]:
+    """Read the job's output, write predictions.json and return it.
 
-    Raises AirflowFailException if instances are missing, or more of them failed than may.
+    Raises AirflowFailException if instances are missing, or more failed than predict.max_failed.
     """
-    from research import storage
-
-    experiment = params.apply(experiment, values)
-    run = Prediction(experiment, platform, run_id)
-    plan = storage.read_json(platform, run.plan)
-    if experiment.predict.kind == "image":
-        found = _images(platform, predicted["output"]) | {"instances": plan["instances"]}
+    plan = plans.load_prediction(experiment, platform, run_id)
+    run = plan.run
+    if plan.rows is None:
+        found = _images(platform, predicted["output"]) | {"instances": plan.instances}
     else:
         found = _rows(platform, run)
     content = {
         "schema": SCHEMA,
         "experiment": experiment.name,
-        "model": plan["model"],
+        "model": plan.model,
         **found,
         "job": predicted["name"],
         "console": predicted["console"],
     }
-    storage.write_json(platform, run.record, content)
+    documents.write(platform, "prediction_result", run.record, content)
     for line in summary(content):
         print(line)
-    if problem := wrong(content, experiment.predict.max_failed):
+    if problem := wrong(content, plan.experiment.prediction.max_failed):
         raise AirflowFailException(f"{problem} See {run.record}, and {predicted['console']}")
     return content
 
 
 def summary(content: dict[str, Any]) -> Iterator[str]:
-    """What a person wants to know of a predictions.json."""
+    """A summary of a predictions.json for people, in lines."""
     yield f"{content['predicted']:,} of {content['instances']:,} predicted by {content['model']}"
     for error in content["errors"]:
         yield f"failed: {error['instance']}: {error['error']}"
@@ -80,7 +75,7 @@ def summary(content: dict[str, Any]) -> Iterator[str]:
 
 
 def wrong(content: dict[str, Any], max_failed: float) -> str:
-    """Why these predictions are no success; "" if they are one."""
+    """Why the prediction failed; "" if it succeeded."""
     asked, failed = content["instances"], content["failed"]
     if content["predicted"] + failed != asked:
         return (
@@ -97,12 +92,10 @@ def wrong(content: dict[str, Any], max_failed: float) -> str:
 
 
 def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
-    from research import warehouse
-
-    failed, errors = warehouse.errors_of(platform, run.output_table, _SHOWN)
+    failed, errors = bigquery_source.errors_of(platform, run.output_table, _SHOWN)
     return {
-        "instances": warehouse.rows_of(platform, run.snapshot),
-        "predicted": warehouse.rows_of(platform, run.output_table) - failed,
+        "instances": bigquery_source.rows_of(platform, run.snapshot),
+        "predicted": bigquery_source.rows_of(platform, run.output_table) - failed,
         "failed": failed,
         "errors": [{"instance": key, "error": text[:_LONGEST]} for key, text in errors],
         "output": run.output_table,
@@ -111,8 +104,6 @@ def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
 
 def _images(platform: Platform, output: str) -> dict[str, Any]:
     """The lines of the job's files: prediction.results-*, prediction.errors_stats-*."""
-    from research import storage
-
     counts = {"results": 0, "errors": 0}
     errors: list[dict[str, str]] = []
     for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):

@@ -1,18 +1,18 @@
-"""Deploys a version at an endpoint, or gives it all requests at once where it is deployed."""
+"""Deploys a version at an endpoint, or gives it all requests at once if it is deployed."""
 
 from typing import Any
 
-from vertex.deployments import find_deployed, get_endpoint
-from vertex.endpoints import DeployModelOperator, raise_share
-from vertex.stepwise import unfinished
-from vertex.versions import parse_version
+from trellis.vertex.deployments import find_deployed, get_endpoint
+from trellis.vertex.endpoints import DeployModelOperator, raise_share
+from trellis.vertex.stepwise import unfinished
+from trellis.vertex.versions import parse_version
 
 _LEAVING = "UndeployModelOperationMetadata"
 
 
 class PutBackOperator(DeployModelOperator):
-    """As DeployModelOperator, in more of a hurry: a version that is deployed has its share at once,
-    whatever else is being deployed there. Returns {"deployed_model": id}.
+    """As DeployModelOperator, but faster: a deployed version gets its share at once, without
+    waiting for other deployments. Returns {"deployed_model": id}.
     """
 
     doing = "put the model back"
@@ -27,6 +27,6 @@ class PutBackOperator(DeployModelOperator):
         return {"deployed_model": deployed.id}
 
     def _leaving(self) -> bool:
-        """Whether something is being undeployed: it may be this version."""
+        """Whether an undeployment is running: it may be of this version."""
         under_way = unfinished(self._client, self.endpoint)
         return any(operation.metadata.type_url.endswith(_LEAVING) for operation in under_way)

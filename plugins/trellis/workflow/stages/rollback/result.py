@@ -5,26 +5,27 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowException
 
-from research.platform import Platform
-from research.registry_names import CHAMPION
-from research.rollback import resolve
-from vertex.versions import parse_version
+from trellis.vertex.versions import parse_version
+from trellis.workflow.contracts.aliases import CHAMPION
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.look import Look
+from trellis.workflow.stages.rollback import resolve
 
 
 def task(platform: Platform) -> Any:
     """The Airflow task. Returns {"experiment", "endpoint", "version", "before"}."""
 
     @airflow_task(task_id="result")
-    def result(ti):
+    def result(ti=None):
         resolved = ti.xcom_pull(task_ids="resolve")
         endpoint = ti.xcom_pull(task_ids="endpoint")["endpoint"]
         check(platform, endpoint, resolved["version"])
         resolve.conclude(platform, resolved["record"])
         print(f"{resolved['version']} is the champion and has all requests of {endpoint}.")
         print(
-            f"The next run of {resolved['experiment']} deploys again what passes its gate. If it "
-            "was the gate that let a bad model through, sharpen `deploy.gate` first, or switch "
-            "`deploy` off in the trigger form."
+            f"The next run of {resolved['experiment']} deploys any model that passes its gate. If "
+            "the gate let a bad model through, tighten `deploy.gate` first, or switch `deploy` off "
+            "in the trigger form."
         )
         return {
             "experiment": resolved["experiment"],
@@ -37,9 +38,7 @@ def task(platform: Platform) -> Any:
 
 
 def check(platform: Platform, endpoint: str, version: str) -> None:
-    """Raises AirflowException, for another try, if somebody else has changed it meanwhile."""
-    from research.stages.deploy.look import Look
-
+    """Raises AirflowException, to be retried, if someone else has changed it meanwhile."""
     look = Look(platform)
     _, share = look.deployed(endpoint, version)
     champion = look.bearer(version, CHAMPION)
@@ -47,6 +46,6 @@ def check(platform: Platform, endpoint: str, version: str) -> None:
     if share != 100 or not same:
         raise AirflowException(
             f"{version} has {share}% of the requests, and the champion is "
-            f"{champion or 'no version'}: somebody else changes this endpoint, too. See which run "
-            "is deploying, then clear this rollback from `endpoint` on."
+            f"{champion or 'no version'}: something else changes this endpoint, too. Find the run "
+            "that is deploying, then clear this rollback from `endpoint` on."
         )

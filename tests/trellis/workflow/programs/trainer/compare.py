@@ -9,38 +9,50 @@ import json
 
 from trainer import path
 
+PROVENANCE = {"versions": {}, "code_sha256": "0" * 64}
+
 parser = argparse.ArgumentParser()
 for name in ("--run", "--metric"):
     parser.add_argument(name, required=True)
 options = parser.parse_args()
 run = path(options.run)
-contenders = []
-for winner in json.loads((run / "trials.json").read_text())["chosen"]:
-    name = f"training/{winner['rank']}"
-    metrics = run / name / "metrics.json"
-    done = metrics.exists()
-    contenders.append(
-        {
-            "name": name,
-            "status": "ok" if done else "failed",
-            "reason": None if done else "it left no metrics.json",
-            "metrics": {"accuracy": {"value": json.loads(metrics.read_text())["accuracy"]}}
-            if done
-            else {},
-        }
-    )
 plan = json.loads((run / "plan.json").read_text())
+
+
+def contender(name, kind, accuracy, reason):
+    """accuracy: None of one that failed."""
+    scores = {"accuracy": {"value": accuracy, "interval": [0, 1]}}
+    return {
+        "name": name,
+        "rank": None,
+        "kind": kind,
+        "status": "failed" if accuracy is None else "ok",
+        "reason": reason,
+        "metrics": {} if accuracy is None else scores,
+        "difference": None,
+        "trial": None,
+        "hyperparameters": {},
+        "training": None,
+        "baseline": None,
+        "seconds": None,
+        "cost_usd": None,
+        "uri": f"{options.run}{name}",
+    }
+
+
+contenders = []
+for chosen in json.loads((run / "trials.json").read_text())["chosen"]:
+    name = f"training/{chosen['rank']}"
+    metrics = run / name / "metrics.json"
+    if metrics.exists():
+        accuracy = json.loads(metrics.read_text())["validation"]["accuracy"]
+        contenders.append(contender(name, "tensorflow", accuracy, None))
+    else:
+        contenders.append(contender(name, "tensorflow", None, "it left no metrics.json"))
 for name in plan["baselines"]:
     found = json.loads((run / "baselines" / name / "baseline.json").read_text())
-    done = found["status"] == "succeeded"
-    contenders.append(
-        {
-            "name": f"baselines/{name}",
-            "status": "ok" if done else "failed",
-            "reason": found["reason"],
-            "metrics": {"accuracy": {"value": 0.5}} if done else {},
-        }
-    )
+    accuracy = 0.5 if found["status"] == "succeeded" else None
+    contenders.append(contender(f"baselines/{name}", found["kind"], accuracy, found["reason"]))
 promotion = None
 if "deploy" in plan["configuration"]:
     least = plan["configuration"]["deploy"]["gate"]["require"]["accuracy"]
@@ -57,13 +69,45 @@ if "deploy" in plan["configuration"]:
                 "detail": f"accuracy {best:.4f}",
             }
         ],
-        "served": served if served["model"] else None,
+        "served": {"model": served["model"], "endpoint": served["endpoint"]}
+        if served["model"]
+        else None,
     }
 board = {
+    "schema": 4,
+    "experiment": plan["experiment"],
+    "run": run.name,
+    "run_id": plan["run_id"],
+    "created": plan["created"],
+    "data_interval": plan["data_interval"],
+    "task": plan["configuration"]["task"],
+    "dataset": {
+        "uri": plan["dataset"]["uri"],
+        "fingerprint": plan["dataset"]["fingerprint"],
+        "kind": "table" if plan["table"] else "image",
+        "label": plan["table"]["label"]["name"] if plan["table"] else None,
+        "features": 1,
+        "classes": ["0", "1"],
+        "examples": {"train": 80, "validation": 10, "test": 10},
+        "rejected": 0,
+    },
     "primary_metric": "accuracy",
-    "champion": "training/1",
-    "contenders": contenders,
+    "metrics": {
+        "accuracy": {
+            "title": "Accuracy",
+            "goal": "maximize",
+            "description": "",
+            "interval": "clopper-pearson",
+            "difference_interval": "bonett-price",
+            "decimals": 6,
+        }
+    },
+    "uncertainty": {"level": 0.95, "resamples": 1, "seed": 0},
+    "provenance": PROVENANCE,
+    "notes": [],
+    "winner": "training/1",
     "promotion": promotion,
+    "contenders": contenders,
 }
 (run / "leaderboard").mkdir(exist_ok=True)
 if promotion:
@@ -71,12 +115,13 @@ if promotion:
     rules = {"skew": 0.1} if plan["configuration"]["seed"] == 4 else {}
     (run / "training/1/model/serving.json").write_text(json.dumps(rules))
     challenger = {
+        "schema": 1,
         "contender": "training/1",
         "model": f"{options.run}training/1/model/",
         "examples": [{"key": "row-1", "instance": {"x": 1}, "prediction": {"value": 2}}],
         "explanation_spec": None,
         "hyperparameters": {},
-        "provenance": {"run": options.run, "dataset": "3f2a", "versions": {}, "code_sha256": ""},
+        "provenance": {"run": options.run, "dataset": "3f2a", **PROVENANCE},
     }
     (run / "leaderboard/challenger.json").write_text(json.dumps(challenger))
 (run / "leaderboard/leaderboard.json").write_text(json.dumps(board))

@@ -8,12 +8,15 @@ from airflow.sdk import DAG
 from airflow.sdk import task as airflow_task
 from google.cloud import aiplatform_v1 as api
 
-from research import layout, retirement
-from research.platform import Platform
-from research.stages.deploy import group as deploy
 from tests.airflow_side import run_dag, store
-from vertex.deployments import version_at
-from vertex.identity import EXPERIMENT_LABEL
+from tests.trellis.workflow.plans import a_plan
+from trellis.identity import EXPERIMENT_LABEL
+from trellis.vertex.deployments import version_at
+from trellis.workflow.assembly import deployment as deploy
+from trellis.workflow.assembly import undeploy_previous
+from trellis.workflow.contracts import layout
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.file import with_changes
 
 BUCKET = "deploy-tests"
 OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
@@ -30,19 +33,18 @@ class Deployments:
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.rules = {}
         self.dag = self._dag()
-        self.retirement_dag = retirement.build(platform)
+        self.undeploy_dag = undeploy_previous.build(platform)
 
     def run(self, **rules):
         """A run that promotes a model of these rules (programs/trainer/serve.py)."""
         self.rules = rules
         if self.experiment.deploy.keep_previous:
-            store(self.retirement_dag)
+            store(self.undeploy_dag)
         return run_dag(self.dag)
 
     def _dag(self):
         with DAG(
             self.name,
-            render_template_as_native_obj=True,
             default_args={"retries": 1, "retry_delay": 0.1, "owner": "trellis"},
         ) as dag:
             self._promoted() >> deploy.tasks(self.experiment, self.platform)
@@ -60,7 +62,7 @@ class Deployments:
             model.mkdir(parents=True)
             (model / "serving.json").write_text(json.dumps(self.rules))
             (self.folder / "leaderboard").mkdir()
-            self._write(run.plan, plan(self.experiment, run))
+            self._write(run.plan, a_plan(self.experiment, run).to_json())
             self._write(run.challenger, challenger(run))
 
         return promote()
@@ -112,13 +114,13 @@ class Deployments:
         self.models.delete_model(name=f"{PARENT}/models/{self.name}").result(timeout=30)
 
     @property
-    def retirements(self):
+    def undeployments(self):
         """Runs of undeploy_previous that the deployments triggered."""
         from airflow.models import DagRun
         from airflow.utils.session import create_session
 
         with create_session() as session:
-            runs = session.query(DagRun).filter(DagRun.dag_id == retirement.DAG_ID)
+            runs = session.query(DagRun).filter(DagRun.dag_id == undeploy_previous.DAG_ID)
             return runs.filter(DagRun.run_id.startswith(f"{self.name}__")).all()
 
     @property
@@ -147,11 +149,6 @@ class Deployments:
         return {alias: version for alias, version in found.items() if alias != "default"}
 
 
-def plan(experiment, run):
-    dataset = {"uri": f"gs://{BUCKET}/d/", "fingerprint": "3f2a", "partition": None}
-    return {"configuration": experiment.configuration(), "dataset": dataset, "table": None}
-
-
 def examples(answers):
     return [
         {"key": f"row-{x}", "instance": {"x": x}, "prediction": {"value": y}}
@@ -167,7 +164,12 @@ def challenger(run):
         "examples": examples({1: 2, 2.5: 5, -3: -6}),
         "explanation_spec": None,
         "hyperparameters": {"units": 8},
-        "provenance": {"run": run.uri, "dataset": "3f2a", "versions": {}, "code_sha256": "c0de"},
+        "provenance": {
+            "run": run.uri,
+            "dataset": "3f2a",
+            "versions": {},
+            "code_sha256": "c0de" * 16,
+        },
     }
 
 
@@ -184,7 +186,7 @@ def deployments(google, digits, group, request):
     name = letters[:20].strip("-") + letters[-20:].strip("-")
 
     def make(**deploy):
-        experiment = digits.changed({("deploy",): {"canary": [30, 100], **deploy}})
+        experiment = with_changes(digits, {("deploy",): {"canary": [30, 100], **deploy}})
         return Deployments(google, experiment.model_copy(update={"name": name}), platform)
 
     return make

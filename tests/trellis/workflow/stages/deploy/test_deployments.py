@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
-from research import storage
 from tests.airflow_side import clear_and_go_on, run_dag
+from trellis.workflow.lookups import storage
 
 
 def test_the_first_and_the_second_deployment(deployments, states):
@@ -119,15 +119,15 @@ def test_after_a_retreat_it_does_not_replace_a_champion_it_was_not_compared_with
 def test_what_was_replaced_stays_for_the_asked_time(deployments, states):
     these = deployments(keep_previous="1 hour")
     these.run()
-    assert these.retirements == []
-    assert states(these.run())["retire"] == "success"
+    assert these.undeployments == []
+    assert states(these.run())["undeploy_previous"] == "success"
     assert these.traffic == {"1": 0, "2": 100}
-    (retirement,) = these.retirements
+    (undeployment,) = these.undeployments
     replaced = next(s["at"] for s in these.record["steps"] if s["step"] == "champion")
     hour = datetime.timedelta(hours=1)
-    assert retirement.run_after == datetime.datetime.fromisoformat(replaced) + hour
+    assert undeployment.run_after == datetime.datetime.fromisoformat(replaced) + hour
 
-    assert run_dag(these.retirement_dag, **retirement.conf).state == "success"
+    assert run_dag(these.undeploy_dag, **undeployment.conf).state == "success"
     assert these.traffic == {"2": 100}
 
 

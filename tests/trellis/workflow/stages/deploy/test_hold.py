@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from research.stages.deploy.hold import HoldOperator
+from trellis.workflow.stages.deploy.hold import HoldOperator
 
 NOW = datetime.now(UTC)
 
 
-class Diary:
+class DeploymentHooks:
     """A record of one step that was tested a minute ago, and of the share that there is now."""
 
     def __init__(self, share):
@@ -26,7 +26,7 @@ class Diary:
 
 def hold(share, **duration):
     operator = HoldOperator(
-        task_id="hold_10", diary=Diary(share), share=10, hold=timedelta(**duration)
+        task_id="hold_10", hooks=DeploymentHooks(share), share=10, hold=timedelta(**duration)
     )
     operator.execute({})
 

@@ -6,9 +6,10 @@ import pytest
 from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint, Model
 from google.protobuf import json_format
 
-from research import layout
-from research.plan import Plan
-from research.stages.deploy import messages
+from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts import layout
+from trellis.workflow.stages.deploy import messages
+from trellis.workflow.validation.file import with_changes
 
 RUN = layout.Run("trellis-local", "digits", "scheduled__2026-01-01")
 CHALLENGER = {
@@ -22,17 +23,17 @@ CHALLENGER = {
         "run": "gs://trellis-local/digits/runs/r/",
         "dataset": "3f2a",
         "versions": {"tensorflow": "2.21.0"},
-        "code_sha256": "c0de",
+        "code_sha256": "c0de" * 16,
     },
 }
 
 
 @pytest.fixture
 def plan(digits):
-    experiment = digits.changed(
-        {("deploy",): {"machines": {"type": "n1-standard-2", "replicas": [1, 3]}}}
+    experiment = with_changes(
+        digits, {("deploy",): {"machines": {"type": "n1-standard-2", "replicas": [1, 3]}}}
     )
-    return Plan(experiment, RUN, "gs://trellis-local/digits/datasets/3f2a/", "3f2a")
+    return a_plan(experiment, RUN)
 
 
 def message_of(kind, content):
@@ -44,7 +45,7 @@ def message_of(kind, content):
 def test_a_model_is_served_by_the_job_image(plan, group):
     model = message_of(Model, messages.model(plan, group, CHALLENGER))
     container = model.container_spec
-    assert container.image_uri == "us-central1-docker.pkg.dev/local-gcp/trellis/trainer:0.1.0"
+    assert container.image_uri == "us-central1-docker.pkg.dev/local-gcp/trellis/serve:0.1.0"
     assert list(container.command) == ["python", "-m", "trainer.serve"]
     assert [port.container_port for port in container.ports] == [8080]
     assert (container.health_route, container.predict_route) == ("/health", "/predict")
@@ -68,7 +69,7 @@ def test_a_version_leads_back_to_its_run(plan, group):
         "contender": "training/1",
         "dataset": "3f2a",
         "versions": {"tensorflow": "2.21.0"},
-        "code_sha256": "c0de",
+        "code_sha256": "c0de" * 16,
         "hyperparameters": {"learning_rate": 0.001, "units": 64},
     }
 
@@ -109,21 +110,19 @@ def test_a_deployed_model_has_the_files_machines(plan, group):
     assert resources.machine_spec.machine_type == "n1-standard-2"
     assert (resources.min_replica_count, resources.max_replica_count) == (1, 3)
     assert not resources.machine_spec.accelerator_count
-    assert not deployed.service_account
+    assert deployed.service_account == group.service_account
     assert deployed.display_name == "digits scheduled__2026-01-01"
 
 
 def test_accelerators_have_an_image_that_uses_them(plan, group):
     machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "gpus": 2}
-    plan = Plan(
-        plan.experiment.changed({("deploy", "machines"): machines}), RUN, plan.dataset, "3f2a"
-    )
+    plan = a_plan(with_changes(plan.experiment, {("deploy", "machines"): machines}), RUN)
     machine = message_of(
         DeployedModel, messages.deployed_model(plan, group)
     ).dedicated_resources.machine_spec
     assert (machine.accelerator_type.name, machine.accelerator_count) == ("NVIDIA_TESLA_T4", 2)
     model = messages.model(plan, group, CHALLENGER)
-    assert model["container_spec"]["image_uri"].endswith("/trainer:0.1.0-gpu")
+    assert model["container_spec"]["image_uri"].endswith("/serve:0.1.0-gpu")
 
 
 def test_the_groups_account_and_key_are_used(plan, group):

@@ -1,4 +1,4 @@
-"""A private endpoint's address, played by an HTTPS server whose certificate nobody knows."""
+"""A private endpoint's address, emulated by an HTTPS server whose certificate nobody knows."""
 
 import datetime
 import http.server
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from google.cloud.aiplatform_v1.types import Endpoint
 from google.oauth2.credentials import Credentials
 
-from research.stages.deploy import asking, private
+from trellis.workflow.stages.deploy import private, smoke_requests
 
 ENDPOINT = "projects/1/locations/us-central1/endpoints/digits"
 
@@ -67,7 +67,7 @@ def _self_signed():
 
 def ask(client, x):
     example = {"key": "row-1", "instance": {"x": x}, "prediction": {"value": 2 * x}}
-    return asking.ask(client, ENDPOINT, "7", 100, [example], 60_000)
+    return smoke_requests.ask(client, ENDPOINT, "7", 100, [example], 60_000)
 
 
 def test_a_smoke_test_of_a_private_endpoint(client):
@@ -76,14 +76,16 @@ def test_a_smoke_test_of_a_private_endpoint(client):
 
 
 def test_its_refusal_is_told(client):
-    with pytest.raises(asking.SmokeTestError, match=r"BadRequest: .*x is too large"):
+    with pytest.raises(smoke_requests.SmokeTestError, match=r"BadRequest: .*x is too large"):
         ask(client, 10)
 
 
 def test_a_worker_outside_the_network_is_told(monkeypatch):
-    monkeypatch.setattr(asking, "START_SECONDS", 0.1)
+    monkeypatch.setattr(smoke_requests, "START_SECONDS", 0.1)
     outside = private.PrivateClient("127.0.0.1:1", Credentials("a-token"))
-    with pytest.raises(asking.SmokeTestError, match="are Airflow's workers in the endpoint's netw"):
+    with pytest.raises(
+        smoke_requests.SmokeTestError, match="are Airflow's workers in the endpoint's netw"
+    ):
         ask(outside, 4)
 
 

@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.stages.deploy import agreement
+from trellis.workflow.stages.deploy import skew
 
 SEVEN = {"label": "7", "probabilities": {"1": 0.25, "7": 0.75}}
 
 
 def sizes(offline, served):
-    return [d.size for d in agreement.compare("a.png", offline, served)]
+    return [d.size for d in skew.compare("a.png", offline, served)]
 
 
 def test_what_is_the_same_agrees():
     assert sizes(SEVEN, SEVEN) == [0, 0]
-    assert agreement.skew(agreement.compare("a.png", SEVEN, SEVEN)) is None
+    assert skew.skew(skew.compare("a.png", SEVEN, SEVEN)) is None
 
 
 def test_probabilities_may_be_off_by_rounding():
     served = {"label": "7", "probabilities": {"1": 0.25009, "7": 0.74991}}
-    assert agreement.skew(agreement.compare("a.png", SEVEN, served)) is None
+    assert skew.skew(skew.compare("a.png", SEVEN, served)) is None
     served = {"label": "7", "probabilities": {"1": 0.25011, "7": 0.74989}}
-    found = agreement.skew(agreement.compare("a.png", SEVEN, served))
+    found = skew.skew(skew.compare("a.png", SEVEN, served))
     assert "1 of 1 examples" in found
     assert "example a.png: probabilities." in found
     assert "(0.00011 apart, 0.0001 is allowed)" in found
@@ -32,21 +32,21 @@ def test_probabilities_may_be_off_by_rounding():
 
 @pytest.mark.parametrize("value", [0.5, -3.0, 40_000.0])
 def test_values_are_compared_at_their_own_scale(value):
-    allowed = agreement.TOLERANCE * max(1, abs(value))
+    allowed = skew.TOLERANCE * max(1, abs(value))
     (near,) = sizes({"value": value}, {"value": value + 0.9 * allowed})
     (far,) = sizes({"value": value}, {"value": value + 1.1 * allowed})
-    assert near <= agreement.TOLERANCE < far
+    assert near <= skew.TOLERANCE < far
 
 
 def test_another_label_is_a_difference():
     served = {**SEVEN, "label": "1"}
-    assert "label is '1', offline '7'" in agreement.skew(agreement.compare("a.png", SEVEN, served))
+    assert "label is '1', offline '7'" in skew.skew(skew.compare("a.png", SEVEN, served))
 
 
 def test_another_label_is_none_where_two_classes_tie():
     offline = {"label": "no", "probabilities": {"no": 0.50004, "yes": 0.49996}}
     served = {"label": "yes", "probabilities": {"no": 0.49999, "yes": 0.50001}}
-    assert agreement.skew(agreement.compare("a", offline, served)) is None
+    assert skew.skew(skew.compare("a", offline, served)) is None
 
 
 @pytest.mark.parametrize(
@@ -64,34 +64,32 @@ def test_another_label_is_none_where_two_classes_tie():
     ],
 )
 def test_what_has_another_form_is_a_difference(served):
-    differences = agreement.compare("a.png", SEVEN, served)
-    assert agreement.largest(differences).size == math.inf
-    assert "Train/serve skew" in agreement.skew(differences)
+    differences = skew.compare("a.png", SEVEN, served)
+    assert skew.largest(differences).size == math.inf
+    assert "Train/serve skew" in skew.skew(differences)
 
 
 def test_the_worst_number_is_named_and_how_many_examples_are_affected():
     served = {"label": "1", "probabilities": {"1": 0.9, "7": 0.1}}
     differences = [
-        *agreement.compare("good", SEVEN, SEVEN),
-        *agreement.compare("bad", SEVEN, served),
+        *skew.compare("good", SEVEN, SEVEN),
+        *skew.compare("bad", SEVEN, served),
     ]
-    assert "for 1 of 2 examples. The worst, example bad: probabilities" in agreement.skew(
-        differences
-    )
-    assert "0.65 apart, 0.0001 is allowed" in agreement.skew(differences)
+    assert "for 1 of 2 examples. The worst, example bad: probabilities" in skew.skew(differences)
+    assert "0.65 apart, 0.0001 is allowed" in skew.skew(differences)
 
 
 @given(share=st.integers(1, 99), examples=st.integers(1, 1000))
 def test_so_many_requests_reach_the_challenger(share, examples):
-    limit = agreement.tries(share, examples)
+    limit = skew.tries(share, examples)
 
     def missed(tries):
         """The probability that one of the examples never reaches it, at most."""
         return examples * (1 - share / 100) ** tries
 
-    assert missed(limit) <= agreement.MISS_PROBABILITY * (1 + 1e-6)
-    assert missed(limit - 1) > agreement.MISS_PROBABILITY * (1 - 1e-6)
+    assert missed(limit) <= skew.MISS_PROBABILITY * (1 + 1e-6)
+    assert missed(limit - 1) > skew.MISS_PROBABILITY * (1 - 1e-6)
 
 
 def test_at_all_requests_one_is_enough():
-    assert agreement.tries(100, 20) == 1
+    assert skew.tries(100, 20) == 1

@@ -2,10 +2,10 @@
 
 import pytest
 
-from research.stages.deploy import asking
+from trellis.workflow.stages.deploy import smoke_requests
 
 
 def test_traffic_that_was_taken_away_meanwhile_is_said():
     """As by a rollback, between the look before the test and the test."""
-    with pytest.raises(asking.SmokeTestError, match="gets no requests any more"):
-        asking.ask(None, "projects/1/locations/r/endpoints/e", "7", 0, [{"key": "a"}], 1000)
+    with pytest.raises(smoke_requests.SmokeTestError, match="no longer gets requests"):
+        smoke_requests.ask(None, "projects/1/locations/r/endpoints/e", "7", 0, [{"key": "a"}], 1000)

@@ -7,16 +7,19 @@ import sys
 import pytest
 from google.cloud import aiplatform_v1 as api
 
-from research.platform import Platform
-from research.prediction import workflow
-from research.table import Column, Feature, Table
 from tests.airflow_side import ROOT, run_dag
-from vertex.identity import EXPERIMENT_LABEL
+from tests.trellis.workflow.plans import a_plan
+from trellis.identity import EXPERIMENT_LABEL
+from trellis.workflow.assembly import prediction
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.file import with_changes
 
 BUCKET = "prediction-tests"
 OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
 PARENT = "projects/local-gcp/locations/us-central1"
-SERVER = ROOT / "tests/dags/programs/answering_server.py"
+SERVER = ROOT / "tests/trellis/workflow/programs/answering_server.py"
 
 LEARNED = Table(
     Column("sample", "INT64"),
@@ -42,7 +45,7 @@ class Predictions:
 
     @property
     def dag(self):
-        return workflow.build(self.experiment, self.platform)
+        return prediction.build(self.experiment, self.platform)
 
     def run(self, **conf):
         return run_dag(self.dag, **conf)
@@ -54,7 +57,9 @@ class Predictions:
         run = self.folder / name / "runs/r"
         (run / "model").mkdir(parents=True, exist_ok=True)
         (run / "model/weights").write_text("1")
-        (run / "plan.json").write_text(json.dumps({"table": table and table.to_json()}))
+        addresses = layout.Run(BUCKET, name, "r")
+        plan = a_plan(self.experiment, addresses, table)
+        (run / "plan.json").write_text(json.dumps(plan.to_json()))
         columns = ",".join(f.column for f in table.features) if table else ""
         sent = {
             "display_name": name,
@@ -91,7 +96,7 @@ def predictions(google, digits, breast_cancer, group):
 
     def make(name, **predict):
         experiment = digits if "images" in predict else breast_cancer
-        changed = experiment.changed({("predict",): predict})
+        changed = with_changes(experiment, {("predict",): predict})
         return Predictions(
             google.buckets / BUCKET, changed.model_copy(update={"name": name}), platform
         )

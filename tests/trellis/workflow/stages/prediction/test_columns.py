@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.prediction.columns import fit
-from research.prediction.layout import _name
-from research.source import SourceError
-from research.table import Column, Feature, Table
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.prediction_layout import _name
+from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.stages.prediction.columns import fit
 
 LEARNED = Table(
     Column("id", "STRING"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.airflow_side import clear_and_run
-from tests.dags.prediction.conftest import BUCKET, LEARNED
+from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
 
 TABLE = "prediction_tests.samples"
 

@@ -7,11 +7,12 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
-from research.platform import Platform
-from research.rollback import workflow
 from tests.airflow_side import run_dag
-from vertex.deployments import version_at
-from vertex.identity import EXPERIMENT_LABEL
+from trellis.identity import EXPERIMENT_LABEL
+from trellis.vertex.deployments import version_at
+from trellis.workflow.assembly import rollback
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.file import with_changes
 
 BUCKET = "rollback-tests"
 OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
@@ -33,10 +34,10 @@ class Registry:
         self.folder = google.buckets / BUCKET / self.name
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.endpoints = api.EndpointServiceClient(client_options=OPTIONS)
-        self.dag = workflow.build({self.name: experiment}, platform)
+        self.dag = rollback.build({self.name: experiment}, platform)
 
-    def run(self, version="previous"):
-        return run_dag(self.dag, experiment=self.name, version=version)
+    def run(self, version="previous", **conf):
+        return run_dag(self.dag, experiment=self.name, version=version, **conf)
 
     def upload(self, *aliases, labels=None, **variables):
         """The next version, made by a run of the same number. labels: if not the experiment's."""
@@ -111,7 +112,7 @@ def registry(google, digits, group, request):
     letters = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))
     # The end tells parameters apart.
     name = letters[:20].strip("-") + letters[-20:].strip("-")
-    experiment = digits.changed({("deploy",): {"gate": {"require": {"accuracy": 0.5}}}})
+    experiment = with_changes(digits, {("deploy",): {"gate": {"require": {"accuracy": 0.5}}}})
     return Registry(
         google,
         experiment.model_copy(update={"name": name}),

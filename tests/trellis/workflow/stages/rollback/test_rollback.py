@@ -6,9 +6,10 @@ import shutil
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from research import registry as registry_of
-from research.rollback import resolve
 from tests.airflow_side import clear_and_run
+from trellis.vertex.models import AliasOperator
+from trellis.workflow.lookups import versions as registry_of
+from trellis.workflow.stages.rollback import resolve
 
 TASKS = ["resolve", "endpoint", "deploy", "champion", "shift", "undeploy", "result"]
 
@@ -24,14 +25,22 @@ def test_the_version_before_is_deployed_and_served(two, states):
     assert two.aliases == {"champion": "1", "previous": "2"}
 
 
-def test_a_version_that_is_deployed_only_gets_the_requests(two):
+def test_a_version_that_is_deployed_only_gets_the_requests(two, monkeypatch):
     """Whatever else is being deployed meanwhile: that is left to the run that deploys it."""
     two.deploy("1", m2=100).result(timeout=30)
     (before,) = [m.id for m in two._endpoint().deployed_models if m.model_version_id == "1"]
     two.upload(START="1.5")
     slow = two.deploy("3", m2=90)
+
+    # It ends, and sets its own shares, between the first shift of the requests and the last.
+    move_alias = AliasOperator._advance
+
+    def move_alias_afterwards(self, context, done):
+        slow.result(timeout=30)
+        return move_alias(self, context, done)
+
+    monkeypatch.setattr(AliasOperator, "_advance", move_alias_afterwards)
     assert two.run("1").state == "success"
-    slow.result(timeout=30)
     # Undeployed if it was there in time.
     assert two.traffic in ({"1": 100}, {"1": 100, "3": 0})
     assert before in [m.id for m in two._endpoint().deployed_models]
@@ -113,6 +122,15 @@ def test_a_version_that_is_not_there_is_refused(two, states, capfd, wanted, said
     # All that there are, with when, and by which run.
     assert "\n  2 (champion): 20" in out
     assert " UTC, by run-1" in out
+    assert two.traffic == {"2": 100}
+
+
+def test_a_parameter_with_a_slip_in_its_name_is_refused(two, states, capfd):
+    """Ignored, it would roll back to `previous` instead of the version that was asked for."""
+    assert states(two.run(versoin="1"))["resolve"] == "failed"
+    out = capfd.readouterr().out
+    assert "Refused, nothing was changed. The parameters of this run of rollback" in out
+    assert "versoin: unknown parameter; did you mean 'version'?" in out
     assert two.traffic == {"2": 100}
 
 

@@ -1,0 +1,10 @@
+"""The Airflow DAG rollback, for all experiments that deploy models."""
+
+# Named here, the DAG processor imports Google's libraries once, not at every parsing.
+import airflow.providers.google.cloud.hooks.bigquery
+import airflow.providers.google.cloud.operators.vertex_ai.custom_job
+import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
+
+from trellis import dags
+
+globals().update(dags.rollback(__file__))

@@ -1,0 +1,11 @@
+"""An Airflow DAG for every file in experiments/."""
+
+# Named here, the DAG processor imports Google's libraries once, not at every parsing.
+import airflow.providers.google.cloud.hooks.bigquery
+import airflow.providers.google.cloud.hooks.dataflow
+import airflow.providers.google.cloud.operators.vertex_ai.custom_job
+import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
+
+from trellis import dags
+
+globals().update(dags.training(__file__))

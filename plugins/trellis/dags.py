@@ -1,0 +1,117 @@
+"""What a group's DAG files call: the DAGs of the folder that the file lies in.
+
+    from trellis import dags
+
+    globals().update(dags.training(__file__))
+
+The folder also has `experiments/` and `platform.yaml`. An experiment with problems gets no DAG and
+affects no other; `check` reports it. A task's process builds only that task's DAG, so a task starts
+as fast with many experiments as with one. For the same reason each function imports only what its
+DAGs need.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from airflow.sdk import DAG, get_parsing_context
+
+from trellis.workflow.spec import platform
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import load
+
+
+def training(dag_file: str) -> dict[str, DAG]:
+    """A DAG for every experiment, by name."""
+    from trellis.workflow.assembly import training as assembly
+
+    group = _platform(dag_file)
+    return {
+        experiment.name: assembly.build(experiment, group)
+        for experiment in _experiments(dag_file, lambda name: name)
+    }
+
+
+def prediction(dag_file: str) -> dict[str, DAG]:
+    """A DAG EXPERIMENT-predict for every experiment that has a `predict` section."""
+    from trellis.workflow.assembly import prediction as assembly
+
+    group = _platform(dag_file)
+    return {
+        assembly.dag_id(experiment.name): assembly.build(experiment, group)
+        for experiment in _experiments(dag_file, assembly.dag_id)
+        if experiment.predict is not None
+    }
+
+
+def rollback(dag_file: str) -> dict[str, DAG]:
+    """The one DAG `rollback`, if any experiment deploys its model.
+
+    An experiment whose file has problems cannot be rolled back until the file is fixed: its
+    machines are unknown.
+    """
+    from trellis.workflow.assembly import rollback as assembly
+
+    deploying = {
+        experiment.name: experiment
+        for experiment in _experiments(dag_file, lambda _: assembly.DAG_ID)
+        if experiment.deploy is not None
+    }
+    if not deploying:
+        return {}
+    return {assembly.DAG_ID: assembly.build(deploying, _platform(dag_file))}
+
+
+def undeploy_previous(dag_file: str) -> dict[str, DAG]:
+    """The one DAG `undeploy_previous`, if any experiment deploys its model.
+
+    It exists even if no experiment has `keep_previous` now: one that had it may have left a run
+    that waits for its time, and without its DAG would wait forever.
+    """
+    from trellis.workflow.assembly import undeploy_previous as assembly
+
+    deploying = _experiments(dag_file, lambda _: assembly.DAG_ID)
+    if not any(experiment.deploy is not None for experiment in deploying):
+        return {}
+    return {assembly.DAG_ID: assembly.build(_platform(dag_file))}
+
+
+def check(dag_file: str) -> None:
+    """Raise ImportError with every problem of the experiment files; make no DAG.
+
+    A DAG file of its own calls this: an error in a file that has DAGs would stop them all, as
+    Airflow considers every DAG of a file with an import error stale. So the other files skip what
+    they cannot read, and this one reports it under "Dag Import Errors" in the UI and in
+    `airflow dags list-import-errors`. An experiment with problems has no DAG until its file is
+    fixed; its runs and their logs are kept.
+    """
+    wrong = []
+    for file in sorted(_folder(dag_file).glob("*.y*ml")):
+        try:
+            load(file)
+        except FileError as error:
+            wrong.append(str(error))
+        if file.suffix != ".yaml":
+            wrong.append(f"{file}: experiment files end with .yaml, so this one is not read")
+    if wrong:
+        raise ImportError("\n\n".join(["Experiment files with problems.", *wrong]))
+
+
+def _experiments(dag_file: str, dag_id: Callable[[str], str]) -> Iterator[Experiment]:
+    """The good experiments that this process needs. dag_id: of the DAG that one of a name is in."""
+    wanted = get_parsing_context().dag_id
+    for file in sorted(_folder(dag_file).glob("*.yaml")):
+        if wanted not in (None, dag_id(file.stem)):
+            continue
+        try:
+            yield load(file)
+        except FileError:
+            continue
+
+
+def _folder(dag_file: str) -> Path:
+    return Path(dag_file).parent / "experiments"
+
+
+def _platform(dag_file: str) -> platform.Platform:
+    return platform.load(Path(dag_file).parent)

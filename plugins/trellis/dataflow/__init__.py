@@ -1,0 +1,1 @@
+"""Dataflow flex templates from Airflow: one job per task, deferred while it runs."""

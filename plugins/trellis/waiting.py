@@ -1,0 +1,63 @@
+"""How long a task polls in its own process before it defers, and how a trigger polls.
+
+A task that resumes before the scheduler has read the executor's event of its deferral loses an
+attempt (https://github.com/apache/airflow/issues/72716: 6 s lay between the two). So a task itself
+waits for work that ends soon, and a trigger delays its first poll.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+IN_TASK_SECONDS = 5.0
+"""A task defers only if its work takes longer than this."""
+
+FIRST_LOOK_SECONDS = 5.0
+"""When a trigger polls for the first time, unless its poll interval is longer."""
+
+LONGEST_PAUSE_SECONDS = 60.0
+"""Longest pause between two polls after failures, unless the poll interval is longer."""
+
+T = TypeVar("T")
+
+
+def in_task(look: Callable[[], T | None]) -> T | None:
+    """What `look` returns within a few seconds; None if it returns nothing, or fails.
+
+    A failed poll does not fail the task: the trigger then waits, and repeats failed polls.
+    """
+    deadline = time.monotonic() + IN_TASK_SECONDS
+    pause = 0.1
+    while time.monotonic() + pause < deadline:
+        time.sleep(pause)
+        try:
+            found = look()
+        except Exception:
+            return None
+        if found is not None:
+            return found
+        pause = min(2 * pause, 1.0)
+    return None
+
+
+async def in_trigger(
+    look: Callable[[], Awaitable[T | None]], subject: str, poll_interval: float, log: Any
+) -> T:
+    """Call `look` every `poll_interval` seconds until it returns something; returns that.
+
+    A failed poll does not count as a failure of `subject`: it is logged and repeated, with growing
+    pauses.
+    """
+    failures = 0
+    await asyncio.sleep(max(FIRST_LOOK_SECONDS, poll_interval))
+    while True:
+        try:
+            if (found := await look()) is not None:
+                return found
+            failures = 0
+        except Exception as error:
+            failures += 1
+            log.warning("Could not poll %s, retrying: %s", subject, error)
+        pause = min(poll_interval * 2**failures, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(max(pause, poll_interval))

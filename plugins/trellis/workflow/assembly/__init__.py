@@ -1,0 +1,1 @@
+"""The DAGs: training, prediction, rollback and undeployment, with their pages and forms."""

@@ -1,0 +1,93 @@
+"""The page of a DAG EXPERIMENT-predict in the UI, and what to do when one of its tasks fails."""
+
+from trellis.workflow.pricing import prediction
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import DATE, ImagePredict, TablePredict
+from trellis.workflow.spec.quantities import duration_text, usd_text
+
+ADVICE = {
+    "plan": "Nothing was spent. Follow the message: promote a model, fix the table, or choose "
+    "another version in the trigger form; then trigger a new run.",
+    "snapshot": "BigQuery's message names what it could not read. Fix the source and trigger a new "
+    "run; if the fault was Google's, clear this task.",
+    "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
+    "at fault, trigger a new run with an earlier version.",
+    "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
+    "result": "The message says where the predictions are. If the input is at fault, fix it and "
+    "trigger a new run; predict.max_failed is the share of instances that may fail.",
+}
+
+_PAGE = """\
+Batch prediction: the champion of `{name}` predicts {what}.
+
+**Owner** {owner} · **Schedule** `{schedule}` · **Budget** {budget} per run; {cost}
+
+| stage | what it does |
+|---|---|
+| plan | finds the champion; checks columns, instances and cost before anything is spent |
+{rows}| predict | runs on {replicas} machine(s) (Vertex AI); stopped after {timeout} |
+{publish}| result | checks completeness; fails if more than {max_failed:.1%} have no prediction |
+
+**Results** {output}. Each run has its own; the task `result` and
+`gs://{bucket}/{name}/predictions/RUN/predictions.json` name it. No run overwrites another's.
+
+A run with nothing to predict is green, and its stages are skipped. `plan` chooses the model, once:
+clearing a later stage predicts with the same version, and adopts a job that exists. To repeat a
+finished run, trigger a new one.
+
+### When it fails at night
+
+It can wait until the morning: the job has a timeout, and what is served does not change. The last
+lines of the red task's log (`TRELLIS FAILURE`) name the cause and what to do. After a bad
+deployment, return to the previous model with the DAG `rollback`; then clear the run from `plan` on,
+or trigger a new one: "Model" in the trigger form takes any version.
+"""
+
+_ROWS = "| snapshot | freezes key and features of the run's rows in BigQuery for two weeks |\n"
+_PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
+
+
+def page(experiment: Experiment, platform: Platform) -> str:
+    """The DAG's doc_md."""
+    predict = experiment.prediction
+    rows = predict.kind == "table"
+    return _PAGE.format(
+        name=experiment.name,
+        what=_what(experiment, platform),
+        owner=experiment.owner,
+        schedule=predict.schedule,
+        budget=usd_text(experiment.budget),
+        cost=prediction.at_most(experiment),
+        rows=_ROWS if rows else "",
+        publish=_PUBLISH if rows else "",
+        replicas=predict.machines.replicas,
+        timeout=duration_text(predict.timeout),
+        max_failed=predict.max_failed,
+        output=_output(experiment, platform),
+        bucket=platform.bucket,
+    )
+
+
+def _what(experiment: Experiment, platform: Platform) -> str:
+    predict = experiment.prediction
+    if isinstance(predict, ImagePredict):
+        day = " for the first day of a run's data interval" if DATE in predict.images else ""
+        return f"all images below `{platform.uri(predict.images)}`{day}"
+    table = (
+        f"`{platform.table(predict.bigquery)}`"
+        if isinstance(predict, TablePredict)
+        else "its query"
+    )
+    if predict.partition is None:
+        return f"all rows of {table}"
+    return f"the rows of {table} whose `{predict.partition}` is in a run's data interval"
+
+
+def _output(experiment: Experiment, platform: Platform) -> str:
+    given = experiment.prediction.output
+    if experiment.prediction.kind == "image":
+        folder = platform.uri(given or f"{experiment.name}/predictions").rstrip("/")
+        return f"JSON lines below `{folder}/RUN/`"
+    name = platform.table(given) if given else platform.own_table(f"predictions_{experiment.name}")
+    return f"table `{name}_RUN`"

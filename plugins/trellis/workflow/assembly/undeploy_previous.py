@@ -1,0 +1,47 @@
+"""The DAG undeploy_previous: a replaced model is undeployed when its `keep_previous` is over.
+
+A task of the experiment's own run that waited so long would hold back the experiment's next run
+(one at a time). So each deployment triggers a run of this DAG for the day on which it is due.
+"""
+
+from airflow.sdk import DAG
+
+from trellis.workflow.assembly.alerts import on_failure_with
+from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.undeploy_previous import DAG_ID, UndeployPreviousOperator
+
+PAGE = """\
+Undeploys a model that another has replaced, once the experiment's `deploy.keep_previous` is over.
+Deployments trigger it; its runs wait, queued, for their time. A version that has requests again by
+then, or is the champion (someone rolled back), stays.
+
+**Red:** the version is still deployed, and paid for. Clear the task once the cause is gone.
+"""
+_ADVICE = {"undeploy": "The version is still paid for. Clear this task once the cause is gone."}
+
+
+def build(platform: Platform) -> DAG:
+    """One task; its run's conf: {"endpoint": name, "model": name@version}."""
+    with DAG(
+        dag_id=DAG_ID,
+        description="Undeploy a replaced model when its time is over",
+        doc_md=PAGE,
+        schedule=None,
+        catchup=False,
+        # Nobody opens it to switch it on, and a run of a paused DAG waits for ever, unseen.
+        is_paused_upon_creation=False,
+        tags=["research", "deployment"],
+        default_args={"owner": "trellis", **arguments(platform, on_failure_with(_ADVICE))},
+    ) as dag:
+        UndeployPreviousOperator(
+            task_id="undeploy",
+            endpoint="{{ dag_run.conf['endpoint'] }}",
+            model="{{ dag_run.conf['model'] }}",
+            platform=platform,
+            project_id=platform.project,
+            region=platform.region,
+            gcp_conn_id=platform.connection,
+            poll_interval=platform.poll_seconds,
+        )
+    return dag

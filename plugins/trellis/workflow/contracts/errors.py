@@ -1,0 +1,9 @@
+"""Errors of sources."""
+
+
+class SourceError(ValueError):
+    """The source cannot be used; the message says where, why, and what was expected."""
+
+
+class NoRowsError(SourceError):
+    """There is nothing for this run, though there may be for another."""

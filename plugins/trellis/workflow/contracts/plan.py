@@ -1,0 +1,100 @@
+"""What one run does: decided by the `plan` stage, read by all others from plan.json.
+
+schemas/run_plan.schema.json describes each field of the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.table import Table
+from trellis.workflow.contracts.table import from_json as table_from_json
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.validation.file import validate
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a run trains on.
+
+    uri: of its folder; fingerprint: the folder's name. exists: whether an earlier run created it.
+    source: the manifest, table or query. statement: the SQL that freezes the rows; None for images.
+    partition: {"column", "from", "to"}; None for images, and for the rows of all times. examples,
+    classes: None where only reading would tell. previous: the folder of the experiment's newest
+    dataset before this one, None if this is the first.
+    """
+
+    uri: str
+    fingerprint: str
+    exists: bool
+    source: str
+    statement: str | None
+    partition: Mapping[str, str] | None
+    examples: int | None
+    classes: Mapping[str, int] | None
+    previous: str | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan.json, from which the stages make their jobs.
+
+    experiment: this run's Params applied. created: when the run was triggered, ISO 8601, as are
+    start and end of the data_interval. table: None for images. jobs: how many, by kind. rates: US
+    dollars an hour. cost: the limit that was checked against the budget.
+    """
+
+    experiment: Experiment
+    run: Run
+    run_id: str
+    created: str
+    data_interval: Mapping[str, str | None]
+    dataset: Dataset
+    table: Table | None
+    baselines: Sequence[str]
+    jobs: Mapping[str, int]
+    rates: Mapping[str, float]
+    cost: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of plan.json."""
+        return {
+            "schema": SCHEMA,
+            "experiment": self.experiment.name,
+            "run": self.run.uri,
+            "run_id": self.run_id,
+            "created": self.created,
+            "data_interval": self.data_interval,
+            "configuration": self.experiment.configuration(),
+            "dataset": asdict(self.dataset),
+            "table": self.table.to_json() if self.table else None,
+            "baselines": self.baselines,
+            "jobs": self.jobs,
+            "rates": self.rates,
+            "cost": self.cost,
+        }
+
+
+def from_json(content: dict[str, Any], run: Run) -> Plan:
+    """The plan in a plan.json that fits its schema.
+
+    Raises FileError if this version does not understand its configuration.
+    """
+    experiment, problems = validate(run.experiment, "", content["configuration"], load_schema())
+    if experiment is None:
+        raise FileError(run.plan, problems)
+    return Plan(
+        experiment=experiment,
+        run=run,
+        dataset=Dataset(**content["dataset"]),
+        table=table_from_json(content["table"]) if content["table"] else None,
+        **{
+            name: content[name]
+            for name in ("run_id", "created", "data_interval", "baselines", "jobs", "rates", "cost")
+        },
+    )

@@ -1,0 +1,106 @@
+"""What one run of EXPERIMENT-predict does: decided by `plan`, read by all others.
+
+schemas/prediction_plan.schema.json describes each field of the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.validation.file import validate
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Input and output of a prediction of a table or query.
+
+    statement: the SELECT of key and features. expires: when the frozen rows are deleted.
+    regression: whether the model predicts numbers.
+    """
+
+    statement: str
+    expires: datetime
+    regression: bool
+
+
+@dataclass(frozen=True)
+class PredictionPlan:
+    """A prediction's plan.json, from which the stages make their jobs.
+
+    run: paths of its files; run.experiment has this run's Params applied. model: resource name of
+    the version, so that a retry, or an alias that moves meanwhile, changes nothing. model_run: the
+    folder of the run that trained it. rows: None for images. instances: how many, None if only
+    reading would tell. left_out: columns that the model does not use; for images, the number of
+    other objects. cost: the limit that was checked against the budget.
+    """
+
+    run: Prediction
+    data_interval: Mapping[str, str | None]
+    model: str
+    model_run: str
+    source: str
+    partition: Mapping[str, str] | None
+    rows: Rows | None
+    instances: int | None
+    left_out: Sequence[str] | int
+    output: str
+    cost: Mapping[str, Any]
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.run.experiment
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of plan.json."""
+        rows = self.rows
+        return {
+            "schema": SCHEMA,
+            "experiment": self.experiment.name,
+            "run_id": self.run.run_id,
+            "data_interval": self.data_interval,
+            "model": self.model,
+            "model_run": self.model_run,
+            "configuration": self.experiment.configuration(),
+            "source": self.source,
+            "partition": self.partition,
+            "rows": rows
+            and {
+                "statement": rows.statement,
+                "expires": rows.expires.isoformat(timespec="seconds"),
+                "regression": rows.regression,
+            },
+            "instances": self.instances,
+            "left_out": self.left_out,
+            "output": self.output,
+            "cost": self.cost,
+        }
+
+
+def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
+    """The plan in a plan.json that fits its schema.
+
+    Raises FileError if this version does not understand its configuration.
+    """
+    name, rows = content["experiment"], content["rows"]
+    experiment, problems = validate(name, "", content["configuration"], load_schema())
+    if experiment is None:
+        raise FileError(f"The plan of {content['run_id']}", problems)
+    return PredictionPlan(
+        run=Prediction(experiment, platform, content["run_id"]),
+        rows=rows and Rows(**{**rows, "expires": datetime.fromisoformat(rows["expires"])}),
+        **{
+            name: content[name]
+            for name in (
+                *("data_interval", "model", "model_run", "source", "partition"),
+                *("instances", "left_out", "output", "cost"),
+            )
+        },
+    )

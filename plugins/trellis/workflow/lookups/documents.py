@@ -1,0 +1,44 @@
+"""A run's files in Cloud Storage, checked against their schemas when read and when written."""
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+from google.cloud.exceptions import NotFound
+
+from trellis.workflow.contracts.documents import DocumentError, check
+from trellis.workflow.lookups import storage
+from trellis.workflow.spec.platform import Platform
+
+
+def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
+    """Write a document. Raises DocumentError, and writes nothing, if it does not fit its schema."""
+    check(kind, content, uri)
+    storage.write_json(platform, uri, content)
+
+
+def find(platform: Platform, kind: str, uri: str) -> Any | None:
+    """The document, None if there is no such object. Raises AirflowFailException if it does not
+    fit its schema: a retry would not help.
+    """
+    try:
+        content = storage.read_json(platform, uri)
+    except NotFound:
+        return None
+    try:
+        check(kind, content, uri)
+    except DocumentError as error:
+        raise AirflowFailException(
+            f"{error}. Airflow and the job image must be of versions that fit each other "
+            "(platform.yaml: registry); clear the task that wrote the file once they do."
+        ) from None
+    return content
+
+
+def read(platform: Platform, kind: str, uri: str) -> Any:
+    """The document. Raises AirflowFailException if it is missing or does not fit its schema."""
+    content = find(platform, kind, uri)
+    if content is None:
+        raise AirflowFailException(
+            f"There is no {uri}, which an earlier task of this run writes: clear that task."
+        )
+    return content

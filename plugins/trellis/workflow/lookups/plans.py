@@ -1,0 +1,40 @@
+"""Read the plan of a run: the only place that does."""
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.workflow.contracts import plan, prediction_plan
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.lookups import documents
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import FileError
+
+
+def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
+    """What a run of the experiment's DAG does, as its `plan` stage decided.
+
+    Raises AirflowFailException if there is no plan, or this version does not understand it.
+    """
+    run = Run.of(experiment, platform, run_id)
+    content = documents.read(platform, "run_plan", run.plan)
+    try:
+        return plan.from_json(content, run)
+    except FileError as error:
+        raise _not_understood(error) from None
+
+
+def load_prediction(
+    experiment: Experiment, platform: Platform, run_id: str
+) -> prediction_plan.PredictionPlan:
+    """The same of the DAG EXPERIMENT-predict."""
+    address = Prediction(experiment, platform, run_id).plan
+    content = documents.read(platform, "prediction_plan", address)
+    try:
+        return prediction_plan.from_json(content, platform)
+    except FileError as error:
+        raise _not_understood(error) from None
+
+
+def _not_understood(error: FileError) -> AirflowFailException:
+    return AirflowFailException(f"{error}\nClear `plan` to plan this run again.")

@@ -1,0 +1,1 @@
+"""What a run may cost at most, from a table of prices."""

@@ -1,0 +1,75 @@
+"""The section `deploy` of an experiment file: when a model is served, and how it gets there."""
+
+from datetime import timedelta
+from typing import Literal
+
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.quantities import Bounds, Number, Pause, Percents, Replicas
+from trellis.workflow.spec.sections import Section, key
+
+
+class Gate(Section):
+    """What the best training of a run must achieve on the test split to be deployed."""
+
+    require: Bounds = key(
+        "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize",
+        {},
+    )
+    beat: Literal["baselines", "nothing"] = key(
+        "baselines: it must be better than every scored baseline by the primary metric, if there "
+        "are any",
+        "baselines",
+    )
+    margin: Number = key(
+        "how much better: the 95% interval of the difference must lie above this", 0.0
+    )
+    tolerance: float | None = key(
+        "how much worse than the served model it may be, by the primary metric; null: do not "
+        "compare the two",
+        0.0,
+        ge=0,
+    )
+
+
+class Smoke(Section):
+    """The test of a deployed model before each step, on rows of the test split."""
+
+    examples: int = key(
+        "rows whose predictions must equal those of the comparison", 20, unit="rows", ge=1, le=1000
+    )
+    latency: int = key(
+        "upper bound of the median response time", 1000, unit="milliseconds", ge=1, le=60_000
+    )
+
+
+class ServingMachines(Machine):
+    """What each replica of a deployed model runs on."""
+
+    type: str = key("Compute Engine machine type", "n1-standard-2")
+    replicas: Replicas = key("[fewest, most]; the load decides in between", (1, 1))
+
+
+class Deploy(Section):
+    """When and how the best training of a run is served."""
+
+    gate: Gate = key("what it must achieve before it is deployed", Gate())
+    canary: Percents = key("its share of requests, step by step", (10, 50, 100))
+    hold: Pause = key("waiting time after each step but the last", timedelta())
+    smoke: Smoke = key("the test before each step", Smoke())
+    machines: ServingMachines = key(
+        "what each replica runs on; paid for until it is undeployed", ServingMachines()
+    )
+    keep_previous: Pause = key(
+        "how long a replaced model stays deployed, without requests", timedelta()
+    )
+    keep_versions: int = key(
+        "versions of the model to keep; older ones are deleted, unless served or with an alias",
+        10,
+        ge=1,
+        le=1000,
+    )
+    private: bool = key(
+        "an endpoint that only the group's VPC network (platform.yaml: network), Airflow included, "
+        "can reach; without explanations, which Vertex AI gives on public endpoints only",
+        False,
+    )

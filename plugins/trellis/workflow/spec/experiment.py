@@ -1,0 +1,143 @@
+"""Experiment: the researcher's file, typed.
+
+Every key has one meaning, a unit, bounds and a default; `python -m trellis reference` prints them
+from here. What must fit together across sections is in `validation`.
+"""
+
+from datetime import date, timedelta
+from typing import Any
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from trellis.workflow.spec.deployment import Deploy
+from trellis.workflow.spec.machines import TrainingMachines
+from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
+from trellis.workflow.spec.quantities import USD, Date, Duration, Scalar
+from trellis.workflow.spec.schedule import MANUAL, Schedule
+from trellis.workflow.spec.sections import Section, broken, key
+from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
+from trellis.workflow.spec.tuning import Tune
+
+
+class Train(Section):
+    """The full trainings of the best trials."""
+
+    top: int = key("how many of the best trials are trained in full", 1, ge=1, le=20)
+    epochs: int = key(
+        "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
+    )
+    machines: TrainingMachines = key("what each training runs on", TrainingMachines())
+    timeout: Duration = key("when a training is stopped", timedelta(hours=2))
+
+
+class AutoML(Section):
+    """A model that Vertex AI AutoML searches for."""
+
+    node_hours: float = key(
+        "training budget; tables 1 to 72, images 8 to 800", unit="node hours", ge=1, le=800
+    )
+
+
+class Baselines(Section):
+    """What the trainings have to beat, trained and scored on the same examples."""
+
+    bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
+    automl: AutoML | None = key("one AutoML model", None)
+
+    @property
+    def count(self) -> int:
+        return len(self.bqml) + (self.automl is not None)
+
+
+class Experiment(Section):
+    """One experiment file. `name` and `about` come from the file's name and its first lines."""
+
+    name: str = Field(exclude=True)
+    about: str = Field(exclude=True)
+    owner: str = key("person or group who answers for it", min_length=1)
+    schedule: Schedule = key("when it runs (UTC)", MANUAL)
+    until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
+    budget: USD = key("limit for one run: a run that may cost more is refused")
+    generation: int = key(
+        "increase it, then clear a run, to repeat work that is already done", 1, ge=1
+    )
+    seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
+    source: Source = key("where the examples come from")
+    model: str = key("architecture, one of the trainer's models")
+    task: str = key("what is learned, one of the trainer's tasks")
+    hyperparameters: dict[str, Scalar] = key(
+        "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}
+    )
+    tune: Tune = key("the search for hyperparameters")
+    train: Train = key("the full trainings of the best trials")
+    baselines: Baselines = key("what the trainings have to beat", Baselines())
+    deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
+    predict: Predict | None = key("batch prediction by the champion; left out: never", None)
+
+    @field_validator("until")
+    @classmethod
+    def _ends_a_schedule(cls, until: date | None, info: ValidationInfo) -> date | None:
+        if until is not None and info.data.get("schedule") == MANUAL:
+            raise broken("ends a schedule, but this experiment has none")
+        return until
+
+    @property
+    def deployment(self) -> Deploy:
+        """The section `deploy`, for what only deployments have. Raises TypeError without one."""
+        if self.deploy is None:
+            raise TypeError(f"{self.name} deploys no model")
+        return self.deploy
+
+    @property
+    def prediction(self) -> ImagePredict | TablePredict | QueryPredict:
+        """The section `predict`, for what only predictions have. Raises TypeError without one."""
+        if self.predict is None:
+            raise TypeError(f"{self.name} predicts nothing")
+        return self.predict
+
+    @property
+    def image_prediction(self) -> ImagePredict:
+        """The section `predict`, for what only images have. Raises TypeError without one."""
+        if not isinstance(self.predict, ImagePredict):
+            raise TypeError(f"{self.name} predicts no images")
+        return self.predict
+
+    @property
+    def row_prediction(self) -> TablePredict | QueryPredict:
+        """The section `predict`, for what only rows have. Raises TypeError without one."""
+        if not isinstance(self.predict, TablePredict | QueryPredict):
+            raise TypeError(f"{self.name} predicts no rows")
+        return self.predict
+
+    @property
+    def automl(self) -> AutoML:
+        """The AutoML baseline, for what only runs with one have. Raises TypeError without one."""
+        if self.baselines.automl is None:
+            raise TypeError(f"{self.name} has no AutoML baseline")
+        return self.baselines.automl
+
+    @property
+    def image_source(self) -> ImageSource:
+        """The source, for what only images have. Raises TypeError if it is rows."""
+        if not isinstance(self.source, ImageSource):
+            raise TypeError(f"the source of {self.name} is rows, not images")
+        return self.source
+
+    @property
+    def row_source(self) -> TableSource | QuerySource:
+        """The source, for what only rows have. Raises TypeError if it is images."""
+        if isinstance(self.source, ImageSource):
+            raise TypeError(f"the source of {self.name} is images, not rows")
+        return self.source
+
+    def configuration(self) -> dict[str, Any]:
+        """The values of the experiment file, defaults filled in: fit for JSON and for YAML."""
+        values = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if self.deploy is not None:
+            gate = values["deploy"]["gate"]
+            # null has a meaning here: do not compare with the served model.
+            gate["tolerance"] = self.deploy.gate.tolerance
+            if not self.baselines.count:
+                # Only the default can stand beside no baselines, and it has no effect then.
+                del gate["beat"]
+        return values

@@ -1,0 +1,180 @@
+"""Platform: the group's Google Cloud, as platform.yaml beside the DAG file names it."""
+
+import os
+import re
+from pathlib import Path
+
+from pydantic import ValidationInfo, field_validator
+
+from trellis.workflow.spec.checking import check
+from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.quantities import Duration
+from trellis.workflow.spec.sections import Section, broken, key
+from trellis.workflow.spec.yaml_file import parse
+
+FILE = "platform.yaml"
+
+CHOICE = "TRELLIS_PLATFORM"
+"""Environment variable that names another file, for example platform-dev.yaml."""
+
+
+_NOT_EU = ("europe-west2", "europe-west6")
+"""London and Zurich are in Europe, and not in BigQuery's multi-region EU.
+https://docs.cloud.google.com/bigquery/docs/locations#multi-regions"""
+
+_SUBNETWORK = re.compile(
+    r"(https://www\.googleapis\.com/compute/v1/projects/[^/]+/)?"
+    r"regions/(?P<region>[a-z0-9-]+)/subnetworks/[a-z][a-z0-9-]*"
+)
+
+
+class PlatformError(ValueError):
+    """The group's Google Cloud does not match platform.yaml; the message names the key."""
+
+
+class Dataflow(Section):
+    """What the export runs on."""
+
+    machine_type: str = key("Compute Engine machine type of a worker", "n1-standard-4")
+    max_workers: int = key("maximum number of workers", 2, ge=1, le=1000)
+    timeout: Duration = key("when an export is stopped")
+
+
+class Compare(Section):
+    """What the comparison runs on."""
+
+    machine_type: str = key("Compute Engine machine type", "n1-standard-4")
+    timeout: Duration = key("when a comparison is stopped")
+
+
+class Platform(Section):
+    """Names and limits that all experiments of a group share."""
+
+    project: str = key("Google Cloud project", pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")
+    region: str = key("region of all jobs", pattern=r"^[a-z]+-[a-z]+[0-9]+$")
+    bucket: str = key("bucket of all files, without gs://", pattern=r"^[a-z0-9][a-z0-9._-]+$")
+    dataset: str = key(
+        "BigQuery dataset of snapshots and models, created if it does not exist",
+        "trellis",
+        pattern=r"^[A-Za-z0-9_]+$",
+    )
+    location: str = key("location of that dataset and of all tables that experiments read", "US")
+    registry: str = key("registry of the job images: their address without name and tag")
+    connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
+    service_account: str | None = key("service account of jobs and deployed models", None)
+    network: str | None = key(
+        "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",
+        None,
+        pattern=r"^projects/[0-9]+/global/networks/[a-z][a-z0-9-]*$",
+    )
+    subnetwork: str | None = key(
+        "subnetwork of Dataflow's workers, regions/REGION/subnetworks/NAME; needed unless the "
+        "network makes its own. One of a shared VPC: its address, "
+        "https://www.googleapis.com/compute/v1/projects/HOST/regions/REGION/subnetworks/NAME",
+        None,
+    )
+    private_addresses: bool = key(
+        "give Dataflow's workers no public address; the subnetwork needs Private Google Access",
+        False,
+    )
+    encryption_key: str | None = key(
+        "customer-managed key of jobs, models and endpoints, projects/P/.../K", None
+    )
+    # Google's minimums, as https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/
+    # bigqueryml-syntax-create-automl#limitations and Vertex AI's beginner's guide to images have
+    # them. Only a platform that is not Google's has others.
+    automl_minimum_rows: int = key("fewest rows that AutoML learns from", 1000, ge=1)
+    automl_minimum_images: int = key("fewest images of a class that AutoML learns from", 100, ge=1)
+    labels: dict[str, str] = key("labels of every job, for billing reports", {})
+    poll_seconds: int = key("interval between two polls of a job", 30, unit="seconds", ge=1, le=600)
+    retry_seconds: int = key("delay before a task's first retry", 60, unit="seconds", ge=1, le=3600)
+    dataflow: Dataflow = key("what the export runs on")
+    compare: Compare = key("what the comparison runs on")
+
+    @field_validator("location")
+    @classmethod
+    def _beside_the_bucket(cls, location: str, info: ValidationInfo) -> str:
+        """Extracts and loads need both in one place; only the US multi-region goes with all.
+
+        https://docs.cloud.google.com/bigquery/docs/exporting-data#data-locations
+        """
+        region = info.data.get("region")
+        if region is None or location.upper() == "US" or location.lower() == region:
+            return location
+        if location.upper() == "EU" and region.startswith("europe-") and region not in _NOT_EU:
+            return location
+        raise broken(
+            f"'{location}' does not fit the bucket and jobs in {region}: BigQuery exports to a "
+            f"bucket beside its dataset only; expected {region}, US, or EU for a region in the EU"
+        )
+
+    @field_validator("subnetwork")
+    @classmethod
+    def _in_the_region(cls, subnetwork: str | None, info: ValidationInfo) -> str | None:
+        if subnetwork is None:
+            return None
+        found = _SUBNETWORK.fullmatch(subnetwork)
+        if not found:
+            raise broken(
+                f"got '{subnetwork}'; expected regions/REGION/subnetworks/NAME, or "
+                "https://www.googleapis.com/compute/v1/projects/HOST/regions/REGION/subnetworks/NAME"
+            )
+        region = info.data.get("region")
+        if region is not None and found["region"] != region:
+            raise broken(f"is in {found['region']}, and jobs run in {region} (region)")
+        return subnetwork
+
+    @field_validator("private_addresses")
+    @classmethod
+    def _somewhere(cls, private: bool, info: ValidationInfo) -> bool:
+        if private and not (info.data.get("network") or info.data.get("subnetwork")):
+            raise broken("in which network? Name it: `subnetwork: regions/REGION/subnetworks/NAME`")
+        return private
+
+    def private_network(self) -> str:
+        """The network of private endpoints. Raises PlatformError if the group names none."""
+        if not self.network:
+            raise PlatformError(
+                "A private endpoint (deploy.private) needs the group's network, and platform.yaml "
+                "names none (network: projects/NUMBER/global/networks/NAME)."
+            )
+        return self.network
+
+    def table(self, name: str) -> str:
+        """PROJECT.DATASET.TABLE of a name that may lack its project."""
+        return name if name.count(".") == 2 else f"{self.project}.{name}"
+
+    def own_table(self, name: str) -> str:
+        """PROJECT.DATASET.NAME of a table, view or model that a run makes."""
+        return f"{self.project}.{self.dataset}.{name}"
+
+    def image(self, name: str, tag: str) -> str:
+        """Address of an image of docker/Dockerfile: `trainer`, `serve`, `export`."""
+        return f"{self.registry}/{name}:{tag}"
+
+    def uri(self, path: str) -> str:
+        """A gs:// address: `path` itself if it is one, else a path in the group's bucket."""
+        return path if path.startswith("gs://") else f"gs://{self.bucket}/{path.lstrip('/')}"
+
+
+def load(folder: Path) -> Platform:
+    """The group's platform: platform.yaml in the folder of its DAG files.
+
+    TRELLIS_PLATFORM names another file, in that folder or by an absolute path: one for development,
+    one for production. Raises FileError with everything that is wrong with the file.
+    """
+    return read(folder / os.environ.get(CHOICE, FILE))
+
+
+def read(path: Path) -> Platform:
+    """Read and check a platform file. Raises FileError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        named = f" ({CHOICE} names it)" if CHOICE in os.environ else ""
+        raise FileError(str(path), [Problem((), f"cannot be read{named}: {error}")]) from None
+    document = parse(str(path), text)
+    platform, problems = check(Platform, document.values)
+    if platform is None:
+        raise document.error(problems)
+    return platform

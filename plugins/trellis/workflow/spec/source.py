@@ -1,0 +1,128 @@
+"""The section `source` of an experiment file: where the examples come from.
+
+Images, a table or a query: the keys that are present decide, and each form has only its own keys.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import model_validator
+
+from trellis.workflow.spec.quantities import Pixels, TableName
+from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
+
+Kind = Literal["image", "table"]
+"""What a model learns from, in the trainer's words."""
+
+
+class Split(Section):
+    """Shares of the examples, in percent of their keys' hashes; together 100."""
+
+    train: int = key("examples to learn from", 80, unit="percent", ge=1, le=98)
+    validation: int = key("examples that choose trial and epoch", 10, unit="percent", ge=1, le=98)
+    test: int = key("examples that score the contenders", 10, unit="percent", ge=1, le=98)
+
+    @model_validator(mode="after")
+    def _together_100(self) -> "Split":
+        total = self.train + self.validation + self.test
+        if total != 100:
+            raise broken(f"the shares add up to {total}; expected 100 percent")
+        return self
+
+
+class _Stored(Variant):
+    """How the examples are stored for training."""
+
+    split: Split = key("shares of examples; a manifest's ML_USE column overrides them", Split())
+    shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
+
+
+class ImageSource(_Stored):
+    """Images that a manifest lists."""
+
+    opening = ("images",)
+    title = "images"
+    kind: ClassVar[Kind] = "image"
+
+    images: str = key(
+        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label: "
+        "a path in the group's bucket, or a gs:// address",
+        min_length=1,
+    )
+    size: Pixels = key("size that images are scaled to: one side, or [height, width]")
+    channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
+    encoding: Literal["png", "jpeg"] = key("png keeps every pixel, jpeg is smaller", "jpeg")
+    max_rejected: float = key(
+        "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
+        0.05,
+        ge=0,
+        le=1,
+    )
+
+    @property
+    def address(self) -> str:
+        """The manifest."""
+        return self.images
+
+
+class RowSource(_Stored):
+    """Rows of BigQuery: a table's, or a query's."""
+
+    kind: ClassVar[Kind] = "table"
+
+    key_: str = key(
+        "column that identifies an example, unique; it alone determines the example's split",
+        alias="key",
+        min_length=1,
+    )
+    label: str = key("column to predict", min_length=1)
+    features: list[str] | None = key(
+        "columns to predict it from; left out: all except key, label and partition",
+        None,
+        min_length=1,
+    )
+    categorical: list[str] = key("integer columns to treat as categories, as text columns are", [])
+    partition: str | None = key(
+        "DATE, DATETIME or TIMESTAMP column: a run takes the rows of its data interval (UTC)",
+        None,
+        min_length=1,
+    )
+    vocabulary: int = key(
+        "most frequent values of a categorical column that are told apart; the others count as one",
+        1000,
+        ge=1,
+        le=1_000_000,
+    )
+
+
+class TableSource(RowSource):
+    """Rows of a table or view."""
+
+    opening = ("bigquery",)
+    title = "tables"
+
+    bigquery: TableName = key("table or view")
+
+    @property
+    def address(self) -> str:
+        """The table."""
+        return self.bigquery
+
+
+class QuerySource(RowSource):
+    """Rows of a query."""
+
+    opening = ("query",)
+    title = "queries"
+
+    query: str = key("one SELECT in GoogleSQL, in place of a table", min_length=1)
+
+    @property
+    def address(self) -> str:
+        """The query."""
+        return self.query
+
+
+Source = Annotated[
+    ImageSource | TableSource | QuerySource,
+    OneOf("one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`", "nothing to read"),
+]

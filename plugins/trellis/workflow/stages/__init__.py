@@ -1,0 +1,8 @@
+"""The stages of a run, in their order: plan, snapshot, check, extract, export, tune, choose, train,
+beside them bqml, automl and served, then baselines, compare, promote, deploy/, result.
+
+Each module implements its stage as plain functions; `task(...)` returns the Airflow task. `plan`
+writes plan.json; every other stage makes its own job from it when it starts (see `planned`). Stages
+exchange files, each with a schema (contracts/schemas); XComs hold only names that services
+returned: of jobs, models, endpoints.
+"""

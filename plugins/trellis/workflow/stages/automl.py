@@ -1,0 +1,67 @@
+"""automl: a model that Vertex AI AutoML trains on the same rows, and its test predictions.
+
+Of a table: views -> dataset -> train -> predict -> export, see `automl_tables`.
+Of images: images -> dataset (with its import) -> train -> predict, see `automl_images`.
+"""
+
+import functools
+from typing import Any
+
+from airflow.sdk import TaskGroup
+
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.vertex.datasets import DatasetOperator
+from trellis.vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import automl_images, automl_tables
+from trellis.workflow.stages.planned import planned, returned
+
+NAME = "automl"
+
+
+def tasks(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow tasks; skipped when AutoML is switched off for the run."""
+    of_images = experiment.source.kind == "image"
+    messages = automl_images if of_images else automl_tables
+    common: dict[str, Any] = {
+        "project_id": platform.project,
+        "gcp_conn_id": platform.connection,
+        "generation": experiment.generation,
+        "poll_interval": platform.poll_seconds,
+    }
+    in_bigquery = {**common, "location": platform.location}
+    in_vertex = {**common, "region": platform.region}
+    field = functools.partial(planned, experiment, platform)
+    with TaskGroup(NAME) as group:
+        if of_images:
+            ready = automl_images.task(experiment, platform)
+        else:
+            ready = BigQueryJobOperator(
+                task_id="views", configuration=field(automl_tables.views), **in_bigquery
+            )
+        dataset = DatasetOperator(
+            task_id="dataset",
+            dataset=field(messages.dataset),
+            import_configs=field(automl_images.imports) if of_images else None,
+            **in_vertex,
+        )
+        train = TrainingPipelineOperator(
+            task_id="train",
+            training_pipeline=field(messages.pipeline, returned(f"{NAME}.dataset", "name")),
+            **in_vertex,
+        )
+        predict = BatchPredictionJobOperator(
+            task_id="predict",
+            batch_prediction_job=field(messages.prediction, returned(f"{NAME}.train", "model")),
+            **in_vertex,
+        )
+        ready >> dataset >> train >> predict
+        if not of_images:
+            predicted = returned(f"{NAME}.predict", "output")
+            predict >> BigQueryJobOperator(
+                task_id="export",
+                configuration=field(automl_tables.export, predicted),
+                **in_bigquery,
+            )
+    return group

@@ -1,0 +1,14 @@
+"""deploy: the promoted training becomes a version of the experiment's model, and is served.
+
+messages            requests that register and deploy, as pure functions
+smoke               test of the deployed challenger
+smoke_requests      its requests     skew   what it compares
+private             requests to an endpoint inside a network
+hold                waiting time between two steps
+undeploy_previous   removes the previous version after `keep_previous`
+hooks               checks before a step, and its record afterwards
+record              reads and writes deployment.json
+look                current champion and shares
+
+The tasks and their order are in assembly/deployment.py.
+"""

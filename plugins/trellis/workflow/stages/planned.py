@@ -1,0 +1,46 @@
+"""Fields of operators that are computed when the task starts.
+
+If a templated field is a function, Airflow calls it instead of rendering a template, and stores
+what it returns: so Rendered Templates in the UI shows the job exactly as the task submits it.
+https://airflow.apache.org/docs/apache-airflow/stable/core-concepts/operators.html#templating
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from trellis.workflow.lookups import plans
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+
+
+def planned(
+    experiment: Experiment,
+    platform: Platform,
+    make: Callable[..., Any],
+    given: Callable[[Any], Any] | None = None,
+    load: Callable[[Experiment, Platform, str], Any] = plans.load,
+) -> Any:
+    """A field computed from the run's plan: what `make(plan, platform)` returns.
+
+    given: reads from the task's context a third argument for `make`. load: loads the plan; depends
+    on the kind of DAG.
+    """
+
+    # The serialized DAG shows this function's name: that of each stage's own.
+    @functools.wraps(make)
+    def render(context: Any, jinja_env: Any) -> Any:
+        plan = load(experiment, platform, context["run_id"])
+        return make(plan, platform, *([given(context)] if given else []))
+
+    return render
+
+
+def returned(task_id: str, name: str) -> Any:
+    """A function of the context: an entry of another task's result; None if it has none."""
+
+    def pull(context: Any, jinja_env: Any = None) -> Any:
+        content = context["ti"].xcom_pull(task_ids=task_id)
+        return content[name] if content else None
+
+    return pull

@@ -1,0 +1,212 @@
+"""plan: decide what a prediction does, and refuse before anything is spent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from trellis.workflow.contracts import prediction_params
+from trellis.workflow.contracts.aliases import CHAMPION
+from trellis.workflow.contracts.errors import NoRowsError, SourceError
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.contracts.prediction_plan import PredictionPlan, Rows
+from trellis.workflow.contracts.table import Table
+from trellis.workflow.contracts.table import from_json as table_from_json
+from trellis.workflow.lookups import documents, storage, versions
+from trellis.workflow.lookups.versions import VersionError
+from trellis.workflow.pricing import prediction
+from trellis.workflow.pricing.cost import BudgetError
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis.workflow.spec.prediction import DATE
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.prediction import images, rows
+from trellis.workflow.stages.refusal import refused
+from trellis.workflow.validation import group
+
+EXPIRES = timedelta(days=14)
+"""The frozen rows are kept to inspect a prediction, not permanently."""
+
+
+class NoModelError(ValueError):
+    """There is no model to predict with; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Champion:
+    """The version that predicts. table: its training columns; None for a model of images."""
+
+    name: str
+    run: str
+    table: Table | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of the rows or images: fields of the plan, and the bytes of the rows."""
+
+    source: str
+    partition: Mapping[str, str] | None
+    rows: Rows | None
+    instances: int | None
+    left_out: Sequence[str] | int
+    output: str
+    bytes: int = 0
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task. Returns the plan's address."""
+
+    @airflow_task(task_id="plan")
+    def plan(params=None, run_id=None, data_interval_start=None, data_interval_end=None):
+        interval = (data_interval_start, data_interval_end)
+        try:
+            made = make(experiment, platform, params, run_id, interval)
+        except NoRowsError as error:
+            print(f"Nothing to predict. {error}")
+            raise AirflowSkipException(str(error)) from None
+        except (
+            FileError,
+            SourceError,
+            PlatformError,
+            VersionError,
+            NoModelError,
+            BudgetError,
+        ) as error:
+            raise refused(error) from None
+        return made.run.plan
+
+    return plan()
+
+
+def make(
+    experiment: Experiment,
+    platform: Platform,
+    values: Any,
+    run_id: str,
+    interval: tuple[Any, Any],
+) -> PredictionPlan:
+    """Plan one run, and write plan.json.
+
+    Repeating it uses the same version of the model, even if the alias has moved.
+    Raises FileError, SourceError, PlatformError, VersionError, NoModelError or BudgetError for what
+    a person has to change, NoRowsError if there is nothing to do.
+    """
+    experiment = prediction_params.apply(experiment, values)
+    run = Prediction(experiment, platform, run_id)
+    group.require(experiment, platform)
+    prediction.within_budget(experiment, prediction.at_most(experiment))
+    storage.check_bucket(platform)
+    champion = _champion(run, values["model"])
+    if champion.table is None:
+        found = _images(run, interval, values.get("from"))
+    else:
+        found = _rows(run, champion, champion.table, interval, values)
+    limit = prediction.at_most(experiment, found.bytes)
+    prediction.within_budget(experiment, limit)
+    start, end = (moment.isoformat() if moment else None for moment in interval)
+    plan = PredictionPlan(
+        run=run,
+        data_interval={"start": start, "end": end},
+        model=champion.name,
+        model_run=champion.run,
+        source=found.source,
+        partition=found.partition,
+        rows=found.rows,
+        instances=found.instances,
+        left_out=found.left_out,
+        output=found.output,
+        cost={
+            "at_most_usd": round(limit.usd, 2),
+            "stages": {stage: round(usd, 4) for stage, usd in limit.stages.items()},
+            "assumptions": limit.assumptions,
+        },
+    )
+    documents.write(platform, "prediction_plan", run.plan, plan.to_json())
+    _tell(plan, limit)
+    return plan
+
+
+def _champion(run: Prediction, wanted: str) -> Champion:
+    """The version that this run predicts with: that of its plan, if there is one already."""
+    experiment, platform = run.experiment, run.platform
+    planned = documents.find(platform, "prediction_plan", run.plan)
+    known = versions.versions(experiment, platform)
+    if not known:
+        raise NoModelError(
+            f"There is no model of {experiment.name} yet: a run of the DAG `{experiment.name}` "
+            "must promote one first (`deploy` in its file says when that happens)."
+        )
+    number = planned["model"].rpartition("@")[2] if planned else wanted
+    version = versions.find(known, number)
+    if version is None and wanted == CHAMPION:
+        raise NoModelError(
+            f"No version of {experiment.name} is the champion: a run of the DAG "
+            f"`{experiment.name}` must promote one first. "
+            f"{versions.missing(known, CHAMPION)}"
+        )
+    if version is None:
+        raise NoModelError(versions.missing(known, number))
+    if not version.run:
+        raise NoModelError(
+            f"The description of {version.name} names no run, so its training data is unknown: "
+            "choose another version (Model in the trigger form)."
+        )
+    content = documents.find(platform, "run_plan", f"{version.run}plan.json")
+    if content is None:
+        raise NoModelError(
+            f"The plan of the run that made {version.name} is gone ({version.run}plan.json): "
+            "choose another version (Model in the trigger form), or restore the file."
+        )
+    table = table_from_json(content["table"]) if content["table"] else None
+    if (table is None) != (experiment.prediction.kind == "image"):
+        learned = "images" if table is None else "a table"
+        raise NoModelError(
+            f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
+            "another version, or let a run promote one of today's file."
+        )
+    return Champion(version.name, version.run, table)
+
+
+def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, values: Any) -> Found:
+    days = (values.get("from"), values.get("to"))
+    model = champion.name.rpartition("/")[2]
+    found = rows.inspect(run.experiment, run.platform, model, learned, interval, days)
+    return Found(
+        source=found.name,
+        partition=found.partition.to_json() if found.partition else None,
+        rows=Rows(found.statement, datetime.now(UTC) + EXPIRES, learned.regression),
+        instances=found.rows,
+        left_out=found.left_out,
+        output=run.output_table,
+        bytes=found.bytes,
+    )
+
+
+def _images(run: Prediction, interval: Any, day: Any) -> Found:
+    given = run.experiment.image_prediction.images
+    address = images.folder(run.platform, given, interval[0], day)
+    daily = DATE in given
+    count, others = images.write_instances(run.platform, address, run.instances, daily)
+    return Found(
+        source=address,
+        partition=None,
+        rows=None,
+        instances=count,
+        left_out=others,
+        output=f"{run.output_folder}/",
+    )
+
+
+def _tell(plan: PredictionPlan, limit: prediction.Cost) -> None:
+    count, part = plan.instances, plan.partition
+    what = "images" if plan.rows is None else "rows"
+    which = f" with {part['column']} from {part['from']} to {part['to']}" if part else ""
+    print(f"Model: {plan.model}, by {plan.model_run}")
+    print(f"{'all' if count is None else f'{count:,}'} {what} of {plan.source}{which}")
+    if plan.left_out:
+        print(f"Left out: {plan.left_out}")
+    print(f"Predictions: {plan.output}; {limit}")

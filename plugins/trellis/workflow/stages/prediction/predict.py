@@ -1,0 +1,83 @@
+"""predict: one batch prediction by the champion, on its own machines."""
+
+from typing import Any
+
+from trellis.vertex.operators import BatchPredictionJobOperator
+from trellis.workflow.contracts.prediction_plan import PredictionPlan
+from trellis.workflow.lookups import plans
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.planned import planned
+
+# The server reads all images of a request at once, 10 MB at most (trainer.serving.limits).
+_IMAGES_AT_ONCE = 8
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task. Returns {"name", "console", "output"}."""
+    return BatchPredictionJobOperator(
+        task_id="predict",
+        batch_prediction_job=planned(experiment, platform, job, load=plans.load_prediction),
+        limit=experiment.prediction.timeout.total_seconds(),
+        # A few refused instances must not fail the others; `result` counts them.
+        partly=True,
+        project_id=platform.project,
+        region=platform.region,
+        gcp_conn_id=platform.connection,
+        generation=experiment.generation,
+        poll_interval=platform.poll_seconds,
+    )
+
+
+def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
+    """The BatchPredictionJob. It names the model's version, never an alias."""
+    experiment, run = plan.experiment, plan.run
+    machines = experiment.prediction.machines
+    machine: dict[str, Any] = {"machine_type": machines.type}
+    if machines.gpu:
+        machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
+    if experiment.prediction.kind == "image":
+        io = {
+            "input_config": {
+                "instances_format": "jsonl",
+                "gcs_source": {"uris": [run.instances]},
+            },
+            "instance_config": {"instance_type": "object"},
+            "manual_batch_tuning_parameters": {"batch_size": _IMAGES_AT_ONCE},
+            "output_config": {
+                "predictions_format": "jsonl",
+                "gcs_destination": {"output_uri_prefix": run.output_folder},
+            },
+        }
+    else:
+        io = {
+            "input_config": {
+                "instances_format": "bigquery",
+                "bigquery_source": {"input_uri": f"bq://{run.snapshot}"},
+            },
+            # The model accepts only features; the key is returned with its prediction.
+            "instance_config": {"instance_type": "object", "excluded_fields": ["key"]},
+            "output_config": {
+                "predictions_format": "bigquery",
+                # Not the run's table: a failed job may have left it, and Vertex AI would refuse the
+                # next job. Each job creates its own; `publish` makes the run's table from it.
+                "bigquery_destination": {
+                    "output_uri": f"bq://{platform.project}.{platform.dataset}"
+                },
+            },
+        }
+    account = platform.service_account
+    return {
+        "display_name": f"{experiment.name} predictions",
+        "model": plan.model,
+        **io,
+        "dedicated_resources": {
+            "machine_spec": machine,
+            "starting_replica_count": machines.replicas,
+            "max_replica_count": machines.replicas,
+        },
+        "labels": job_messages.labels(experiment, platform),
+        **({"service_account": account} if account else {}),
+        **job_messages.encryption(platform),
+    }

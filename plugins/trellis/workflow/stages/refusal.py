@@ -1,0 +1,13 @@
+"""How a task refuses a run that a person has to change."""
+
+from airflow.sdk.exceptions import AirflowFailException
+
+
+def refused(error: Exception, state: str = "nothing was spent") -> AirflowFailException:
+    """The exception to raise. The reason is printed first, so the log shows it above the traceback.
+
+    state: what the run has done so far.
+    """
+    message = f"Refused, {state}. {error}"
+    print(message)
+    return AirflowFailException(message)

@@ -1,0 +1,1 @@
+"""Checks across sections, and of the file against the trainer's schema."""

@@ -1,0 +1,56 @@
+"""What must fit together in the section `deploy`: with the task, the baselines and the machines."""
+
+from collections.abc import Iterator
+
+from trellis.workflow.spec.deployment import Gate
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis.workflow.validation.machines import machine_problems
+
+
+def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
+    """Everything that no field shows by itself."""
+    deploy = experiment.deploy
+    if deploy is None:
+        return []
+    return [
+        *_require(deploy.gate, experiment.task, schema),
+        *_baselines(deploy.gate, experiment.baselines.count),
+        *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
+    ]
+
+
+def _require(gate: Gate, task: str, schema: TrainerSchema) -> Iterator[Problem]:
+    known = schema.tasks.get(task, {}).get("metrics", list(schema.metrics))
+    for metric, bound in gate.require.items():
+        where = ("deploy", "gate", "require", metric)
+        if metric not in known:
+            message = f"unknown metric '{metric}' of {task}; "
+            yield Problem(where, message + did_you_mean(metric, known))
+        elif metric == "loss" and task == "regression":
+            # Training computes it in units of the label's variance, the comparison does not.
+            yield Problem(where, "a regression's loss is not on the leaderboard; bound its rmse")
+        elif schema.metrics[metric]["goal"] == "minimize":
+            if bound <= 0:
+                yield Problem(where, f"got {bound}; expected a number above 0, the upper bound")
+        elif not 0 < bound <= 1:
+            yield Problem(
+                where,
+                f"got {bound}; expected a number above 0, at most 1, the lower bound",
+            )
+
+
+def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:
+    where = ("deploy", "gate")
+    to_beat = gate.beat == "baselines" and baselines > 0
+    if gate.beat == "baselines" and "beat" in gate.model_fields_set and not to_beat:
+        yield Problem(
+            (*where, "beat"),
+            "there are no baselines to beat: add some, or switch `deploy` off too, or write "
+            "`beat: nothing`",
+        )
+    elif gate.margin and not to_beat:
+        yield Problem((*where, "margin"), "has no effect: there are no baselines to beat")
+    if not gate.require and not to_beat and gate.tolerance is None:
+        yield Problem(where, "accepts every model: name a metric in `require`")

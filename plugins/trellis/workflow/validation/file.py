@@ -1,0 +1,120 @@
+"""An experiment file, read and checked in full before anything is spent.
+
+    experiment = load(Path("dags/experiments/digits.yaml"))
+
+Everything that is wrong with a file is reported at once, with line, field and what was expected.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import prediction as prediction_cost
+from trellis.workflow.spec.checking import check
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.spec.yaml_file import Document, parse
+from trellis.workflow.validation import deployment, group, prediction
+from trellis.workflow.validation import experiment as sections
+
+NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+"""An experiment's name: it becomes a DAG id, a folder, a label, a part of job names, and the ID of
+an endpoint, which must not end with a dash."""
+
+_RESERVED = {
+    "name": "no key: the file's name is the experiment's name",
+    "about": "no key: the comment at the start of the file describes the experiment",
+}
+
+
+def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
+    """Read and check one experiment file. Raises FileError with everything that is wrong."""
+    document = _read(path)
+    problems = []
+    if not NAME.fullmatch(path.stem):
+        message = (
+            f"the file is named after its experiment, and '{path.stem}' is no name for one: "
+            "expected a lower-case letter, then up to 39 lower-case letters, digits and dashes, "
+            "the last of them no dash"
+        )
+        problems.append(Problem((), message))
+    elif path.stem == "rollback" or path.stem.endswith("-predict"):
+        # DAGs of these names are made beside those of the experiments.
+        message = (
+            f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"
+        )
+        problems.append(Problem((), message))
+    schema = schema or load_schema()
+    experiment, found = validate(path.stem, document.comment, document.values, schema)
+    if experiment is None or problems:
+        raise document.error([*problems, *found])
+    return experiment
+
+
+def check_on(platform: Platform, path: Path, experiment: Experiment) -> None:
+    """Raises FileError if no run of the file's experiment could start: for its cost, or for
+    what platform.yaml lacks.
+
+    The size of a table or query, which only BigQuery knows, is left out of the cost here.
+    """
+    if problems := list(_on(platform, experiment)):
+        raise _read(path).error(problems)
+
+
+def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
+    if lacking := list(group.problems(experiment, platform)):
+        yield from lacking
+        return
+    try:
+        cost.within_budget(experiment, cost.at_most(experiment, platform))
+        if experiment.predict is not None:
+            prediction_cost.within_budget(experiment, prediction_cost.at_most(experiment))
+    except cost.BudgetError as error:
+        yield Problem(("budget",), str(error))
+
+
+def _read(path: Path) -> Document:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(str(path), [Problem((), f"cannot be read: {error}")]) from None
+    return parse(str(path), text)
+
+
+def validate(
+    name: str, about: str, values: Mapping[str, Any], schema: TrainerSchema
+) -> tuple[Experiment | None, list[Problem]]:
+    """The experiment, or None and all its problems (without lines)."""
+    reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]
+    experiment, problems = check(Experiment, {**values, "name": name, "about": about})
+    problems += reserved
+    if experiment is not None:
+        problems += sections.problems(experiment, schema)
+        problems += deployment.problems(experiment, schema)
+        problems += prediction.problems(experiment)
+    return (None if problems else experiment), problems
+
+
+def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any]) -> Experiment:
+    """The experiment with other values for some fields (None: its default), checked anew.
+
+    Raises FileError; its problems have no lines, as the values are in no file.
+    """
+    values = experiment.configuration()
+    for where, value in changes.items():
+        section: Any = values
+        for part in where[:-1]:
+            section = section[part]
+        if value is None:
+            section.pop(where[-1], None)
+        else:
+            section[where[-1]] = value
+    found, problems = validate(experiment.name, experiment.about, values, load_schema())
+    if found is None:
+        raise FileError(f"The parameters of this run of {experiment.name}", problems)
+    return found

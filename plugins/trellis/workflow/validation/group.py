@@ -1,0 +1,64 @@
+"""What an experiment needs of the group's platform, and what it lacks."""
+
+from collections.abc import Iterator, Mapping
+
+from trellis.workflow.pricing import machines
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis.workflow.spec.problems import Problem, did_you_mean
+
+
+def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
+    """Why no run of the experiment, or no prediction by its models, could succeed."""
+    yield from _machines(platform)
+    for section in ("deploy", "predict"):
+        if getattr(experiment, section) is not None and not platform.service_account:
+            # https://docs.cloud.google.com/vertex-ai/docs/general/custom-service-account
+            yield Problem(
+                (section,),
+                "needs the group's service_account, and platform.yaml names none: without it a "
+                "model runs as an identity of Google's that may read no bucket of this project. "
+                "Write `service_account: NAME@PROJECT.iam.gserviceaccount.com` there, of one "
+                "that may read the bucket",
+            )
+    if experiment.deploy is not None and experiment.deploy.private:
+        try:
+            platform.private_network()
+        except PlatformError as error:
+            yield Problem(("deploy", "private"), str(error))
+
+
+def require(experiment: Experiment, platform: Platform) -> None:
+    """Raises PlatformError with everything that the platform lacks."""
+    if found := [str(problem) for problem in problems(experiment, platform)]:
+        raise PlatformError(f"{experiment.name}: " + "; ".join(found))
+
+
+def too_few_for_automl(
+    experiment: Experiment, platform: Platform, rows: int | None, classes: Mapping[str, int] | None
+) -> str | None:
+    """Why AutoML would refuse the examples, as far as they are counted; None if it would not.
+
+    classes: images by class; None for rows.
+    """
+    if experiment.baselines.automl is None:
+        return None
+    if classes is not None:
+        least = platform.automl_minimum_images
+        few = [f"{name} ({count})" for name, count in classes.items() if count < least]
+        wrong = f"{least} images of each class, and these have fewer: {', '.join(few)}"
+        enough = not few
+    else:
+        least = platform.automl_minimum_rows
+        wrong = f"{least:,} rows, and the source has {rows}"
+        enough = rows is None or rows >= least
+    return None if enough else f"AutoML needs at least {wrong}; leave `baselines.automl` out"
+
+
+def _machines(platform: Platform) -> Iterator[Problem]:
+    table = machines.table()
+    for section, known in (("dataflow", list(table.types)), ("compare", table.of("training"))):
+        name = getattr(platform, section).machine_type
+        if name not in known:
+            message = f"no known machine type: '{name}' (platform.yaml: {section}.machine_type); "
+            yield Problem((), message + did_you_mean(name, known))

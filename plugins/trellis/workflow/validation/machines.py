@@ -1,0 +1,60 @@
+"""What is wrong with the machines that a section names."""
+
+from collections.abc import Iterator
+
+from trellis.workflow.pricing import machines as pricing
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.problems import Field as Where
+from trellis.workflow.spec.problems import Problem, did_you_mean
+
+
+def machine_problems(machine: Machine, where: Where, use: pricing.Use) -> Iterator[Problem]:
+    """Problems of the section `machines` at `where`: what Vertex AI would refuse for this use."""
+    table = pricing.table()
+    known = table.of(use)
+    if machine.gpu is not None and machine.gpu not in table.gpus:
+        model = machine.gpu.rsplit("_", 1)[-1]
+        near = [name for name in table.gpus if name.endswith(f"_{model}")] or table.gpus
+        message = f"unknown accelerator '{machine.gpu}'; {did_you_mean(machine.gpu, near)}"
+        yield Problem((*where, "gpu"), message)
+    elif machine.type in known and (wrong := _accelerators(machine, table)):
+        yield Problem(where, wrong)
+    if machine.type not in known:
+        yield Problem((*where, "type"), _unknown(machine.type, use, table))
+
+
+def _unknown(name: str, use: pricing.Use, table: pricing.Machines) -> str:
+    what = f"no machine type for {use}" if name in table.types else "no known machine type"
+    known = table.of(use)
+    series = [other for other in known if other.split("-")[0] == name.split("-")[0]]
+    if series:
+        return f"'{name}' is {what}; {did_you_mean(name, series)}"
+    every = sorted({other.split("-")[0] for other in known})
+    return f"'{name}' is {what}; known series: {', '.join(every)}"
+
+
+def _accelerators(machine: Machine, table: pricing.Machines) -> str | None:
+    """Why the machine type cannot have these accelerators."""
+    type_ = table.types[machine.type]
+    if type_.gpu:
+        if (machine.gpu, machine.gpus) == (type_.gpu, type_.gpus):
+            return None
+        # Serving may share one machine between replicas, each with fewer accelerators; a replica
+        # of ours has its machine to itself, as its cost is the whole machine's.
+        return (
+            f"{machine.type} comes with {type_.gpus} {type_.gpu}: write "
+            f"`gpu: {type_.gpu}, gpus: {type_.gpus}`"
+        )
+    if machine.gpu is None:
+        return None
+    attachable = table.attachable.get(machine.gpu)
+    if attachable is None:
+        fitting = [name for name, entry in table.types.items() if entry.gpu == machine.gpu]
+        return f"{machine.gpu} is part of {', '.join(fitting)}, and {machine.type} cannot have it"
+    if not machine.type.startswith("n1-"):
+        return f"{machine.gpu} goes with n1 machines, not {machine.type}"
+    counts = attachable.counts(type_)
+    if machine.gpus not in counts:
+        expected = f"expected {', '.join(map(str, counts))}" if counts else "use a smaller machine"
+        return f"{machine.type} cannot have {machine.gpus} {machine.gpu}; {expected}"
+    return None

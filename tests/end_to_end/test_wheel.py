@@ -1,0 +1,90 @@
+"""Whole runs where only the wheel brings Trellis to Airflow: see installed_airflow.py."""
+
+import datetime
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from demo import experiments
+from tests.end_to_end.installed_airflow import InstalledAirflow
+from tests.end_to_end.local_run import SMALL
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def airflow(local_gcp):
+    google = local_gcp.client_env
+    experiments.make_bucket(google)
+    experiments.load_data("digits", google)
+    # Not pytest's tmp_path: Airflow's log paths are long.
+    home = Path(tempfile.mkdtemp(prefix="trellis-wheel-"))
+    airflow = InstalledAirflow(home, google)
+    try:
+        airflow.install()
+        (airflow.dags / "experiments/daily.yaml").write_text(daily(airflow.dags))
+        airflow.start()
+        yield airflow
+    finally:
+        airflow.stop()
+        if not os.environ.get("TRELLIS_KEEP"):
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def daily(dags: Path) -> str:
+    """The experiment file of digits: small, by a schedule that ends in two days, not served."""
+    text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
+    until = datetime.date.today() + datetime.timedelta(days=2)
+    for old, new in {
+        "schedule: manual": f'schedule: "@daily"\nuntil: {until}',
+        "trials: 6": "trials: 2",
+        "epochs: 4": "epochs: 1",
+        "top: 2": "top: 1",
+        "epochs: 25": "epochs: 2",
+    }.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
+
+
+def test_trellis_is_installed_and_no_folder_holds_it(airflow):
+    where = Path(airflow.python("import trellis; print(trellis.__file__)"))
+    assert where.is_relative_to(airflow.home / "venv/lib")
+    assert not list((airflow.home / "no plugins").iterdir())
+    assert not (airflow.home / "no DAG folder").exists()
+
+
+def test_the_scheduler_lives_with_a_schedule_that_ends(airflow):
+    airflow.unpause("daily")
+
+    (run,) = airflow.wait("a scheduled run", lambda: airflow.api.runs("daily"))
+    assert run["run_type"] == "scheduled"
+    assert ended(airflow, "daily", run["dag_run_id"]) == "success"
+    assert airflow.ended() == []
+    assert airflow.api.healthy()
+
+
+def test_a_run_goes_from_the_plan_to_a_served_model(airflow, local_gcp):
+    airflow.unpause("digits")
+    airflow.api.trigger("digits", "small", SMALL)
+
+    assert ended(airflow, "digits", "small") == "success"
+    tasks = airflow.api.task_instances("digits", "small")
+    assert {"tune", "train", "deploy.champion"} <= {
+        task["task_id"] for task in tasks if task["state"] == "success"
+    }
+    assert {"tune", "train"} <= airflow.deferred("digits", "small")
+    assert airflow.ended() == []
+
+
+def ended(airflow: InstalledAirflow, dag: str, run: str) -> str:
+    """How the run ended: success or failed."""
+
+    def state() -> str | None:
+        now = airflow.api.state(dag, run)
+        return now if now in ("success", "failed") else None
+
+    return airflow.wait(f"run {run} of {dag}", state, seconds=900)

@@ -1,3 +1,0 @@
-from tests.airflow_side import airflow_database, google
-
-__all__ = ["airflow_database", "google"]

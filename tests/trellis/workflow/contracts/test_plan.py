@@ -1,0 +1,38 @@
+"""A plan as plan.json, there and back."""
+
+import pytest
+
+from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts import documents, plan
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.spec.problems import FileError
+
+RUN = Run("bucket", "digits", "r")
+TABLE = Table(
+    Column("sample", "INT64"),
+    Column("y", "BOOL"),
+    Column("day", "DATE"),
+    [Feature("mean radius", "mean_radius", "FLOAT64", "numeric")],
+    False,
+)
+
+
+def test_a_plan_for_images_is_read_as_it_was_written(digits):
+    written = a_plan(digits.model_copy(update={"about": ""}), RUN)
+    documents.check("run_plan", written.to_json(), RUN.plan)
+    assert plan.from_json(written.to_json(), RUN) == written
+
+
+def test_a_plan_for_a_table_is_read_as_it_was_written(breast_cancer):
+    run = Run("bucket", "breast-cancer", "r")
+    written = a_plan(breast_cancer.model_copy(update={"about": ""}), run, TABLE)
+    documents.check("run_plan", written.to_json(), run.plan)
+    assert plan.from_json(written.to_json(), run) == written
+
+
+def test_a_configuration_that_this_version_does_not_understand_is_refused(digits):
+    content = a_plan(digits, RUN).to_json()
+    content["configuration"]["tune"]["trails"] = 6
+    with pytest.raises(FileError, match=r"gs://bucket/.*/plan.json: 1 problem\n  tune.trails"):
+        plan.from_json(content, RUN)

@@ -1,0 +1,33 @@
+"""Plans as the `plan` stage makes them, without a source to look at."""
+
+from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.pricing import cost
+
+
+def a_plan(experiment, run, table=None):
+    """The plan of a run at these addresses; table: None for images."""
+    fingerprint = "3f2a"
+    dataset = Dataset(
+        uri=f"gs://{run.bucket}/{run.experiment}/datasets/{fingerprint}/",
+        fingerprint=fingerprint,
+        exists=False,
+        source="the source",
+        statement="SELECT 1" if table else None,
+        partition=None,
+        examples=100,
+        classes=None if table else {"0": 50, "1": 50},
+        previous=None,
+    )
+    return Plan(
+        experiment=experiment,
+        run=run,
+        run_id=run.folder,
+        created="2025-01-01T00:00:00+00:00",
+        data_interval={"start": None, "end": None},
+        dataset=dataset,
+        table=table,
+        baselines=cost.baseline_names(experiment),
+        jobs={"dataflow": 1, "tuning": 1, "custom": 3, "automl": 0, "batch": 0},
+        rates=cost.rates(experiment),
+        cost={"at_most_usd": 1.92, "stages": {}, "assumptions": "", "serving": None},
+    )
