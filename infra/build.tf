@@ -1,0 +1,77 @@
+# Releases: Cloud Build runs cloudbuild.yaml as this account.
+
+resource "google_service_account" "build" {
+  account_id   = "${var.name}-build"
+  display_name = "Trellis: tests, builds and releases"
+  depends_on   = [google_project_service.api]
+}
+
+locals {
+  build = "serviceAccount:${google_service_account.build.email}"
+}
+
+# No predefined role updates an environment without also making and deleting them.
+resource "google_project_iam_custom_role" "release" {
+  role_id     = replace("${var.name}_release", "-", "_")
+  title       = "Trellis: release into Composer"
+  description = "See and update Composer environments; no creating, no deleting."
+  permissions = [
+    "composer.environments.get",
+    "composer.environments.update",
+    "composer.operations.get",
+  ]
+}
+
+resource "google_project_iam_member" "build" {
+  for_each = {
+    # A build's log.
+    log = "roles/logging.logWriter"
+    # The environment's packages.
+    release = google_project_iam_custom_role.release.name
+  }
+
+  project = var.project
+  role    = each.value
+  member  = local.build
+}
+
+resource "google_artifact_registry_repository_iam_member" "build_pushes" {
+  for_each = {
+    images = google_artifact_registry_repository.images.name
+    wheels = google_artifact_registry_repository.wheels.name
+  }
+
+  location   = var.region
+  repository = each.value
+  role       = "roles/artifactregistry.writer"
+  member     = local.build
+}
+
+# An update of the environment runs things as the environment's account.
+resource "google_service_account_iam_member" "build_updates_composer" {
+  service_account_id = google_service_account.composer.name
+  role               = "roles/iam.serviceAccountUser"
+  member             = local.build
+}
+
+# The DAG files, and the bucket's own record, which clients ask for before its objects.
+resource "google_storage_bucket_iam_member" "build_syncs_dags" {
+  for_each = toset(["roles/storage.objectUser", "roles/storage.legacyBucketReader"])
+
+  bucket = local.airflow_files
+  role   = each.value
+  member = local.build
+}
+
+# The sources that `gcloud builds submit` uploads, and nothing else in the group's bucket.
+resource "google_storage_bucket_iam_member" "build_reads_source" {
+  bucket = google_storage_bucket.group.name
+  role   = "roles/storage.objectViewer"
+  member = local.build
+
+  condition {
+    title       = "sources"
+    description = "What gcloud builds submit uploads"
+    expression  = "resource.name.startsWith(\"projects/_/buckets/${local.bucket}/objects/cloudbuild/\")"
+  }
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Refuses, before minutes are spent on tests, what could not be released.
+set -euo pipefail
+. infra/release/versions.sh
+
+stop() { echo "Nothing was released: $1" >&2; exit 1; }
+
+[ -n "$WHEEL" ] || stop "plugins/pyproject.toml names no version"
+[ -n "$IMAGE" ] || stop "trainer_schema.json names no image_tag"
+grep -q "^trellis-airflow==$WHEEL\$" dags/requirements-composer.txt \
+    || stop "dags/requirements-composer.txt does not install trellis-airflow $WHEEL"
+[ -n "$DAGS_BUCKET" ] \
+    || stop "_DAGS_BUCKET is empty; terraform -chdir=infra output -raw release prints the command"
+[ -f "dags/$PLATFORM" ] \
+    || stop "there is no dags/$PLATFORM; terraform -chdir=infra output -raw platform_yaml prints it"
+grep -q "^project: $PROJECT\$" "dags/$PLATFORM" \
+    || stop "dags/$PLATFORM is not of project $PROJECT; terraform -chdir=infra output -raw platform_yaml prints it"
+grep -q "^registry: $IMAGES\$" "dags/$PLATFORM" \
+    || stop "dags/$PLATFORM does not take its images from $IMAGES"
+
+echo "Releases trellis-airflow $WHEEL and images $IMAGE into $NAME, project $PROJECT, $REGION"

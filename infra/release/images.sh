@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds and pushes the job images, once for each version: a model is served by the image that it was
+# trained with. A second tag names the sources, so that a change without a new version is noticed.
+set -euo pipefail
+. infra/release/versions.sh
+
+export DOCKER_BUILDKIT=1
+sources=$(find trainer docker/Dockerfile tools.txt -type f ! -path '*/__pycache__/*' -print0 \
+    | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+
+released() { docker manifest inspect "$1" >/dev/null 2>&1; }
+
+publish() { # repository, tag, further options of docker build
+    local image="$IMAGES/$1:$2" source="$IMAGES/$1:source-$sources${2#"$IMAGE"}"
+    shift 2
+    if released "$image"; then
+        if released "$source"; then
+            echo "$image is there, of these sources"
+            return
+        fi
+        echo "$image was built of other sources. Raise IMAGE_TAG in trainer/schema.py, and write" >&2
+        echo "trainer_schema.json again: python -m trainer.task --schema" >&2
+        exit 1
+    fi
+    if released "$source"; then
+        # A push was cut short. Built again it would have another digest.
+        docker pull --quiet "$source"
+        docker tag "$source" "$image"
+        docker push "$image"
+        return
+    fi
+    docker build --file docker/Dockerfile --tag "$image" --tag "$source" "$@" .
+    # The version last: if it is there, so is the tag of its sources.
+    docker push "$source"
+    docker push "$image"
+    docker inspect --format '{{index .RepoDigests 0}}' "$image"
+}
+
+for image in trainer serve; do
+    publish "$image" "$IMAGE" --target "$image"
+    publish "$image" "$IMAGE-gpu" --target "$image" --build-arg ACCELERATOR=gpu
+done
+publish export "$IMAGE" --target export

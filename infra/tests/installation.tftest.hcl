@@ -1,0 +1,202 @@
+# What a plan holds with the variables' defaults. `terraform test` needs no project: the provider is
+# mocked. Rules for all plans (roles, keys, names) are in tests/infra.
+
+mock_provider "google" {
+  source = "./tests/mocks"
+
+  override_during = plan
+}
+
+variables {
+  project      = "our-lab"
+  alert_emails = ["lab@example.com"]
+  labels       = { group = "lab" }
+}
+
+run "defaults" {
+  command = plan
+
+  assert {
+    condition     = google_composer_environment.airflow.config[0].workloads_config[0].triggerer[0].count >= 1
+    error_message = "Every task of a run waits in a triggerer: there must be one."
+  }
+
+  assert {
+    condition     = can(regex("-build[.][0-9]+$", google_composer_environment.airflow.config[0].software_config[0].image_version))
+    error_message = "The image's build is pinned: another build has other packages."
+  }
+
+  assert {
+    condition     = google_composer_environment.airflow.config[0].software_config[0].env_variables.TRELLIS_PLATFORM == "platform.yaml"
+    error_message = "Airflow is told which platform file to read."
+  }
+
+  assert {
+    condition     = google_composer_environment.airflow.config[0].node_config[0].service_account == google_service_account.composer.name
+    error_message = "Composer does not run as the default account, which may edit the whole project."
+  }
+
+  assert {
+    condition     = google_storage_bucket.group.uniform_bucket_level_access && google_storage_bucket.group.public_access_prevention == "enforced"
+    error_message = "The bucket's access is uniform, and never public."
+  }
+
+  assert {
+    condition = anytrue([
+      for rule in google_storage_bucket.group.lifecycle_rule :
+      one(rule.action).type == "Delete" && one(rule.condition).age == 14 && contains(one(rule.condition).matches_prefix, "dataflow/")
+    ])
+    error_message = "Dataflow's temporary files are deleted after 14 days."
+  }
+
+  assert {
+    condition = alltrue([
+      for rule in google_storage_bucket.group.lifecycle_rule :
+      one(rule.action).type != "Delete" || length(coalesce(one(rule.condition).matches_prefix, [])) > 0
+    ])
+    error_message = "Datasets, runs and models have no age: deletion is for temporary folders only."
+  }
+
+  assert {
+    condition     = strcontains(google_monitoring_alert_policy.failure.conditions[0].condition_matched_log[0].filter, "TRELLIS FAILURE")
+    error_message = "The alert looks for the words that a failed task logs."
+  }
+
+  assert {
+    condition     = length(google_monitoring_alert_policy.failure.notification_channels) == 1
+    error_message = "The alert reaches someone."
+  }
+
+  assert {
+    condition     = google_artifact_registry_repository.images.docker_config[0].immutable_tags
+    error_message = "A version's images never change."
+  }
+
+  assert {
+    condition = (
+      google_artifact_registry_repository.python.virtual_repository_config[0].upstream_policies[0].id == "wheels" &&
+      google_artifact_registry_repository.python.virtual_repository_config[0].upstream_policies[0].priority >
+      google_artifact_registry_repository.python.virtual_repository_config[0].upstream_policies[1].priority
+    )
+    error_message = "Our wheels come before PyPI's."
+  }
+
+  assert {
+    condition     = google_bigquery_dataset.group.location == var.region
+    error_message = "Unless said otherwise, tables are where the bucket is."
+  }
+
+  assert {
+    condition = (
+      length(google_kms_crypto_key.group) == 0 && length(google_compute_network.group) == 0 &&
+      length(google_billing_budget.project) == 0
+    )
+    error_message = "Key, network and budget are made only when asked for."
+  }
+}
+
+run "encrypted" {
+  command = plan
+
+  variables {
+    encryption = true
+  }
+
+  assert {
+    condition     = google_kms_crypto_key.group[0].rotation_period == "7776000s"
+    error_message = "The key is rotated."
+  }
+
+  assert {
+    condition     = google_kms_key_ring.group[0].location == var.region
+    error_message = "A key encrypts what is in its own region."
+  }
+
+  assert {
+    condition     = strcontains(output.platform_yaml, "encryption_key: ${google_kms_crypto_key.group[0].id}")
+    error_message = "Jobs are told of the key."
+  }
+}
+
+run "private" {
+  command = plan
+
+  variables {
+    private_network   = true
+    private_endpoints = true
+  }
+
+  assert {
+    condition     = google_compute_subnetwork.group[0].private_ip_google_access
+    error_message = "Without public addresses, Google's APIs are reached by Private Google Access only."
+  }
+
+  assert {
+    condition     = google_composer_environment.airflow.config[0].enable_private_environment && google_composer_environment.airflow.config[0].enable_private_builds_only
+    error_message = "Composer has no public address either."
+  }
+
+  assert {
+    condition     = google_composer_environment.airflow.config[0].node_config[0].network == google_compute_network.group[0].id
+    error_message = "Airflow is in the network: it asks private endpoints."
+  }
+
+  assert {
+    condition     = google_network_connectivity_service_connection_policy.endpoints[0].service_class == "gcp-vertexai"
+    error_message = "Vertex AI may make the addresses of private endpoints."
+  }
+
+  assert {
+    condition     = strcontains(output.platform_yaml, "network: projects/123456789012/global/networks/trellis")
+    error_message = "Vertex AI wants the network with the project's number."
+  }
+}
+
+run "budget" {
+  command = plan
+
+  variables {
+    budget = { billing_account = "012345-6789AB-CDEF01", amount = 500 }
+  }
+
+  assert {
+    condition     = google_billing_budget.project[0].amount[0].specified_amount[0].units == "500"
+    error_message = "The budget is what was said."
+  }
+
+  assert {
+    condition     = google_billing_budget.project[0].budget_filter[0].projects == toset(["projects/123456789012"])
+    error_message = "The budget is this project's, not the billing account's."
+  }
+
+  assert {
+    condition     = contains(keys(google_project_service.api), "billingbudgets")
+    error_message = "Budgets have an API of their own."
+  }
+}
+
+run "sources" {
+  command = plan
+
+  variables {
+    source_datasets = ["other-lab.research"]
+    source_buckets  = ["scans"]
+    region          = "europe-west4"
+    location        = "EU"
+  }
+
+  assert {
+    condition     = google_bigquery_dataset_iam_member.source["other-lab.research"].project == "other-lab"
+    error_message = "A dataset of another project is read there."
+  }
+
+  assert {
+    condition     = google_storage_bucket_iam_member.source["scans/job"].role == "roles/storage.objectViewer"
+    error_message = "Jobs read the images, and write none."
+  }
+
+  assert {
+    condition     = google_bigquery_dataset.group.location == "EU"
+    error_message = "The dataset is where the tables are that experiments read."
+  }
+}

@@ -1,0 +1,97 @@
+"""What infra's own tests would notice: each change breaks one promise, and one run fails."""
+
+import pytest
+
+from tests.infra import terraform
+
+CHANGES = {
+    "no triggerer": ("composer.tf", "count     = var.triggerers", "count     = 0", "defaults"),
+    "default account": (
+        "composer.tf",
+        "      service_account = google_service_account.composer.name\n",
+        "",
+        "defaults",
+    ),
+    "another platform file": (
+        "composer.tf",
+        "TRELLIS_PLATFORM = var.platform_file",
+        'TRELLIS_PLATFORM = "platform-dev.yaml"',
+        "defaults",
+    ),
+    "public bucket": (
+        "storage.tf",
+        'public_access_prevention    = "enforced"',
+        'public_access_prevention    = "inherited"',
+        "defaults",
+    ),
+    "models with an age": (
+        "storage.tf",
+        '      matches_prefix = ["dataflow/", "cloudbuild/"]\n',
+        "",
+        "defaults",
+    ),
+    "other words in the alert": (
+        "alerts.tf",
+        '(textPayload:\\"TRELLIS FAILURE\\" OR jsonPayload.message:\\"TRELLIS FAILURE\\")',
+        'textPayload:\\"ERROR\\"',
+        "defaults",
+    ),
+    "images that change": (
+        "registry.tf",
+        "immutable_tags = true",
+        "immutable_tags = false",
+        "defaults",
+    ),
+    "PyPI first": ("registry.tf", "priority   = 200", "priority   = 50", "defaults"),
+    "key elsewhere": ("encryption.tf", "location   = var.region", 'location   = "us"', "encrypted"),
+    "no access to Google's APIs": (
+        "network.tf",
+        "private_ip_google_access = true",
+        "private_ip_google_access = false",
+        "private",
+    ),
+    "network by its ID": (
+        "network.tf",
+        "projects/${local.number}/",
+        "projects/${var.project}/",
+        "private",
+    ),
+    "budget of the whole account": (
+        "alerts.tf",
+        'projects = ["projects/${local.number}"]',
+        "projects = []",
+        "budget",
+    ),
+    "images that jobs may write": (
+        "storage.tf",
+        '  role   = "roles/storage.objectViewer"\n',
+        '  role   = "roles/storage.objectUser"\n',
+        "sources",
+    ),
+    "any build of an image": (
+        "variables.tf",
+        "([4-9]|[1-9][0-9])[.][0-9]+)-build[.][0-9]+$",
+        "([4-9]|[1-9][0-9])[.][0-9]+)(-build[.][0-9]+)?$",
+        "build_not_pinned",
+    ),
+    "no triggerer allowed": (
+        "variables.tf",
+        "var.triggerers >= 1",
+        "var.triggerers >= 0",
+        "no_triggerer",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_broken_promise_fails_its_test(tmp_path, change):
+    file, old, new, run = CHANGES[change]
+    folder = terraform.copy(tmp_path, [(file, old, new)])
+    result = terraform.run(folder, "test", "-json")
+    status = {
+        event["@testrun"]: event["test_run"]["status"]
+        for event in result.events()
+        if event["type"] == "test_run" and event["test_run"]["progress"] == "complete"
+    }
+    assert status[run] in ("fail", "error"), status

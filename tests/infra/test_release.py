@@ -1,0 +1,285 @@
+"""The scripts of a release, with docker, gcloud, curl and uv replaced by programs that write down
+what they were asked for.
+"""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.infra import terraform
+
+PLATFORM = """\
+project: our-lab
+registry: us-central1-docker.pkg.dev/our-lab/trellis
+"""
+
+RECORD = """\
+#!/bin/sh
+echo "$(basename "$0") $*" >>"$RECORD"
+"""
+
+# Images are files that hold a number, one for each build: $REGISTRY/remote/ and $REGISTRY/local/.
+# A tag that was pushed cannot be pushed again with another image, as in our repository.
+DOCKER = (
+    RECORD
+    + """\
+cd "$REGISTRY" && mkdir -p local remote
+name() { echo "$1" | tr / _; }
+case "$1" in
+    manifest) [ -f "remote/$(name "$3")" ] ;;
+    build)
+        echo x >>builds
+        while [ $# -gt 0 ]; do
+            [ "$1" = --tag ] && wc -l <builds >"local/$(name "$2")"
+            shift
+        done ;;
+    tag) cp "local/$(name "$2")" "local/$(name "$3")" ;;
+    pull) cp "remote/$(name "$3")" "local/$(name "$3")" ;;
+    push)
+        if [ -f "remote/$(name "$2")" ] && ! cmp -s "local/$(name "$2")" "remote/$(name "$2")"; then
+            echo "tag $2 is immutable" >&2
+            exit 1
+        fi
+        cp "local/$(name "$2")" "remote/$(name "$2")" ;;
+    inspect) echo "$4@sha256:0123" ;;
+esac
+"""
+)
+
+GCLOUD = (
+    RECORD
+    + """\
+case "$*" in
+    *describe*) cat "$INSTALLED" ;;
+esac
+"""
+)
+
+CURL = RECORD + """echo '{"access_token": "secret-token"}'\n"""
+
+UV = RECORD + """echo "check=$UV_PUBLISH_CHECK_URL password=$UV_PUBLISH_PASSWORD" >>"$RECORD"\n"""
+
+
+class Checkout:
+    """What the scripts read of a checkout, and what they asked for."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.record, self.registry = folder / "record", folder / "registry"
+        self.installed = folder / "installed.json"
+        self.registry.mkdir()
+        for name in ("infra/release", "trainer", "docker", "dags", "tools.txt"):
+            copy = shutil.copytree if (terraform.ROOT / name).is_dir() else shutil.copy
+            copy(terraform.ROOT / name, folder / name)
+        for name in (
+            "plugins/pyproject.toml",
+            "plugins/trellis/workflow/spec/trainer_schema.json",
+        ):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(terraform.ROOT / name, folder / name)
+        (folder / "dags/platform.yaml").write_text(PLATFORM)
+        programs = {"docker": DOCKER, "gcloud": GCLOUD, "curl": CURL}
+        for name, text in programs.items():
+            self.program(f"bin/{name}", text)
+        self.program(".venv/tools/bin/uv", UV)
+        (folder / "Makefile").write_text(".venv/tools/.ready:\n")
+
+    def program(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        self.record.write_text("")
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "RECORD": str(self.record),
+            "REGISTRY": str(self.registry),
+            "INSTALLED": str(self.installed),
+            "PROJECT": "our-lab",
+            "REGION": "us-central1",
+            "NAME": "trellis",
+            "DAGS_BUCKET": "us-central1-trellis-0123abcd-bucket",
+            "PLATFORM": "platform.yaml",
+        }
+        return subprocess.run(
+            ["bash", f"infra/release/{script}"],
+            cwd=self.folder,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def pushed(self) -> dict[str, str]:
+        """Which build each tag in the registry is of."""
+        return {
+            path.name.removeprefix("us-central1-docker.pkg.dev_our-lab_trellis_"): path.read_text()
+            for path in (self.registry / "remote").glob("*")
+        }
+
+    @property
+    def asked(self) -> list[str]:
+        return self.record.read_text().splitlines()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_scripts_are_free_of_what_shellcheck_knows():
+    scripts = sorted((terraform.INFRA / "release").glob("*.sh"))
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    result = subprocess.run(
+        [shellcheck, "--external-sources", *scripts],
+        cwd=terraform.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_checkout_that_fits_is_released(checkout):
+    result = checkout.run("check.sh")
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"trellis-airflow \d+\.\d+\.\d+ and images \d+\.\d+\.\d+ into", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("variables", "platform", "complaint"),
+    [
+        ({"DAGS_BUCKET": ""}, PLATFORM, "_DAGS_BUCKET is empty"),
+        ({"PLATFORM": "platform-prod.yaml"}, PLATFORM, "there is no dags/platform-prod.yaml"),
+        ({}, PLATFORM.replace("our-lab", "local-gcp"), "is not of project our-lab"),
+        ({"NAME": "second"}, PLATFORM, "does not take its images from"),
+    ],
+    ids=["bucket", "file", "project", "registry"],
+)
+def test_one_that_does_not_fit_is_refused_first(checkout, variables, platform, complaint):
+    (checkout.folder / "dags/platform.yaml").write_text(platform)
+    result = checkout.run("check.sh", **variables)
+    assert result.returncode == 1
+    assert complaint in result.stderr
+    assert "Nothing was released" in result.stderr
+
+
+def test_a_list_of_packages_of_another_version_is_refused(checkout):
+    listed = checkout.folder / "dags/requirements-composer.txt"
+    listed.write_text(listed.read_text().replace("trellis-airflow==", "trellis-airflow==9."))
+    result = checkout.run("check.sh")
+    assert result.returncode == 1
+    assert "requirements-composer.txt does not install trellis-airflow" in result.stderr
+
+
+def test_every_image_that_dags_name_is_built_and_pushed(checkout):
+    result = checkout.run("images.sh")
+    assert result.returncode == 0, result.stderr
+    built = [line for line in checkout.asked if line.startswith("docker build ")]
+    targets = [re.search(r"--target (\S+)", line)[1] for line in built]
+    assert sorted(targets) == ["export", "serve", "serve", "trainer", "trainer"]
+    assert sum("ACCELERATOR=gpu" in line and "-gpu" in line for line in built) == 2
+    stages = re.findall(
+        r"^FROM .* AS (\S+)$", (checkout.folder / "docker/Dockerfile").read_text(), re.M
+    )
+    assert set(targets) <= set(stages)
+    version = re.search(r'"image_tag": "(.*)"', schema_of(checkout))[1]
+    assert {tag for tag in checkout.pushed if ":source-" not in tag} == {
+        f"trainer:{version}",
+        f"trainer:{version}-gpu",
+        f"serve:{version}",
+        f"serve:{version}-gpu",
+        f"export:{version}",
+    }
+    assert "@sha256:" in result.stdout
+
+
+def schema_of(checkout):
+    return (checkout.folder / "plugins/trellis/workflow/spec/trainer_schema.json").read_text()
+
+
+def test_what_was_released_is_not_built_again(checkout):
+    checkout.run("images.sh")
+    result = checkout.run("images.sh")
+    assert result.returncode == 0
+    assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
+
+
+def test_a_release_cut_short_is_finished_with_the_same_image(checkout):
+    checkout.run("images.sh")
+    before = checkout.pushed
+    version = next(tag for tag in before if re.match(r"export:\d", tag))
+    next((checkout.registry / "remote").glob(f"*_{version}")).unlink()
+    result = checkout.run("images.sh")
+    assert result.returncode == 0, result.stderr
+    assert checkout.pushed == before
+    assert not [line for line in checkout.asked if line.startswith("docker build ")]
+
+
+def test_other_sources_under_a_released_version_are_refused(checkout):
+    checkout.run("images.sh")
+    (checkout.folder / "trainer/serve.py").write_text("# changed\n")
+    result = checkout.run("images.sh")
+    assert result.returncode == 1
+    assert "was built of other sources. Raise IMAGE_TAG" in result.stderr
+    assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
+
+
+def installed(*packages):
+    listed = ", ".join(f'"{name}": "=={version}"' for name, version in packages)
+    return f'{{"config": {{"softwareConfig": {{"pypiPackages": {{{listed}}}}}}}}}'
+
+
+def test_packages_that_composer_has_are_not_installed_again(checkout):
+    listed = (checkout.folder / "dags/requirements-composer.txt").read_text()
+    packages = [line.split("==") for line in listed.splitlines() if not line.startswith("#")]
+    checkout.installed.write_text(installed(*packages))
+    result = checkout.run("packages.sh")
+    assert result.returncode == 0, result.stderr
+    assert [line for line in checkout.asked if " update " in line] == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    ['{"config": {"softwareConfig": {}}}', installed(("trellis-airflow", "0.0.9"))],
+    ids=["none", "older"],
+)
+def test_others_are_replaced_by_the_list(checkout, before):
+    checkout.installed.write_text(before)
+    result = checkout.run("packages.sh")
+    assert result.returncode == 0, result.stderr
+    assert [line for line in checkout.asked if " update " in line] == [
+        "gcloud composer environments update trellis --project our-lab --location us-central1 "
+        "--update-pypi-packages-from-file=dags/requirements-composer.txt"
+    ]
+
+
+def test_the_wheel_is_uploaded_and_the_token_stays_off_the_command_line(checkout):
+    result = checkout.run("wheel.sh")
+    assert result.returncode == 0, result.stderr
+    commands = [line for line in checkout.asked if line.startswith("uv ")]
+    assert [command.split()[1] for command in commands] == ["build", "publish"]
+    assert not [command for command in commands if "secret-token" in command]
+    assert (
+        "check=https://oauth2accesstoken:secret-token@us-central1-python.pkg.dev/our-lab/"
+        "trellis-wheels/simple/ password=secret-token" in checkout.asked
+    )
+
+
+def test_dags_go_into_a_folder_of_their_own(checkout):
+    checkout.run("dags.sh")
+    (command,) = checkout.asked
+    assert command.endswith("dags gs://us-central1-trellis-0123abcd-bucket/dags/trellis")
+    assert "--delete-unmatched-destination-objects" in command
+    exclude = re.search(r"--exclude=(\S+)", command)[1]
+    assert re.match(exclude, "__pycache__/a.pyc")
+    assert not re.match(exclude, "experiments/digits.yaml")
