@@ -4,45 +4,73 @@
 PYTHON ?= python3.11
 BIN     = .venv/$(1)/bin
 SYNC    = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip sync --quiet --compile-bytecode $(2)
+INSTALL = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip install --quiet --no-deps --editable $(2)
+
+EDITABLE_airflow   = plugins
+EDITABLE_composer  = plugins
+EDITABLE_local_gcp = local_gcp
 
 ENVIRONMENTS = .venv/airflow/.ready .venv/trainer/.ready .venv/local_gcp/.ready
-LOCKS        = requirements trainer/requirements trainer/requirements-gpu local_gcp/requirements tests/requirements tools
+# The Airflow of Composer's newest image, for tests alone.
+COMPOSER     = .venv/composer/.ready
+# Terraform, for tests alone.
+INFRA        = .venv/infra/.ready
+# The images' locks (trainer/requirements-*) take their versions from trainer/requirements.txt.
+LOCKS        = requirements trainer/requirements \
+               $(addprefix trainer/requirements-,serve train export gpu) \
+               local_gcp/requirements tests/requirements tests/composer tests/infra/requirements docs/requirements tools
 
-.PHONY: help demo stop clean distclean check reference setup test test-slow lint format lock bench
+.PHONY: help demo stop clean distclean check reference setup test test-slow test-images infra-test lint types docs format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Run the two experiments in full on this machine, up to a model that answers
+demo: setup ## Run the two experiments in full on this machine, up to a served model
 	@$(call BIN,airflow)/python -m demo run $(EXPERIMENT) $(if $(CONF),--conf '$(CONF)')
 
 stop: ## End everything that `make demo` started
 	@if [ -x $(call BIN,airflow)/python ]; then $(call BIN,airflow)/python -m demo stop; fi
 
 clean: stop ## Stop, and remove the state of local runs (.local/): buckets, jobs, Airflow's database
-	rm -rf .local
+	rm -rf .local .cache
 
 distclean: clean ## Also remove the Python environments (.venv/)
 	rm -rf .venv
 
-check: .venv/airflow/.ready ## Check every experiment file; says what a run of each costs at most
-	@cd dags && ../$(call BIN,airflow)/python -m research check experiments/*.yaml
+check: .venv/airflow/.ready ## Check every experiment file; print the cost limit of a run of each
+	@$(call BIN,airflow)/trellis check dags/experiments/*.yaml
 
 reference: .venv/airflow/.ready ## Print every key that an experiment file may have
-	@cd dags && ../$(call BIN,airflow)/python -m research reference
+	@$(call BIN,airflow)/trellis reference
 
 setup: $(ENVIRONMENTS) ## Install the three Python environments
 
-test: setup ## Run the tests (without those marked slow)
+test: setup $(COMPOSER) $(INFRA) ## Run the tests (not those marked slow); ARGS="-k name" runs some
 	@sh tests/run.sh -m "not slow"
 
-test-slow: setup ## Run every test, the slow ones too
+test-slow: setup $(COMPOSER) $(INFRA) ## Run all tests, including slow ones
 	@sh tests/run.sh
 
-lint: .venv/tools/.ready ## Check style, and the Dockerfile
+infra-test: $(INFRA) .venv/airflow/.ready ## Check infra/ without Google Cloud
+	@$(call BIN,infra)/python -m pytest tests/infra
+
+test-images: .venv/local_gcp/.ready ## Build docker/Dockerfile and test its images (as root; no Docker needed)
+	@$(call BIN,local_gcp)/python -m pytest tests/docker
+
+lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
+	  && PYTHONPATH=plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
 	  && $(call BIN,tools)/hadolint docker/Dockerfile
+
+types: setup ## Check types, each part in its environment
+	$(call BIN,airflow)/python -m mypy plugins/trellis dags
+	$(call BIN,trainer)/python -m mypy trainer
+	$(call BIN,local_gcp)/python local_gcp/check_types.py
+
+docs: .venv/docs/.ready .venv/airflow/.ready ## Build the documentation site; a broken link fails the build
+	@$(call BIN,airflow)/python docs/build.py
+	@$(call BIN,docs)/zensical build --clean --strict && echo 'See .local/site/index.html'
 
 format: .venv/tools/.ready ## Apply the style
 	@$(call BIN,tools)/ruff format . && $(call BIN,tools)/ruff check --fix .
@@ -50,16 +78,21 @@ format: .venv/tools/.ready ## Apply the style
 # The tests' pins must not contradict any of the three environments they are installed into.
 lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	@for lock in $(LOCKS); do \
-	  constraints=; \
-	  if [ $$lock = tests/requirements ]; then \
-	    constraints="-c requirements.txt -c trainer/requirements.txt -c local_gcp/requirements.txt"; fi; \
+	  case $$lock in \
+	    tests/composer) with="-c tests/requirements.txt" ;; \
+	    tests/infra/*) with= ;; \
+	    tests/*) with="-c requirements.txt -c trainer/requirements.txt -c local_gcp/requirements.txt" ;; \
+	    trainer/*-gpu) with="-c trainer/requirements.txt --no-emit-package tensorflow-cpu" ;; \
+	    trainer/*-*) with="-c trainer/requirements.txt" ;; \
+	    *) with= ;; \
+	  esac; \
 	  echo "$$lock.in -> $$lock.txt"; \
 	  $(call BIN,tools)/uv pip compile --quiet --python-version 3.11 --no-emit-index-url \
-	    --no-annotate --no-header $$constraints $$lock.in -o $$lock.txt || exit 1; \
+	    --no-annotate --no-header $$with $$lock.in -o $$lock.txt || exit 1; \
 	done
 
 bench: setup ## Measure speed and memory (benchmarks/)
-	PYTHONPATH=. $(call BIN,local_gcp)/python benchmarks/bigquery.py
+	$(call BIN,local_gcp)/python benchmarks/bigquery.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/serving.py
@@ -71,14 +104,29 @@ bench: setup ## Measure speed and memory (benchmarks/)
 	@$(call BIN,tools)/python -m pip install --quiet --disable-pip-version-check -r tools.txt
 	@touch $@
 
-.venv/airflow/.ready: requirements.txt
+.venv/airflow/.ready: requirements.txt plugins/pyproject.toml
+$(COMPOSER): tests/composer.txt plugins/pyproject.toml
 .venv/trainer/.ready: trainer/requirements.txt
-.venv/local_gcp/.ready: local_gcp/requirements.txt
+.venv/local_gcp/.ready: local_gcp/requirements.txt local_gcp/pyproject.toml
 
-# Each environment is exactly its pins plus the test tools; --compile-bytecode makes cold imports
-# about three times faster.
-$(ENVIRONMENTS): .venv/%/.ready: tests/requirements.txt | .venv/tools/.ready
+.venv/docs/.ready: docs/requirements.txt | .venv/tools/.ready
+	@echo "Setting up the docs environment"
+	@[ -x $(call BIN,docs)/python ] || $(call BIN,tools)/uv venv --quiet --python $(PYTHON) .venv/docs
+	@$(call SYNC,docs,docs/requirements.txt)
+	@touch $@
+
+# Each environment is exactly its pins plus the test tools, and the part of this checkout that runs
+# in it as a package (EDITABLE); --compile-bytecode makes cold imports about three times faster.
+$(ENVIRONMENTS) $(COMPOSER): .venv/%/.ready: tests/requirements.txt | .venv/tools/.ready
 	@echo "Setting up the $* environment"
 	@[ -x $(call BIN,$*)/python ] || $(call BIN,tools)/uv venv --quiet --python $(PYTHON) .venv/$*
-	@$(call SYNC,$*,$^)
+	@$(call SYNC,$*,$(filter %.txt,$^))
+	@$(if $(EDITABLE_$*),$(call INSTALL,$*,$(EDITABLE_$*)))
+	@touch $@
+
+# Not compiled to bytecode: its bindings of the google provider, 230 MB, are read and never imported.
+$(INFRA): tests/infra/requirements.txt | .venv/tools/.ready
+	@echo "Setting up the infra environment"
+	@[ -x $(call BIN,infra)/python ] || $(call BIN,tools)/uv venv --quiet --python $(PYTHON) .venv/infra
+	@VIRTUAL_ENV=.venv/infra $(call BIN,tools)/uv pip sync --quiet tests/infra/requirements.txt
 	@touch $@

@@ -1,6 +1,6 @@
 """Seconds and server memory of local_gcp's BigQuery: load, snapshot, Parquet export. Two minutes.
 
-    PYTHONPATH=. .venv/local_gcp/bin/python benchmarks/bigquery.py [ROWS ...]
+    .venv/local_gcp/bin/python benchmarks/bigquery.py [ROWS ...]
 
 For each number of rows (1,000,000 and 4,000,000 unless given) of a key and 32 FLOAT64 columns, a
 local_gcp of its own: Parquet files are loaded, a snapshot with a FARM_FINGERPRINT split is made of

@@ -36,7 +36,7 @@ from PIL import Image, ImageOps
 
 from trainer import export
 from trainer.dataset_description import SPLITS, Feature
-from trainer.exporting.images import convert
+from trainer.exporting.images.convert import convert
 from trainer.exporting.splits import assign, ranges
 from trainer.exporting.tfrecord import tfrecords
 

@@ -27,8 +27,8 @@ import tensorflow as tf
 from tests.trainer.training.helpers import free_ports, write_dataset
 from trainer import dataset_description
 from trainer.hyperparameters import Hyperparameters
-from trainer.training import input as input_module
-from trainer.training.input import Input
+from trainer.training import input_pipeline as input_module
+from trainer.training.input_pipeline import Input
 
 EPOCHS = 4
 ONE_PROCESS = SimpleNamespace(cluster=range(1), local_replicas=1, replicas=1)

@@ -24,11 +24,9 @@ Path(_home.name, "dags").mkdir()
 os.environ |= {
     "AIRFLOW_HOME": _home.name,
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    # Schedules of our own are known to Airflow as a plugin.
-    "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     # For the local_gcp that conftest.py starts: programs of the tests, beside the job image.
-    "LOCAL_GCP_IMAGES": str(ROOT / "tests/plugins/images.yaml"),
+    "LOCAL_GCP_IMAGES": f"{ROOT / 'tests/trellis/images.yaml'}:{ROOT / 'demo/images.yaml'}",
 }
 
 
@@ -44,7 +42,7 @@ def airflow_database() -> None:
 
 @pytest.fixture(scope="session")
 def google(local_gcp: Any, airflow_database: None) -> Any:
-    """Google Cloud, as far as local_gcp plays it, and an Airflow whose connections lead there."""
+    """Google Cloud as emulated by local_gcp, and an Airflow whose connections point to it."""
     # For the whole session: gRPC reads its certificates once, when it is first used.
     os.environ |= local_gcp.client_env
     # httplib2 read its own when it was imported, before there was a local_gcp.

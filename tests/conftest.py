@@ -1,116 +1,20 @@
 """Shared by all parts' tests: a local_gcp as a real process, from any of the three environments."""
 
-import contextlib
-import json
 import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+pytest_plugins = ["local_gcp.testing"]
 
-class LocalGcp:
-    """One local_gcp with a home of its own, driven through its command line."""
-
-    def __init__(self, home: Path):
-        self.home = home
-
-    def command(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """`python -m local_gcp ARGUMENTS`, to its end."""
-        return subprocess.run(
-            [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp", *arguments],
-            cwd=ROOT,
-            env={**os.environ, "LOCAL_GCP_HOME": str(self.home)},
-            capture_output=True,
-            text=True,
-            check=check,
-            timeout=120,
-        )
-
-    def up(self) -> None:
-        """Start it, or start it again; AssertionError with its words when it does not."""
-        done = self.command("up", check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def down(self) -> None:
-        """End it with its jobs."""
-        self.command("down")
-
-    def kill(self) -> None:
-        """kill -9 of the server process, which gets no chance to tidy up."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-
-    @property
-    def pid(self) -> int:
-        return json.loads((self.home / "server.pid").read_text())["pid"]
-
-    @property
-    def buckets(self) -> Path:
-        """What plays /gcs: BUCKET/OBJECT as plain files."""
-        return self.home / "buckets"
-
-    @property
-    def client_env(self) -> dict[str, str]:
-        """The variables that lead clients here, and nothing else."""
-        return json.loads(self.command("env", "--json").stdout)
-
-    @property
-    def env(self) -> dict[str, str]:
-        """A whole environment for a client program."""
-        return {**os.environ, **self.client_env}
-
-    def status(self) -> dict:
-        """The status document."""
-        return json.loads(self.command("status", "--json").stdout)
-
-    def run(
-        self, program: Path, *arguments: str, environment: str | None = None, **variables: str
-    ) -> str:
-        """Run a Python program as a client, to its end, and return its standard output.
-
-        `environment`: airflow, trainer or local_gcp; None is the one that runs the tests.
-        `variables`: further environment variables; an empty one is removed.
-        """
-        python = ROOT / f".venv/{environment}/bin/python" if environment else sys.executable
-        env = {k: v for k, v in {**self.env, **variables}.items() if v}
-        done = subprocess.run(
-            [python, program, *arguments],
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-        assert done.returncode == 0, f"{program.name}:\n{done.stdout}\n{done.stderr[-6000:]}"
-        return done.stdout
+# What runs as the job image in a local_gcp.
+os.environ["LOCAL_GCP_IMAGES"] = str(ROOT / "demo/images.yaml")
 
 
 @pytest.fixture(scope="session")
-def local_gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalGcp]:
-    """A running local_gcp for all tests of the session: use names of your own in it."""
-    server = LocalGcp(tmp_path_factory.mktemp("local_gcp"))
-    server.up()
-    yield server
-    server.down()
-
-
-@pytest.fixture
-def new_local_gcp(tmp_path: Path) -> Iterator[Callable[[], LocalGcp]]:
-    """Makes local_gcps that a test may kill, each with a home of its own; not started yet."""
-    made: list[LocalGcp] = []
-
-    def make() -> LocalGcp:
-        made.append(LocalGcp(tmp_path / f"local_gcp_{len(made)}"))
-        return made[-1]
-
-    yield make
-    for server in made:
-        if any((server.home / "jobs").glob("*")):
-            server.up()  # if it was killed: finds its jobs, so that `down` can end them
-        server.down()
+def local_gcp_environments() -> dict[str, Path]:
+    """The three Python environments, by name."""
+    names = ("airflow", "trainer", "local_gcp")
+    return {name: ROOT / f".venv/{name}/bin/python" for name in names}
