@@ -186,7 +186,7 @@ def test_a_few_unusable_lines_are_rejected_and_the_rest_is_committed(folder):
     reasons = {entry["line"]: entry["reason"] for entry in map(json.loads, rejected)}
     assert list(reasons) == [1, 2, 3, 151]
     assert "not an image" in reasons[1]
-    assert reasons[2] == "there is no such object"
+    assert reasons[2] == "no such object"
     assert reasons[3] == "no label"
     assert reasons[151] == "same key as line 4"
     assert dataset_description.load(str(folder / "dataset")).rejected == 4
@@ -211,10 +211,10 @@ def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothin
     reason = "not an image in one of JPEG, PNG, BMP, GIF, WEBP, TIFF"
     numbers = (0, 3, 6, 9, 12)
     refusal = [
-        "export refused: 50 of 150 manifest lines are rejected (33.3%, allowed are 5.0%):",
+        "export refused: 50 of 150 manifest lines are rejected (33.3%; the limit is 5.0%):",
         *(f"  line {n + 1} {folder}/images/{n:03d}.png: {reason}" for n in numbers),
         "  and 45 more, all in rejected.jsonl",
-        "Correct the manifest or the images, or raise the allowed share (--max_rejected)",
+        "Correct the manifest or the images, or raise --max_rejected",
     ]
     lines = ended.stderr.splitlines()
     assert lines[-len(refusal) :] == refusal
@@ -227,7 +227,7 @@ def test_a_class_without_one_readable_image_fails_whatever_share_is_allowed(fold
     for number in range(0, IMAGES, 3):
         (folder / f"images/{number:03d}.png").write_bytes(b"torn")
     assert run(folder, max_rejected=0.5) == 1
-    assert "every train image was rejected of 1 classes ('9')" in capsys.readouterr().err
+    assert "all train images were rejected of 1 of 3 classes: '9'" in capsys.readouterr().err
     assert not (folder / "dataset/dataset.json").exists()
 
 
@@ -239,7 +239,7 @@ def test_a_class_without_one_readable_image_fails_whatever_share_is_allowed(fold
         (["file,label", *manifest_lines()], "line 1 looks like a header"),
         ([f"images/{i:03d}.png,cat" for i in range(IMAGES)], "only one class, 'cat'"),
         ([*manifest_lines(), "/etc/passwd.png,9"], "1 of 151 lines name no image"),
-        (["test,images/000.png,9", *manifest_lines()[1:]], "ML_USE stands on 1 of 150 lines"),
+        (["test,images/000.png,9", *manifest_lines()[1:]], "ML_USE is given on 1 of 150 lines"),
         ([f"dev,{line}" for line in manifest_lines()], "unknown ML_USE on 150 lines"),
         ([f"training,{line}" for line in manifest_lines()], "validation split has no example"),
         (manifest_lines() + ["images/000.png,"] * 20, "20 of 170 manifest lines are rejected"),

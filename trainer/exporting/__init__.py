@@ -1,8 +1,8 @@
-"""The parts of trainer.export: images/ and tables/, over the same objects, splits and TFRecords.
+"""The parts of trainer.export: images/, tables/, and what both share.
 
-Only the modules `run`, `pipeline` and `objects` know Beam and Google's clients; the rest are
-functions of plain values. Nothing here imports TensorFlow, which would cost each worker nine
-seconds.
+Only the modules `run`, `pipeline` and `objects` depend on Beam and Google's clients; the rest are
+functions of plain values. Nothing here imports TensorFlow, which would take nine seconds on each
+worker.
 """
 
 

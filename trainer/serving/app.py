@@ -18,10 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 def create_app(service: PredictionService, health_route: str, predict_route: str) -> ASGIApp:
-    """The application.
+    """The ASGI application of a prediction server.
 
-    GET health_route: 200 when requests should be sent here, else 503. POST predict_route: see
-    trainer.serve.
+    GET health_route returns 200 while requests should be sent here, else 503. POST predict_route
+    returns predictions; trainer.serve describes request and response.
     """
 
     async def health(_: Request) -> Response:
@@ -34,23 +34,23 @@ def create_app(service: PredictionService, health_route: str, predict_route: str
         content = orjson.dumps({"predictions": predictions}, option=orjson.OPT_SERIALIZE_NUMPY)
         return Response(content, media_type="application/json")
 
-    async def not_made(_: Request, error: Exception) -> Response:
+    async def prediction_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, ServingError)
         if error.code >= 500:
             _log.error("%s", error)
         return errors.response(error.code, str(error), error)
 
-    async def not_served(_: Request, error: Exception) -> Response:
+    async def routing_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         routes = f"POST {predict_route} or GET {health_route}"
         return errors.response(error.status_code, f"{error.detail}: expected {routes}")
 
-    async def failed(_: Request, error: Exception) -> Response:
+    async def internal_error(_: Request, error: Exception) -> Response:
         # Its traceback is logged by the server that runs this application.
         return errors.response(500, f"{type(error).__name__} in the server; see its log")
 
-    async def gone(_: Request, error: Exception) -> Response:
-        return Response(status_code=499)  # the client is gone
+    async def disconnected(_: Request, error: Exception) -> Response:
+        return Response(status_code=499)  # nobody receives it
 
     app = Starlette(
         routes=[
@@ -58,10 +58,10 @@ def create_app(service: PredictionService, health_route: str, predict_route: str
             Route(predict_route, predict, methods=["POST"]),
         ],
         exception_handlers={
-            ServingError: not_made,
-            HTTPException: not_served,
-            ClientDisconnect: gone,
-            Exception: failed,
+            ServingError: prediction_error,
+            HTTPException: routing_error,
+            ClientDisconnect: disconnected,
+            Exception: internal_error,
         },
     )
     return _closing_when_draining(app, service)

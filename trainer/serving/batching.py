@@ -52,7 +52,7 @@ class Batcher(Generic[Item, Result]):
     async def submit(self, items: Sequence[Item]) -> list[Result | Exception]:
         """Each item's result, in order; an exception is returned, not raised.
 
-        Raises OverloadedError, and accepts none, if not all of them can be accepted now.
+        Raises OverloadedError if the queue has no room for all of them; none is accepted then.
         """
         weight = sum(map(self._weigh, items))
         if len(self._waiting) + len(items) > self._bound.items or (
@@ -76,7 +76,7 @@ class Batcher(Generic[Item, Result]):
             except Exception as error:
                 outcomes = [(future, error) for future in futures]
             for future, outcome in outcomes:
-                if not future.done():  # cancelled: its caller is gone
+                if not future.done():  # its caller has cancelled it
                     future.set_result(outcome)
         self._worker = None
 

@@ -1,7 +1,7 @@
-"""gs:// without a mount: unlike a training job, a serving container on Vertex AI has no /gcs.
+"""Reads Cloud Storage objects through its API: a serving container on Vertex AI has no /gcs.
 
-Uses application default credentials: on an endpoint those of its service account, which Vertex AI
-has allowed to read AIP_STORAGE_URI.
+Uses application default credentials: on an endpoint, those of its service account, to which
+Vertex AI has granted read access to AIP_STORAGE_URI.
 """
 
 from pathlib import Path
@@ -29,17 +29,17 @@ class UnreachableError(Exception):
 
 
 class CloudStorage:
-    """Reads objects. Threads may share it."""
+    """Reads objects; thread-safe."""
 
     def __init__(self):
         try:
-            # Reading needs no project; without this argument the client would insist on one.
+            # Reading needs no project, but without this argument the client requires one.
             self._client = storage.Client(project=None)
         except GoogleAuthError as error:
             raise UnreachableError(f"no credentials for Cloud Storage: {error}") from error
 
     def read(self, bucket: str, name: str, limit: int) -> bytes:
-        """The object's bytes. Raises ObjectError (also if there are more than `limit`)."""
+        """The object's bytes, at most `limit`. Raises ObjectError, UnreachableError."""
         try:
             data = (
                 self._client.bucket(bucket)

@@ -1,4 +1,4 @@
-"""Fetches the images that a request names by address."""
+"""Downloads the images that a request names by gs:// address."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ _THREADS = 16
 
 
 class Fetcher:
-    """Reads images from buckets, those of a request concurrently.
+    """Reads images from buckets; the images of one request concurrently.
 
     connect: creates the client, in a thread, for the first image.
     """

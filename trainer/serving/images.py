@@ -19,10 +19,10 @@ from trainer.serving.limits import MAX_PIXELS
 # Pillow warns of large images on its own, from 89 megapixels on; the bound here is lower.
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
 
-# MPO: a JPEG with further pictures behind it, as some phones write.
+# MPO: a JPEG followed by further images, as some phones write.
 _JPEG = ("JPEG", "MPO")
 
-# Each scan of a progressive JPEG passes over the whole image, and costs few bytes; encoders write
+# Each scan of a progressive JPEG takes few bytes and a pass over the whole image; encoders write
 # about ten.
 _MAX_SCANS = 100
 _SCAN_MARKER = b"\xff\xda"
@@ -36,7 +36,8 @@ _FASTEST_PNG = (
     cv2.IMWRITE_PNG_FILTER_NONE,
 )
 
-# Cost of another image relative to a plain one of its size: it is decoded twice and encoded once.
+# An image that is not plain is decoded twice and encoded once: its cost per pixel, relative to a
+# plain one.
 _UNUSUAL_COST = 8
 
 
@@ -55,7 +56,7 @@ class EncodedImage:
 
     @property
     def cost(self) -> int:
-        """The work to prepare it for the model, in pixels of a plain image."""
+        """The work of decoding it, in pixels of a plain image."""
         return self.pixels if self.is_plain else _UNUSUAL_COST * self.pixels
 
     def as_plain(self) -> "EncodedImage":

@@ -1,12 +1,12 @@
-"""A request's body -> its instances, or everything that is wrong with them.
+"""A request's body -> its instances, or an error that names every wrong field.
 
     {"instances": [{"image_bytes": {"b64": "iVBORw0KGgo..."}},
                    {"image_uri": "gs://bucket/flowers/0001.jpg"}]}
 
 An instance has exactly one of
 
-    image_bytes  {"b64": BASE64}: the image file, standard alphabet, padded, no line breaks. The
-                 form of TensorFlow Serving, and so of Vertex AI's ready-made containers
+    image_bytes  {"b64": BASE64}: the image file, standard alphabet, padded, no line breaks, as
+                 TensorFlow Serving and Vertex AI's prebuilt containers read it
     image_uri    gs:// address of the image file, which the server's service account may read
 
 or is {"b64": BASE64} itself, as batch prediction sends the files of a `file-list`.

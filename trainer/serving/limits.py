@@ -1,8 +1,8 @@
 """The limits of one replica: for a request, and for all requests together.
 
 A request beyond its own limits is refused as invalid (400, 413), one beyond the replica's should be
-retried (429). Together they bound memory, about 1 GB beside the model, and the waiting time of an
-accepted request, which must stay well below the 60 seconds that Vertex AI allows.
+retried (429). Together they bound memory, to about 1 GB beside the model, and the time that an
+accepted request waits, which must stay well below the 60 seconds that Vertex AI allows.
 """
 
 # Vertex AI's own limit for dedicated and private endpoints (1.5 MB for shared public ones):
@@ -15,7 +15,7 @@ MAX_INSTANCES = 256
 # One image, decoded. 33.6 megapixels: above any camera phone's default, 100 MB as RGB.
 MAX_PIXELS = 1 << 25
 
-# Total of the images that a request names by address: as much as a body could have sent.
+# Total bytes of the images that a request names by address: as much as a body may hold.
 MAX_FETCHED_BYTES = MAX_BODY_BYTES
 
 # Bodies and fetched images in memory at one time.
@@ -31,5 +31,5 @@ MAX_BATCH_COST = MAX_PIXELS
 MAX_WAITING = 1024
 MAX_WAITING_COST = 1 << 29
 
-# A client that stops in the middle of its request must not hold its place.
+# A client that stops in the middle of its request must not keep its share of memory.
 BODY_TIMEOUT_SECONDS = 30

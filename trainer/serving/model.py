@@ -1,6 +1,6 @@
-"""A SavedModel of trainer.training.saved_model, as the server calls it.
+"""Loads and calls a SavedModel that trainer.training.saved_model wrote.
 
-TensorFlow is imported by `load`, which takes seconds, so that importing this module does not.
+`load` imports TensorFlow, which takes seconds; importing this module does not.
 """
 
 import math
@@ -38,16 +38,16 @@ class ModelError(Exception):
 
 
 class Model:
-    """A classifier or a regression; of images (ImageModel) or of rows (RowModel).
+    """A classifier or regression model, of images (ImageModel) or of rows (RowModel).
 
-    rows: reads requests for a model of rows; None: it is one of images.
+    rows: reads requests for a model of rows; None for a model of images.
     """
 
     rows: RowReader | None = None
 
     def __init__(self, tensorflow: Any, loaded: Any):
         self._tf = tensorflow
-        # Only the object owns the variables, a signature alone would lose them.
+        # Keeps the variables alive: a signature does not own them.
         self._loaded = loaded
         self._serve = loaded.signatures[_SIGNATURE]
         names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
@@ -82,20 +82,21 @@ class Model:
         return ImageModel(tf, loaded)
 
     def warm_up(self, batch: int) -> None:
-        """Predict once for one example and once for a batch: the first call of each is slow."""
-        example = self._simplest()
+        """Predict one example and one batch, since the first call of each shape is slow.
+
+        Raises ModelError if the model fails.
+        """
+        example = self._placeholder()
         for size in (1, batch):
             for outcome in self.predict([example] * size):
                 if isinstance(outcome, Exception):
-                    raise ModelError(
-                        f"the model fails on the simplest example: {outcome}"
-                    ) from outcome
+                    raise ModelError(f"the model fails on a blank example: {outcome}") from outcome
 
     def predict(self, examples: Sequence[Any]) -> list[dict[str, Any] | Exception]:
-        """One prediction per example, as trainer.serve describes it."""
+        """One prediction or exception per example; trainer.serve describes a prediction."""
         raise NotImplementedError
 
-    def _simplest(self) -> Any:
+    def _placeholder(self) -> Any:
         raise NotImplementedError
 
     def _predictions(self, **inputs: Any) -> list[dict[str, Any] | Exception]:
@@ -120,7 +121,7 @@ class Model:
 
 
 class ImageModel(Model):
-    """Its examples are EncodedImages, plain ones."""
+    """Its examples are plain EncodedImages."""
 
     def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
         """See Model. A damaged image gets an ImageError in its place; the others get their
@@ -135,7 +136,7 @@ class ImageModel(Model):
         # The error does not name the image. Rare: every image's header has been checked.
         return [self.predict([image])[0] for image in images]
 
-    def _simplest(self) -> EncodedImage:
+    def _placeholder(self) -> EncodedImage:
         _, png = cv2.imencode(".png", np.zeros((8, 8, 3), np.uint8))
         return inspect(png.tobytes())
 
@@ -166,7 +167,7 @@ class RowModel(Model):
             }
         )
 
-    def _simplest(self) -> Row:
+    def _placeholder(self) -> Row:
         return self.rows.nulls()
 
 
@@ -196,7 +197,7 @@ def _padded(sequences: Sequence[list[float]]) -> np.ndarray:
 
 
 def _reason(error: Exception) -> str:
-    """The line of TensorFlow's error that describes the image's problem."""
+    """The line of TensorFlow's error that says what is wrong with the image."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [
         line for line in lines if line and not line.startswith(("[[", "<", "Detected", "Graph"))

@@ -107,9 +107,9 @@ class PredictionService:
     async def _predict(
         self, asked: Sequence[object], examples: Sequence[Example]
     ) -> list[Prediction]:
-        """asked: the request's instances, of which the examples were made."""
+        """asked: the request's instances, from which the examples were made."""
         cost = sum(example.cost for example in examples)
-        if cost > MAX_WAITING_COST:  # it would never be accepted
+        if cost > MAX_WAITING_COST:  # the queue could never accept it
             reason = (
                 f"the images have {cost / 1e6:.0f} megapixels in total, and one request may have "
                 f"{MAX_WAITING_COST / 1e6:.0f}; an image that is rotated, transparent, or neither "

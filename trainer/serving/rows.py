@@ -1,18 +1,18 @@
-"""A request's body -> rows of a table, or everything that is wrong with them.
+"""A request's body -> rows of a table, or an error that names every wrong field.
 
     {"instances": [{"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
                     "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}]}
 
-An instance has every feature of the model, under its column's name; null means that a value is not
-known. The form of a value depends on the feature's kind:
+An instance has every feature of the model, under its column's name; null means that the value is
+not known. How a value is written depends on the feature's kind:
 
     numeric      a number; or a string of one, as BigQuery writes NUMERIC and large INT64 in JSON
     boolean      true or false
-    categorical  a string; a whole number stands for its digits. A term that the model does not
-                 know is taken as such
+    categorical  a string, or a whole number, which is read as its digits. A term outside the
+                 vocabulary is allowed: the model treats all such terms alike
     timestamp    a string as RFC 3339 or BigQuery write it: "2024-02-29T12:00:00.5+01:00",
                  "2024-02-29 12:00:00 UTC", "2024-02-29". Without an offset it is UTC
-    sequence     a list of numbers, null for an element that is not known
+    sequence     a list of numbers; null is an element that is not known
 """
 
 import datetime
@@ -63,9 +63,9 @@ NULLS = {
 
 @dataclass(frozen=True)
 class Field:
-    """A feature, as clients and the model's signature know it.
+    """A feature. column: its name in a request; input: its name in the model's signature.
 
-    limit: elements of a sequence that the model reads.
+    limit: how many elements of a sequence the model reads.
     """
 
     column: str
@@ -82,7 +82,7 @@ class Row:
 
     @property
     def cost(self) -> int:
-        """The work that it takes; see trainer.serving.limits."""
+        """How much it adds to a batch, in values; see trainer.serving.limits."""
         return sum(len(value) if isinstance(value, list) else 1 for value in self.values)
 
 
@@ -142,7 +142,7 @@ class RowReader:
         return Row(tuple(values))
 
     def _hint(self, name: str) -> str:
-        """A suggestion. It takes milliseconds: only for names that are shown."""
+        """A similar name. The search takes milliseconds, so only names that are shown get one."""
         if len(name) > _LONGEST_COLUMN:
             return ""
         near = difflib.get_close_matches(name, self._fields, 1)
@@ -171,7 +171,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _truth(value: Any) -> float:
+def _boolean(value: Any) -> float:
     if not isinstance(value, bool):
         raise InvalidFieldError("", f"expected true, false or null, got {kind_of(value)}")
     return float(value)
@@ -212,13 +212,13 @@ def _sequence(value: Any, limit: int) -> list[float]:
             elements.append(math.nan if element is None else _number(element))
         except InvalidFieldError as error:
             raise InvalidFieldError(f"[{index}]", str(error)) from error
-    # The model reads no more, and a long sequence would lengthen its whole batch.
+    # The model reads no more, and one long sequence would make its whole batch as long.
     return elements[:limit]
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     NUMERIC: _number,
-    BOOLEAN: _truth,
+    BOOLEAN: _boolean,
     CATEGORICAL: _term,
     TIMESTAMP: _time,
 }

@@ -1,4 +1,4 @@
-"""The server process: it binds, loads, serves and drains.
+"""The server process: binds the port, loads the model, serves and drains.
 
 The port answers from the first second, as Vertex AI's liveness check requires; the health route
 returns 503 until the model is loaded and has predicted once. SIGTERM or SIGINT ends the server
@@ -65,8 +65,8 @@ def run(settings: Settings) -> int:
             file=sys.stderr,
         )
         return 1
-    # Connections inherit it. asyncio would set it only on sockets that name their protocol, and
-    # without it every response waits 40 ms for the client to acknowledge its first half.
+    # Connections inherit this option. asyncio sets it only on sockets that name their protocol;
+    # without it, every response waits 40 ms for the client to acknowledge its first half.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     base = f"http://{name}:{listener.getsockname()[1]}"
@@ -113,7 +113,7 @@ class Server(uvicorn.Server):
         self.loading.start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal; uvicorn's handler would close the port at once, and end by the signal."""
+        """Start draining; uvicorn's own handler would close the port at once."""
         if self._service.draining or not self._service.is_healthy:
             self.should_exit = True
         else:

@@ -1,4 +1,4 @@
-"""Settings of one server."""
+"""The settings of one server."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Settings:
     """The flags of trainer.serve, checked; `python -m trainer.serve --help` explains them.
 
-    model: gs:// address or path of a SavedModel. port 0: any free one.
+    model: gs:// address or path of a SavedModel. port 0: any free port.
     """
 
     model: str

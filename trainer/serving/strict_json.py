@@ -1,4 +1,4 @@
-"""Errors that the fast JSON parser does not report: which number is NaN, and repeated fields.
+"""Finds the JSON errors that the fast parser does not report: NaN, and repeated fields.
 
 orjson gives the byte offset of an error, which does not help with a generated request, and keeps
 the last of two fields with the same name. Python's parser reports both. It is ten times slower, so
@@ -15,14 +15,14 @@ import orjson
 
 from trainer.serving.errors import Violation, short
 
-# Bytes. A larger body would take more than a second of CPU.
-_LOOKED_THROUGH = 1 << 20
+# Bytes. Searching a larger body would take more than a second of CPU.
+_MAX_SEARCHED = 1 << 20
 
 
 def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
     """Why `body` is not JSON: the field with NaN or an infinity, else the parser's message."""
     try:
-        document = json.loads(body) if len(body) <= _LOOKED_THROUGH else None
+        document = json.loads(body) if len(body) <= _MAX_SEARCHED else None
     except (ValueError, RecursionError):
         document = None
     for path, value in _walk(document):
@@ -61,9 +61,9 @@ def repeated(body: bytes) -> list[Violation]:
 
     try:
         document = json.loads(body, object_pairs_hook=read)
-    except RecursionError:  # deeper than any instance: the reader refuses it
+    except RecursionError:  # nested deeper than any instance: the reader refuses it
         return []
-    if not found:  # almost always; finding the places takes longer than everything before
+    if not found:  # almost always, and finding the paths takes longer than all of the above
         return []
     twice = ((path, value) for path, value in _walk(document) if isinstance(value, _Repeated))
     return [Violation(_field(path, value.name), "given twice") for path, value in twice]

@@ -1,9 +1,9 @@
-"""From the manifest to the work: classes, splits and shards, decided before any image is read.
+"""Gives every image of a manifest a class, a split and a shard, before any image is read.
 
-A shard's content follows from the set of accepted lines alone, not from their order in the file:
-rows are sorted by fingerprint, which also mixes the classes over the shards, then cut into
-near-equal pieces. Class indices come from the manifest's labels, never from which images turn out
-to be readable, so that a corrupt image cannot shift the meaning of a label.
+A shard's content depends on the set of accepted lines only, not on their order in the file: rows
+are sorted by fingerprint, which also mixes the classes over the shards, then cut into pieces of
+nearly equal size. Class indices come from the manifest's labels, not from the images that turn out
+to be readable, so that a corrupt image cannot change the class that an index means.
 """
 
 import itertools
@@ -32,19 +32,26 @@ class Work:
 
 @dataclass(frozen=True)
 class Plan:
-    """classes: names in the order of their indices. work: one entry per shard, train first."""
+    """What an export will write.
+
+    classes: names in the order of their indices. work: one entry per shard, train first.
+    """
 
     classes: tuple[str, ...]
     split: Split
     work: tuple[Work, ...]
 
     def examples(self, split: str) -> int:
-        """Number of images planned for a split; rejected images will be missing from it."""
+        """Number of images planned for a split, before any is rejected."""
         return sum(len(work.rows) for work in self.work if work.split == split)
 
 
 def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
-    """Decide classes, splits and shards. Raises ExportError if no usable dataset can come of it."""
+    """Assign classes, splits and shards.
+
+    Raises ExportError if the dataset would be unusable: fewer than two classes, an empty split, a
+    class without a train example, or more shards than train examples.
+    """
     classes = _classes(manifest)
     if manifest.names_splits:
         split = Split(COLUMN_RULE)
@@ -121,6 +128,6 @@ def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int
 
 
 def _mix(rows: list[Row]) -> list[Row]:
-    """Rows in the order of their fingerprints; keys, which are unique, decide between equals."""
+    """Rows sorted by fingerprint, equal fingerprints by key; keys are unique."""
     keys = [row.key for row in rows]
     return [row for *_, row in sorted(zip(fingerprints(keys).tolist(), keys, rows, strict=True))]

@@ -1,6 +1,6 @@
-"""The end of an export: check what the shards report, then write dataset.json or refuse.
+"""Ends an export: checks the results of the shards, then writes dataset.json or refuses.
 
-rejected.jsonl is written in either case: it shows why an export was refused.
+rejected.jsonl is written in both cases: it shows why an export was refused.
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ def commit(
 ) -> DatasetDescription:
     """Write rejected.jsonl and dataset.json through write(name, data), dataset.json last.
 
-    Raises ExportError, and leaves dataset.json unwritten, if too many lines were rejected, if a
-    class has no example left to train on, or if a split has none at all.
+    Raises ExportError, without writing dataset.json, if too many lines were rejected, if a class
+    has no train example left, or if a split has no example at all.
     """
     results = sorted(results, key=lambda result: result.shard.name)
     rejected = sorted([*manifest.rejected, *(r for result in results for r in result.rejected)])
@@ -66,16 +66,16 @@ def commit(
 def check_rejected_share(
     rejected: Sequence[Rejection], lines: int, settings: ImageExportSettings
 ) -> None:
-    """Raise ExportError, with the first reasons, if too large a share of the lines is rejected."""
+    """Raise ExportError, with the first reasons, if more than max_rejected of the lines are."""
     if len(rejected) <= settings.max_rejected * lines:
         return
     shown = "".join(f"\n  line {r.line} {r.uri}: {r.reason}" for r in rejected[:_REASONS_SHOWN])
     more = len(rejected) - _REASONS_SHOWN
     raise ExportError(
         f"{len(rejected)} of {lines} manifest lines are rejected "
-        f"({len(rejected) / lines:.1%}, allowed are {settings.max_rejected:.1%}):{shown}"
+        f"({len(rejected) / lines:.1%}; the limit is {settings.max_rejected:.1%}):{shown}"
         + (f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else "")
-        + "\nCorrect the manifest or the images, or raise the allowed share (--max_rejected)"
+        + "\nCorrect the manifest or the images, or raise --max_rejected"
     )
 
 
@@ -94,11 +94,12 @@ def _check_counts(counts: dict[str, Counts], rejected: list[Rejection]) -> None:
     for split in SPLITS:
         if not counts[split].examples:
             raise ExportError(f"every image of the {split} split was rejected; {_first(rejected)}")
-    absent = [name for name, count in counts["train"].classes.items() if not count]
+    classes = counts["train"].classes
+    absent = [name for name, count in classes.items() if not count]
     if absent:
         raise ExportError(
-            f"every train image was rejected of {len(absent)} classes "
-            f"({', '.join(map(repr, absent[:10]))}); {_first(rejected, set(absent))}"
+            f"all train images were rejected of {len(absent)} of {len(classes)} classes: "
+            f"{', '.join(map(repr, absent[:10]))}; {_first(rejected, set(absent))}"
         )
 
 

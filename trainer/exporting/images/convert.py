@@ -1,18 +1,17 @@
-"""One image file -> the encoded image that a dataset stores: decode, turn upright, resize, encode.
+"""An image file -> the encoded image that a dataset stores: decode, turn upright, resize, encode.
 
-OpenCV does the work (two to four times faster than Pillow on PNG and on large JPEG, the same in
-between: benchmarks/export.py). Pillow reads the header first, which decodes nothing (format, size,
-pixel type), and takes over the one case where OpenCV gives no right answer, transparency.
-Decisions that a model can see:
+OpenCV does the work: two to four times faster than Pillow on PNG and on large JPEG, equal otherwise
+(benchmarks/export.py). Pillow first reads the header (format, size, pixel type) without decoding,
+and decodes transparent images, which OpenCV gets wrong. Choices that affect a model:
 
-- rotation: the EXIF orientation is applied, the image is stored upright without metadata
-- size: stretched to the asked height and width, without cropping; INTER_AREA where an axis shrinks
-  (each stored pixel is the mean of those it covers: no aliasing), bilinear where it grows
+- rotation: the EXIF orientation is applied; the image is stored upright, without metadata
+- size: stretched to the requested height and width, without cropping; INTER_AREA where an axis
+  shrinks (each stored pixel is the mean of those it covers: no aliasing), bilinear where it grows
 - channels: 3 is RGB (grey images are repeated), 1 is luma (0.299 R + 0.587 G + 0.114 B)
-- transparency: composed over white, as on a page; merely dropping it would show whatever colour the
-  drawing program left under transparent pixels, most often black on black
-- 16 bits per channel: the upper 8 are kept. CMYK is converted. Of an animation the first frame is
-  taken.
+- transparency: composed over white; dropping the alpha channel would show whatever colour the
+  drawing program left under transparent pixels, most often black
+- 16 bits per channel: the upper 8 are kept. CMYK is converted. Only the first frame of an animation
+  is used.
 """
 
 import io
@@ -23,7 +22,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from trainer.dataset_description import Feature
 
-# What both libraries read; Vertex AI imports JPEG, PNG, GIF, BMP (and ICO, which OpenCV cannot).
+# Formats that both libraries read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
+# cannot read.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
 
 # Pillow's names of pixel types with 8 or 16 bits per channel. Not here: 32-bit integers, floats,
@@ -33,7 +33,7 @@ _PIXEL_TYPES |= {"I;16", "I;16L", "I;16B"}
 
 _JPEG_QUALITY = 95
 
-# libjpeg decodes at 1/2, 1/4 or 1/8 of the size for a fraction of the work.
+# libjpeg decodes at 1/2, 1/4 or 1/8 of the size in a fraction of the time.
 _REDUCED = {
     (1, 1): cv2.IMREAD_GRAYSCALE,
     (1, 2): cv2.IMREAD_REDUCED_GRAYSCALE_2,
@@ -47,11 +47,11 @@ _REDUCED = {
 
 
 class ImageError(ValueError):
-    """Bytes that do not become an example; the message is the reason in rejected.jsonl."""
+    """A file that cannot become an example; the message is the reason in rejected.jsonl."""
 
 
 def convert(data: bytes, feature: Feature) -> bytes:
-    """The image in `data`, encoded and shaped as `feature` says. Raises ImageError."""
+    """The image in `data` with the feature's shape and encoding. Raises ImageError."""
     height, width, channels = feature.image_shape
     pixels = resize(decode(data, height, width, channels), height, width)
     if feature.encoding == "jpeg":
@@ -66,15 +66,15 @@ def convert(data: bytes, feature: Feature) -> bytes:
 def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
     """Upright uint8 pixels of an image file: (h, w) for 1 channel, (h, w, 3) in BGR order for 3.
 
-    A large JPEG may come at reduced size, never below height or width. Raises ImageError.
+    A large JPEG may be decoded at reduced size, never below height or width. Raises ImageError.
     """
     header = read_header(data)
     if header.has_transparency_data:
         return _decode_transparent(header, channels)
     reduction = 1
     if header.format in ("JPEG", "MPO"):
-        # The header's size is that before rotation: compare the short side with the long one, so
-        # that either orientation leaves enough pixels.
+        # The header has the size before rotation: compare its short side with the longer target,
+        # so that either orientation leaves enough pixels.
         reduction = _reduction(min(header.size), max(height, width))
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _REDUCED[channels, reduction])
@@ -107,11 +107,11 @@ def read_header(data: bytes) -> Image.Image:
         raise ImageError(f"not an image in one of {', '.join(FORMATS)}") from error
     except Image.DecompressionBombError as error:
         raise ImageError(f"too large: {error}") from error
-    except Exception as error:  # Pillow's readers let struct.error, SyntaxError and others through
+    except Exception as error:  # Pillow's readers raise struct.error, SyntaxError and others
         raise ImageError(f"unreadable image header: {error}") from error
     if header.mode not in _PIXEL_TYPES:
         raise ImageError(
-            f"{header.format} with pixels of type {header.mode}; 8 or 16 bits per channel are read"
+            f"{header.format} with pixels of type {header.mode}; expected 8 or 16 bits per channel"
         )
     return header
 
@@ -123,7 +123,7 @@ def _reduction(short_side: int, needed: int) -> int:
 def _decode_transparent(header: Image.Image, channels: int) -> np.ndarray:
     try:
         upright = ImageOps.exif_transpose(header).convert("RGBA")
-    except Exception as error:  # as above: any of Pillow's readers' own exceptions
+    except Exception as error:  # as in read_header: readers raise exceptions of their own
         raise ImageError(f"corrupt or truncated {header.format} image") from error
     composed = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
     conversion = cv2.COLOR_RGBA2GRAY if channels == 1 else cv2.COLOR_RGBA2BGR

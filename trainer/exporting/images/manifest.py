@@ -1,16 +1,16 @@
-"""The manifest of images: Vertex AI's image import CSV, checked without opening an image.
+"""Parses the manifest of images, Vertex AI's import CSV, without opening an image.
 
     [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
 
-ML_USE is training, validation or test in any case, and names the example's split. It stands on
-every line or on none: with it on some, Vertex AI would split the rest at random, differently each
-time. An image's key is its object name (the address without gs://BUCKET/).
+ML_USE is the example's split: training, validation or test, in upper or lower case. It is given on
+every line or on none: if only some lines had it, Vertex AI would split the rest at random,
+differently each time. An image's key is its object name (the address without gs://BUCKET/).
 
-A problem of the whole file raises ExportError. A problem of a line makes it a Rejection: no label,
-several labels, a repeated image.
+A problem with the whole file raises ExportError. A problem with one line (no label, several labels,
+a repeated image) makes it a Rejection.
 
-A manifest on the local disk (a run by hand) may name images by paths relative to its own folder;
-such a path is the key.
+A manifest on the local disk may name images by paths relative to its folder; such a path is the
+key.
 """
 
 import csv
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """One line that became no example: a line of rejected.jsonl. label may be ""."""
+    """One manifest line without an example: a line of rejected.jsonl. label may be ""."""
 
     line: int
     uri: str
@@ -56,10 +56,11 @@ class Rejection(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """A manifest that makes sense as a whole.
+    """A valid manifest.
 
     rows: one for each distinct key, in the order of the lines. rejected: the other lines. lines:
-    all lines that are not blank. names_splits: every line has ML_USE. sha256: of the file's bytes.
+    number of lines that are not blank. names_splits: whether the lines have ML_USE. sha256: of the
+    file's bytes, in hexadecimal.
     """
 
     rows: tuple[Row, ...]
@@ -70,7 +71,7 @@ class Manifest:
 
 
 def parse(content: bytes, address: str) -> Manifest:
-    """Read the manifest found at `address`. Raises ExportError if it makes no sense as a whole."""
+    """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong."""
     try:
         lines = _split_fields(content)
         _refuse_lines_without_image(lines, _resolver(address))
@@ -168,7 +169,7 @@ def _refuse_lines_without_image(
 
 
 def _check_ml_use(lines: list[_Line]) -> bool:
-    """Whether the lines name splits. ExportError for an unknown name, and if only some do."""
+    """Whether the lines have ML_USE. Raises ExportError if a value is unknown or only some do."""
     unknown = [line for line in lines if line.ml_use and line.ml_use.lower() not in _ML_USES]
     if unknown:
         raise ExportError(
@@ -179,8 +180,8 @@ def _check_ml_use(lines: list[_Line]) -> bool:
     silent = [line for line in lines if not line.ml_use]
     if naming and silent:
         raise ExportError(
-            f"ML_USE stands on {len(naming)} of {len(lines)} lines (on line {naming[0].number}, "
-            f"not on line {silent[0].number}); name the split on every line or on none"
+            f"ML_USE is given on {len(naming)} of {len(lines)} lines (on line {naming[0].number}, "
+            f"not on line {silent[0].number}); give it on every line or on none"
         )
     return bool(naming)
 
@@ -194,7 +195,7 @@ def _refuse_missing_labels(lines: list[_Line]) -> None:
 
 
 def _quote(lines: list[_Line]) -> str:
-    """The first lines of a complaint, e.g. line 3 'a.png,cat', line 7 ..."""
+    """The first of these lines, for a message: line 3 'a.png,cat', line 7 ..."""
     shown = ", ".join(f"line {line.number} {','.join(line.fields)[:120]!r}" for line in lines[:3])
     return shown + (", ..." if len(lines) > 3 else "")
 
@@ -208,13 +209,13 @@ def _reject_unusable_labels(
             split = _ML_USES[line.ml_use.lower()] if names_splits else None
             rows.append(Row(line.number, line.uri, line.key, line.labels[0], split))
         else:
-            reason = "several labels; one image has one class here" if line.labels else "no label"
+            reason = "several labels; an image has one class" if line.labels else "no label"
             rejected.append(Rejection(line.number, line.uri, ",".join(line.labels), reason))
     return rows, rejected
 
 
 def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
-    """Keep the first line of each key; none at all if its lines disagree on the label."""
+    """Keep the first line of each key, or none if its lines have different labels."""
     by_key: dict[str, list[Row]] = {}
     for row in rows:
         by_key.setdefault(row.key, []).append(row)

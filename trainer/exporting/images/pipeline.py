@@ -3,9 +3,9 @@
     manifest ── Plan ──> one element per shard ── Spread ── WriteShard ──> results ── Commit
                   └───────────────────────── classes, rejected lines ──────────────────┘
 
-The manifest is read and planned in the pipeline, not handed over by the launcher: a job request on
-Dataflow may hold 10 MB, a manifest of a million lines does not fit. The launcher has read it too,
-to refuse a bad one before a job exists; its checksum makes sure that both saw the same file.
+The pipeline reads and plans the manifest itself: a job request on Dataflow is limited to 10 MB,
+and a manifest of a million lines does not fit. The launcher has read it too, to refuse a bad one
+before it creates a job; the checksum ensures that both have read the same file.
 """
 
 import dataclasses
@@ -27,8 +27,8 @@ from trainer.exporting.images.shards import ShardResult, write_shard
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ImageExportSettings
 
-# Reads in flight per element: Cloud Storage answers after some 50 ms, an image costs about 2 ms of
-# CPU.
+# Concurrent reads per element: Cloud Storage answers after some 50 ms, an image takes about 2 ms
+# of CPU.
 _READERS = 16
 
 _HEADER: Final = "header"
@@ -36,7 +36,7 @@ Header: TypeAlias = TaggedOutput[Literal["header"], tuple[Manifest, Plan]]
 
 
 class PlanShards(beam.DoFn):
-    """Any one element -> Work, one per shard; as header: (Manifest, Plan) without their rows."""
+    """Plans: one element -> Work for each shard; as header, (Manifest, Plan) without their rows."""
 
     def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str], sha256: str):
         self._settings = settings
@@ -44,7 +44,7 @@ class PlanShards(beam.DoFn):
         self._sha256 = sha256
 
     def process(self, _: bytes) -> Iterator[Work | Header]:
-        """Read the manifest again, exactly as it was when it was checked."""
+        """Read the manifest again; raises ExportError if it has changed since it was checked."""
         source = self._settings.source
         manifest = parse(Objects(self._beam_flags).read(source), source)
         if manifest.sha256 != self._sha256:
@@ -56,25 +56,26 @@ class PlanShards(beam.DoFn):
 
 
 class WriteShard(beam.DoFn):
-    """Work -> ShardResult, having written the shard."""
+    """Writes a shard: Work -> ShardResult."""
 
     def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str]):
         self._settings = settings
         self._beam_flags = beam_flags
 
     def setup(self):
-        """Make what cannot be pickled, once per worker thread."""
+        """Create what cannot be pickled, once per worker thread."""
         cv2.setNumThreads(1)  # the pool below is the parallelism
-        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)  # rejected.jsonl tells
+        # rejected.jsonl has the reasons.
+        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
         self._objects = Objects(self._beam_flags)
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="images")
 
     def teardown(self):
-        """End the pool's threads."""
+        """Stop the pool's threads."""
         self._pool.shutdown()
 
     def process(self, work: Work) -> Iterator[ShardResult]:
-        """The whole shard at once."""
+        """Write the whole shard."""
         write = _writer(self._objects, self._settings.output)
         result = write_shard(work, self._settings.image, self._objects.read, write, self._pool)
         # Shown in Dataflow's console while the job runs.
@@ -85,7 +86,7 @@ class WriteShard(beam.DoFn):
 
 
 class Commit(beam.DoFn):
-    """Any one element, with all results and the header as side inputs -> nothing."""
+    """Writes dataset.json; results and header are side inputs."""
 
     def __init__(self, settings: ImageExportSettings, beam_flags: Sequence[str]):
         self._settings = settings
@@ -103,7 +104,7 @@ class Commit(beam.DoFn):
 def build(
     pipeline: beam.Pipeline, settings: ImageExportSettings, beam_flags: Sequence[str], sha256: str
 ) -> None:
-    """Add the export's steps to a pipeline. sha256: of the manifest that was checked."""
+    """Add the export's steps to a pipeline. sha256: of the manifest that the launcher checked."""
     planned = (
         pipeline
         | "Start" >> beam.Impulse()

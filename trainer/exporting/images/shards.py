@@ -1,10 +1,10 @@
-"""One shard: read its images, convert them, write one TFRecord file. The whole shard in one call.
+"""Writes one shard in one call: reads its images, converts them, writes one TFRecord file.
 
-Reading waits for the network and conversion leaves Python (OpenCV releases the interpreter lock),
-so a bounded pool of threads does both; the encoded images, small next to the originals, stay in
-memory until the file is written in one go. An object in Cloud Storage appears when its upload ends,
-and a shard's bytes follow from its work alone: running a piece of work again, or twice at once,
-writes the same file again.
+Reading waits for the network, and OpenCV releases the interpreter lock, so a bounded pool of
+threads does both. The encoded images, small compared with the originals, stay in memory until the
+file is written in one request. An object in Cloud Storage appears when its upload ends, and a
+shard's bytes depend on its Work only: a bundle that Beam repeats, or runs twice at once, writes the
+same file again.
 """
 
 import time
@@ -25,7 +25,7 @@ _PROGRESS_SECONDS = 10
 
 @dataclass(frozen=True)
 class ShardResult:
-    """Result of one piece of work. class_counts: examples by class index, without zeros."""
+    """Result of one shard. class_counts: number of examples by class index, without zeros."""
 
     split: str
     shard: Shard
@@ -40,10 +40,10 @@ def write_shard(
     write: Callable[[str, bytes], None],
     pool: Executor,
 ) -> ShardResult:
-    """Make the file of one piece of work.
+    """Write the TFRecord file of one Work; pool runs the conversions.
 
-    read(uri) gives an object's bytes or raises FileNotFoundError; write(name, data) stores the
-    shard. Any other exception of theirs ends the call: a network that fails must not look like a
+    read(uri) returns an object's bytes or raises FileNotFoundError; write(name, data) stores the
+    shard. Any other exception is raised to the caller: a network failure must not be recorded as a
     missing image.
     """
     progress = _Progress(work)
@@ -75,14 +75,14 @@ def _convert(row: Row, feature: Feature, read: Callable[[str], bytes]) -> bytes 
     try:
         return convert(read(row.uri), feature)
     except FileNotFoundError:
-        reason = "there is no such object"
+        reason = "no such object"
     except ImageError as error:
         reason = str(error)
     return Rejection(row.line, row.uri, row.label, reason)
 
 
 class _Progress:
-    """Lines on stdout: one when the shard is written, and in a long shard one every ten seconds."""
+    """Prints a line when the shard is written, and every ten seconds while that takes longer."""
 
     def __init__(self, work: Work):
         self._work = work

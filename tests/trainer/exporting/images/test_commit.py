@@ -29,7 +29,7 @@ def settings(max_rejected=0.1):
 
 
 def rejection(line, label="dog"):
-    return Rejection(line, f"gs://bkt/{line}.png", label, "there is no such object")
+    return Rejection(line, f"gs://bkt/{line}.png", label, "no such object")
 
 
 def result(split, class_counts, rejected=(), index=0, count=1):
@@ -86,8 +86,8 @@ def test_too_many_rejections_fail_with_the_first_reasons_and_commit_nothing():
     files, refused = run(results(), lines=20, rejected=rejected)
     assert "dataset.json" not in files
     assert len(files["rejected.jsonl"].decode().splitlines()) == 7
-    assert "7 of 20 manifest lines are rejected (35.0%, allowed are 10.0%)" in refused
-    assert "line 1 gs://bkt/1.png: there is no such object" in refused
+    assert "7 of 20 manifest lines are rejected (35.0%; the limit is 10.0%)" in refused
+    assert "line 1 gs://bkt/1.png: no such object" in refused
     assert "line 6" not in refused
     assert "and 2 more, all in rejected.jsonl" in refused
 
@@ -103,7 +103,10 @@ def test_the_allowed_share_itself_is_allowed(rejections, committed):
     ("changed", "message"),
     [
         ({"test": {}}, "every image of the test split was rejected; the first is line 1"),
-        ({"train": {0: 4}}, "every train image was rejected of 1 classes ('dog'); the first is"),
+        (
+            {"train": {0: 4}},
+            "all train images were rejected of 1 of 2 classes: 'dog'; the first is",
+        ),
     ],
 )
 def test_a_dataset_that_lost_a_class_or_split_is_not_committed(changed, message):

@@ -74,9 +74,7 @@ def test_lines_without_a_label_are_rejected():
 
 def test_lines_with_several_labels_are_rejected():
     (rejected,) = read("gs://bkt/1,a\ngs://bkt/2,a,b\n").rejected
-    assert rejected == Rejection(
-        2, "gs://bkt/2", "a,b", "several labels; one image has one class here"
-    )
+    assert rejected == Rejection(2, "gs://bkt/2", "a,b", "several labels; an image has one class")
 
 
 def test_an_image_that_is_listed_twice_counts_once():
@@ -120,7 +118,7 @@ def test_a_manifest_on_disk_may_name_images_beside_it():
         ("train,gs://bkt/1,a\ntest,gs://bkt/2,b\n", "it is one of training, validation, test"),
         (
             "gs://bkt/1,a\ntest,gs://bkt/2,b\ngs://bkt/3,b\n",
-            "ML_USE stands on 1 of 3 lines (on line 2, not on line 1)",
+            "ML_USE is given on 1 of 3 lines (on line 2, not on line 1)",
         ),
         ('{"imageGcsUri": "gs://bkt/1"}\n', "JSON Lines"),
         ("gs://bkt/1,a\n\x00,b\n", "name no image"),

@@ -72,7 +72,7 @@ def test_unusable_images_are_rejected_and_the_others_stay(tmp_path):
     assert list(parse(tmp_path / NAME, files[NAME])) == [("0.png", 7, 0), ("3.png", 9, 1)]
     assert [(r.line, r.label) for r in result.rejected] == [(2, "b"), (3, "a")]
     assert "not an image" in result.rejected[0].reason
-    assert result.rejected[1].reason == "there is no such object"
+    assert result.rejected[1].reason == "no such object"
     assert result.class_counts == {0: 1, 1: 1}
 
 
