@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from trellis.doctor import command
 from trellis.workflow.pricing import cost
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import platform, reference
@@ -12,10 +13,11 @@ from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.file import check_on, load
 
 DESCRIPTION = """\
-Work on experiment files without running anything.
+Work on experiment files and their Google Cloud project.
 
   trellis reference                           list every key: meaning, unit, bounds and default
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
+  trellis doctor dags                         tell what the project on Google Cloud lacks
 """
 
 
@@ -36,7 +38,20 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="folder of platform.yaml (default: the one above the experiment's)",
     )
+    doctor = commands.add_parser(
+        "doctor", help="tell what the project lacks for a run; exit code 1 for findings"
+    )
+    doctor.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("dags"),
+        metavar="FOLDER",
+        help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
+    )
     options = parser.parse_args(arguments)
+    if options.command == "doctor":
+        return command.run(options.folder)
     if options.command == "reference":
         print("\n".join(reference.lines(load_schema())))
         return 0

@@ -44,6 +44,7 @@ from local_gcp.home import LOOPBACK, Home
 from local_gcp.http_protocol import HttpProtocol
 from local_gcp.identity import Identity
 from local_gcp.project import project_id
+from local_gcp.project_apis.service import ProjectApis
 from local_gcp.rest import HostDispatch
 from local_gcp.service import Context, Service
 from local_gcp.storage.service import Storage
@@ -65,7 +66,9 @@ def services(context: Context) -> list[Service]:
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
     dataflow = Dataflow(context, vertex.state, vertex.runner)
     # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.
-    return [Identity(context), bigquery, Storage(context), vertex, dataflow]
+    storage = Storage(context)
+    project = ProjectApis(context, bigquery.rest, storage.rest)
+    return [project, Identity(context), bigquery, storage, vertex, dataflow]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

@@ -1,0 +1,1 @@
+"""What a project says of itself: APIs, permissions, quotas, accounts, images, networks, keys."""

@@ -1,0 +1,217 @@
+"""The routes of the project's APIs, and testIamPermissions of buckets and tables.
+
+What is not in this table is answered 501 with its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message
+
+from local_gcp.project import PROJECT_NUMBER
+from local_gcp.project_apis import facts, usage
+from local_gcp.project_apis.resources import Resources
+from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
+
+_ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+Answer = Callable[[Request, Resources], Mapping[str, Any]]
+
+
+class ProjectApp:
+    """One application for all hosts: their paths do not overlap, but for /v1/projects/...
+
+    `bigquery`, `storage`: applications that know which tables and buckets exist.
+    """
+
+    def __init__(self, project: str, path: Path, bigquery: ASGIApp, storage: ASGIApp):
+        self._project, self._path = project, path
+        self._bigquery, self._storage = bigquery, storage
+        routes = [
+            self._route("/v1/projects/{project}/services:batchGet", _services),
+            self._route(
+                "/v1beta1/projects/{project}/services/{host}/consumerQuotaMetrics", _quotas
+            ),
+            self._route("/v3/projects/{project}:testIamPermissions", _permissions, "POST"),
+            self._route("/v1/{name:path}:testIamPermissions", _permissions_of, "POST"),
+            self._route("/v1/{name:path}:getIamPolicy", _policy),
+            self._route("/v1/projects/{project}/locations/{region}/environments", _environments),
+            self._route("/compute/v1/{name:path}", _resource),
+            self._route("/v1/{name:path}", _resource),
+            Route("/bigquery/v2/{name:path}:testIamPermissions", self._table, methods=["POST"]),
+            Route("/storage/v1/b/{bucket}/iam/testPermissions", self._bucket, methods=["GET"]),
+            Route("/{path:path}", _refuse, methods=_ALL),
+        ]
+        app = Starlette(routes=routes, exception_handlers={ApiError: on_api_error})
+        self.asgi = EncodedPath(app)
+
+    def _route(self, path: str, answer: Answer, method: str = "GET") -> Route:
+        async def endpoint(request: Request) -> Response:
+            request.state.body = await _body(request)
+            known = facts.read(self._path)
+            _check_enabled(known, request.url.hostname or "")
+            if (named := request.path_params.get("project")) is not None:
+                self._check_project(named)
+            return JSONResponse(answer(request, Resources(self._project, known)))
+
+        return Route(path, endpoint, methods=[method])
+
+    def _check_project(self, project: str) -> None:
+        if project not in (self._project, str(PROJECT_NUMBER)):
+            raise ApiError(
+                403,
+                f"The caller does not have permission. (local_gcp: there is one project here, "
+                f"{self._project!r}.)",
+                "forbidden",
+            )
+
+    async def _table(self, request: Request) -> Response:
+        body = await _body(request)
+        path = f"/bigquery/v2/{request.path_params['name']}"
+        return await self._tested(self._bigquery, request, path, _asked(body))
+
+    async def _bucket(self, request: Request) -> Response:
+        path = f"/storage/v1/b/{request.path_params['bucket']}"
+        asked = request.query_params.getlist("permissions")
+        kind = {"kind": "storage#testIamPermissionsResponse"}
+        return await self._tested(self._storage, request, path, asked, kind)
+
+    async def _tested(
+        self,
+        app: ASGIApp,
+        request: Request,
+        path: str,
+        asked: list[str],
+        kind: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Permissions on what GET of `path` finds; its error if it finds none."""
+        status, content = await _get(app, request, path)
+        if status != 200:
+            return Response(content, status, media_type="application/json")
+        held = facts.read(self._path).permitted(asked)
+        return JSONResponse({**(kind or {}), **held})
+
+
+def _services(request: Request, here: Resources) -> Mapping[str, Any]:
+    names = request.query_params.getlist("names")
+    if not 1 <= len(names) <= 30:
+        raise ApiError(400, "Batch get of services takes 1 to 30 names.")
+    return {"services": [usage.service(here.facts, name.rsplit("/", 1)[-1]) for name in names]}
+
+
+def _quotas(request: Request, here: Resources) -> Mapping[str, Any]:
+    return usage.quota_metrics(here.facts, request.path_params["host"])
+
+
+def _permissions(request: Request, here: Resources) -> Mapping[str, Any]:
+    return here.facts.permitted(_asked(request.state.body))
+
+
+def _permissions_of(request: Request, here: Resources) -> Mapping[str, Any]:
+    here.get(request.path_params["name"])
+    return here.facts.permitted(_asked(request.state.body))
+
+
+def _policy(request: Request, here: Resources) -> Mapping[str, Any]:
+    name = request.path_params["name"]
+    here.get(name)
+    return {"version": 1, "etag": "ACAB", **here.facts.resources.get(f"{name}:policy", {})}
+
+
+def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
+    parent = f"projects/{here.project}/locations/{request.path_params['region']}"
+    found = here.list(parent, "environments")
+    return {"environments": found} if found else {}
+
+
+def _resource(request: Request, here: Resources) -> Mapping[str, Any]:
+    return here.get(request.path_params["name"])
+
+
+async def _refuse(request: Request) -> Response:
+    raise not_emulated(f"{request.method} https://{request.url.hostname}{request.url.path}")
+
+
+def _asked(body: Mapping[str, Any]) -> list[str]:
+    asked = body.get("permissions", [])
+    if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
+        raise ApiError(400, "Invalid value at 'permissions': a list of strings is expected.")
+    if any("*" in name for name in asked):
+        raise ApiError(400, "Permissions with wildcards are not allowed.")
+    return asked
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    text = await request.body()
+    try:
+        body = json.loads(text) if text else {}
+    except ValueError:
+        raise ApiError(400, "Invalid JSON payload received.", "parseError") from None
+    if not isinstance(body, dict):
+        raise ApiError(400, "Invalid JSON payload received. A JSON object is expected.")
+    return body
+
+
+def _check_enabled(known: facts.Facts, host: str) -> None:
+    """As Google refuses calls of an API that is off: with the place where it is switched on."""
+    if host in known.disabled_apis:
+        raise ServiceDisabledError(host)
+
+
+class ServiceDisabledError(ApiError):
+    """403 with google.rpc.ErrorInfo, as https://cloud.google.com/apis/design/errors has it."""
+
+    def __init__(self, host: str):
+        message = (
+            f"{host} API has not been used in project {PROJECT_NUMBER} before or it is disabled. "
+            "Enable it, then retry."
+        )
+        super().__init__(403, message, "accessNotConfigured")
+        self.host = host
+
+    def response(self) -> Response:
+        info = {
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": "SERVICE_DISABLED",
+            "domain": "googleapis.com",
+            "metadata": {"service": self.host, "consumer": f"projects/{PROJECT_NUMBER}"},
+        }
+        error = {
+            "code": 403,
+            "message": self.message,
+            "status": "PERMISSION_DENIED",
+            "details": [info],
+        }
+        return JSONResponse({"error": error}, 403)
+
+
+async def _get(app: ASGIApp, request: Request, path: str) -> tuple[int, bytes]:
+    """Status and body of a GET of `path` on the same host."""
+    scope = {
+        **request.scope,
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(name, value) for name, value in request.scope["headers"] if name == b"host"],
+    }
+    status, content = 500, b""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, content
+        status = message.get("status", status)
+        content += message.get("body", b"")
+
+    await app(scope, receive, send)
+    return status, content

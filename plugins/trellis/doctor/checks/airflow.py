@@ -1,0 +1,156 @@
+"""The Airflow that runs the DAGs: its versions, and whether it has a triggerer.
+
+A Composer environment (Managed Service for Apache Airflow) of the region, or the Airflow that is
+installed here.
+"""
+
+import platform as python
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from trellis.compatibility import NEEDS
+from trellis.doctor.findings import Finding, Seen
+from trellis.doctor.patient import Patient
+
+_URL = "https://composer.googleapis.com/v1/projects/{project}/locations/{region}/environments"
+_AIRFLOW, _PROVIDER = NEEDS
+_OURS = "trellis-airflow"
+
+
+def here(_patient: Patient) -> Iterator[Finding | Seen]:
+    """Versions of this Python, which reads the files as Airflow does."""
+    names = (_OURS, _AIRFLOW.distribution, _PROVIDER.distribution)
+    yield Seen(
+        ", ".join(f"{name} {version(name)}" for name in names)
+        + f", Python {python.python_version()}"
+    )
+
+
+def environment(patient: Patient) -> Iterator[Finding | Seen]:
+    """What is wrong with the environments that Trellis is installed in."""
+    group = patient.platform
+    url = _URL.format(project=group.project, region=group.region)
+    every = list(patient.api.each(url, "environments"))
+    ours = [each for each in every if _OURS in _packages(each)]
+    for found in ours:
+        name = found["name"].rsplit("/", 1)[-1]
+        problems = list(_problems(patient, name, found))
+        yield from problems
+        if not problems:
+            yield Seen(f"{name}: {_software(found).get('imageVersion')}")
+    if every and not ours:
+        names = ", ".join(each["name"].rsplit("/", 1)[-1] for each in every)
+        yield Finding(
+            f"No Composer environment in {group.region} has {_OURS} ({names}).",
+            "The DAGs import it.",
+            _update(
+                patient,
+                every[0]["name"].rsplit("/", 1)[-1],
+                "--update-pypi-packages-from-file dags/requirements-composer.txt",
+            ),
+        )
+    if not every:
+        yield from _self_hosted(patient)
+
+
+def _self_hosted(patient: Patient) -> Iterator[Finding | Seen]:
+    if _triggerer_alive():
+        yield Seen("the Airflow of this machine has a triggerer")
+        return
+    group = patient.platform
+    yield Finding(
+        f"There is no Composer environment in {group.region}, and the Airflow that is installed "
+        "here has no triggerer running.",
+        "All waiting happens in the triggerer: without one no run goes on.",
+        "terraform -chdir=infra apply; with an Airflow of your own: airflow triggerer",
+    )
+
+
+def _triggerer_alive() -> bool:
+    """Whether the database of the Airflow that is installed here knows a live triggerer."""
+    from airflow.jobs.job import most_recent_job
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        job = most_recent_job("TriggererJob")
+    except SQLAlchemyError:  # no database, or an empty one
+        return False
+    return job is not None and job.is_alive()
+
+
+def _problems(patient: Patient, name: str, found: Mapping[str, Any]) -> Iterator[Finding]:
+    if found.get("state") != "RUNNING":
+        yield Finding(
+            f"The environment {name} is {found.get('state')}.",
+            "No DAG runs in it.",
+            f"gcloud composer environments describe {name} --location={patient.platform.region}",
+        )
+    image = _software(found).get("imageVersion", "")
+    airflow = re.search(r"airflow-(\d+\.\d+\.\d+)", image)
+    if not airflow or Version(airflow[1]) < Version(_AIRFLOW.oldest):
+        yield Finding(
+            f"The environment {name} has {image}: Airflow {_AIRFLOW.oldest} or later is needed.",
+            _AIRFLOW.why,
+            _update(patient, name, f"--image-version=composer-3-airflow-{_AIRFLOW.oldest}"),
+        )
+    yield from _package_problems(patient, name, _packages(found))
+    workloads = found["config"].get("workloadsConfig", {})
+    if not workloads.get("triggerer", {}).get("count"):
+        yield Finding(
+            f"The environment {name} has no triggerer.",
+            "All waiting happens in the triggerer: without one no run goes on.",
+            _update(patient, name, "--triggerer-count=1 --triggerer-cpu=1 --triggerer-memory=4"),
+        )
+
+
+def _package_problems(
+    patient: Patient, name: str, packages: Mapping[str, str]
+) -> Iterator[Finding]:
+    needed = {
+        _OURS: (f"=={version(_OURS)}", "The job images are of that version, and so is this shell."),
+        _PROVIDER.distribution: (f"=={_PROVIDER.oldest}", _PROVIDER.why),
+    }
+    install = "--update-pypi-packages-from-file dags/requirements-composer.txt"
+    for package, (wanted, why) in needed.items():
+        installed = packages.get(package)
+        if installed is None or not _meets(package, installed, wanted):
+            has = f"{package}{installed}" if installed is not None else f"no {package}"
+            yield Finding(
+                f"The environment {name} lists {has}; {package}{wanted} is needed.",
+                why,
+                _update(patient, name, install),
+            )
+
+
+def _meets(package: str, installed: str, wanted: str) -> bool:
+    """Whether a pin of Composer's list is what is needed; a provider may be newer."""
+    pins = [
+        each for each in Requirement(f"{package}{installed}").specifier if each.operator == "=="
+    ]
+    if not pins:
+        return False
+    least = Version(wanted.removeprefix("=="))
+    pinned = Version(pins[0].version)
+    return pinned == least if package == _OURS else pinned >= least
+
+
+def _software(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return found["config"].get("softwareConfig", {})
+
+
+def _packages(found: Mapping[str, Any]) -> Mapping[str, str]:
+    """Packages and the ends of their requirements, as in "==1.0"."""
+    return _software(found).get("pypiPackages", {})
+
+
+def _update(patient: Patient, name: str, what: str) -> str:
+    group = patient.platform
+    return (
+        f"gcloud composer environments update {name} --project={group.project} "
+        f"--location={group.region} {what}"
+    )

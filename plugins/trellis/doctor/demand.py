@@ -1,0 +1,112 @@
+"""What the group's files ask of Google's quotas.
+
+A quota bounds what runs at once. Stages of a run follow one another, so the largest counts; runs of
+several experiments at once share a quota, and then wait for each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trellis.doctor.patient import Patient
+from trellis.workflow.pricing import machines as table
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.platform import Platform
+
+_GPUS = {
+    "NVIDIA_A100_80GB": "a100_80gb",
+    "NVIDIA_H100_80GB": "h100",
+    "NVIDIA_L4": "l4",
+    "NVIDIA_RTX_PRO_6000": "rtx_pro_6000",
+    "NVIDIA_TESLA_A100": "a100",
+    "NVIDIA_TESLA_P4": "p4",
+    "NVIDIA_TESLA_P100": "p100",
+    "NVIDIA_TESLA_T4": "t4",
+    "NVIDIA_TESLA_V100": "v100",
+}
+"""Accelerators as names of quotas have them."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one stage takes of one quota at once. who: the place that asks for it."""
+
+    metric: str
+    amount: int
+    who: str
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Machines of one stage. spot: they count apart. use: training or serving."""
+
+    who: str
+    use: str
+    machine: Machine
+    count: int
+    spot: bool = False
+
+
+def vertex(patient: Patient) -> list[Demand]:
+    """The largest demand for each metric of aiplatform.googleapis.com, by metric."""
+    largest: dict[str, Demand] = {}
+    for demand in _demands(patient):
+        known = largest.get(demand.metric)
+        if known is None or demand.amount > known.amount:
+            largest[demand.metric] = demand
+    return [largest[metric] for metric in sorted(largest)]
+
+
+def dataflow(platform: Platform) -> list[Demand]:
+    """Metrics of Compute Engine that an export takes, by the names of its API.
+
+    N1, E2 and the launcher's machine (of one vCPU) count as CPUS, each other series apart.
+    """
+    export, who = platform.dataflow, "platform.yaml, dataflow"
+    cpus = int(export.max_workers * table.table().types[export.machine_type].vcpus)
+    series = export.machine_type.split("-")[0]
+    own = series not in ("n1", "e2")
+    demands = [
+        Demand("CPUS", 1 if own else cpus + 1, who),
+        Demand("CPUS_ALL_REGIONS", cpus + 1, who),
+    ]
+    if own:
+        demands.append(Demand(f"{series.upper()}_CPUS", cpus, who))
+    if not platform.private_addresses:
+        demands.append(Demand("IN_USE_ADDRESSES", export.max_workers + 1, who))
+    return demands
+
+
+def _demands(patient: Patient) -> Iterator[Demand]:
+    pools = [
+        pool
+        for file, experiment in patient.experiments.items()
+        for pool in _pools(file.name, experiment)
+    ]
+    compare = Machine(type=patient.platform.compare.machine_type)
+    pools.append(_Pool("platform.yaml, compare", "training", compare, 1))
+    for pool in pools:
+        spot = "_preemptible" if pool.spot else ""
+        prefix = f"custom_model_{pool.use}{spot}"
+        series = pool.machine.type.split("-")[0]
+        own = "" if series in ("n1", "e2") else f"_{series}"
+        cpus = int(pool.count * table.table().types[pool.machine.type].vcpus)
+        yield Demand(f"{prefix}{own}_cpus", cpus, pool.who)
+        if pool.machine.gpu:
+            gpu = _GPUS[pool.machine.gpu]
+            yield Demand(f"{prefix}_nvidia_{gpu}_gpus", pool.count * pool.machine.gpus, pool.who)
+
+
+def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
+    tune, train = experiment.tune, experiment.train
+    yield _Pool(f"{file}, tune", "training", tune.machines, tune.parallel, tune.machines.spot)
+    workers = train.top * train.machines.workers
+    yield _Pool(f"{file}, train", "training", train.machines, workers, train.machines.spot)
+    if experiment.deploy is not None:
+        serving = experiment.deploy.machines
+        fewest, most = serving.replicas
+        # While one model replaces another, both are there.
+        yield _Pool(f"{file}, deploy", "serving", serving, max(most, 2 * fewest))
+    if experiment.predict is not None:
+        batch = experiment.predict.machines
+        yield _Pool(f"{file}, predict", "serving", batch, batch.replicas)
