@@ -4,12 +4,13 @@
 
 The contenders are the run's full trainings, its baselines, and the model that is served at the time
 of the run. One program scores all of them from their predictions for the dataset's test split;
-every score has a 95% confidence interval. A failed contender is listed with the reason, and the
-comparison continues; a baseline with predictions for other keys than the test split's has failed.
+every score has a 95% confidence interval. The validation split selects the training that competes. A
+failed contender is listed with the reason, and the comparison continues; a baseline with
+predictions for other keys than the test split's has failed.
 The comparison ends with exit code 1 and writes nothing if a training's predictions are for other
 keys, labels or classes than the test split's, or if there is no contender to score.
 
-If the experiment has a deploy section, its gate decides whether the best training is promoted;
+If the experiment has a deploy section, its gate decides whether that training is promoted;
 challenger.json describes that training for the deployment.
 """
 
@@ -30,6 +31,7 @@ from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
+from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
 from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
 from trainer.dataset_description import DatasetError
@@ -75,13 +77,15 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     if not scored:
         raise ComparisonError(_nothing_to_compare(run, failures))
     outcomes = _outcomes(scored, split)
-    scores = Scoreboard(outcomes, primary)
+    selected = selected_training(scored, run.dataset.is_regression)
+    others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
+    scores = Scoreboard(outcomes, primary, others)
     deploy = run.plan.deploy
     promotion, challenging = None, None
     if deploy is not None:
-        promotion = decide(Gate.of(deploy), run, scores, failures)
+        promotion = decide(Gate.of(deploy), run, scores, selected, failures)
         promotion, challenging = _challenger(promotion, run, deploy)
-    board = leaderboard.document(run, outcomes, scores.standings, failures, primary, promotion)
+    board = leaderboard.document(run, outcomes, scores, selected, failures, promotion)
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the others are there too.

@@ -85,11 +85,28 @@ def test_the_ranking_follows_the_metric(run, classifier):
     # More often right, but absurdly sure when it is wrong.
     run.contender(1, classifier(LABELS, 10, skill=3, seed=1, confidence=30))
     run.contender(2, classifier(LABELS, 10, skill=2.5, seed=2))
-    compare.main(["--run", run.uri, "--metric", "accuracy"])
-    assert board_of(run)["winner"] == "training/1"
-    compare.main(["--run", run.uri, "--metric", "loss"])
-    assert board_of(run)["winner"] == "training/2"
+    validation = {"accuracy": 0.99, "loss": 0.01}
+    run.contender(3, classifier(LABELS, 10, skill=2, seed=3), validation=validation)
+    for metric, order in (("accuracy", [3, 1, 2]), ("loss", [3, 2, 1])):
+        compare.main(["--run", run.uri, "--metric", metric])
+        found = [contender["name"] for contender in board_of(run)["contenders"]]
+        assert found == [f"training/{rank}" for rank in order]
     assert board_of(run)["primary_metric"] == "log_loss"
+
+
+def test_the_validation_split_selects_the_training_that_the_test_split_judges(run, classifier):
+    """Another training's better score on the test split changes nothing."""
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    run.contender(1, classifier(LABELS, 10, skill=5, seed=1))
+    better = {"accuracy": 0.98, "loss": 0.1}
+    run.contender(2, classifier(LABELS, 10, skill=3, seed=2), validation=better)
+    compare.main(["--run", run.uri, "--metric", "accuracy"])
+    board = board_of(run)
+    first, second = board["contenders"][:2]
+    assert (first["name"], first["selected"]) == ("training/2", True)
+    assert (second["name"], second["selected"]) == ("training/1", False)
+    assert second["metrics"]["accuracy"]["value"] > first["metrics"]["accuracy"]["value"]
+    assert board["promotion"]["challenger"] == board["winner"] == "training/2"
 
 
 def test_a_failed_training_does_not_stop_the_comparison(run, capsys):

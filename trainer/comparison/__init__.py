@@ -16,7 +16,8 @@ proportions   intervals of shares of examples, for which the bootstrap is not go
 studentized   intervals of mean errors, for the same reason
 intervals     which interval fits which metric
 scoreboard    the ranking, and the difference between any two contenders
-promotion     whether the best training may be deployed
+selection     which training competes: the best on the validation split
+promotion     whether it may be deployed
 drift         how far a dataset has moved from an earlier one
 notes         what a reader must know before believing it
 leaderboard   leaderboard.json and the table in the terminal

@@ -5,40 +5,47 @@ is made: the same run and the same image give the same bytes.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 from trainer import contracts
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.metric import Metric
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
 from trainer.comparison.run_folder import Contender, Run
-from trainer.comparison.scoreboard import Difference, Estimate, Standing, decimals, metrics_for
+from trainer.comparison.scoreboard import (
+    Difference,
+    Estimate,
+    Scoreboard,
+    Standing,
+    decimals,
+    metrics_for,
+)
 from trainer.dataset_description import DatasetDescription
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 def document(
     run: Run,
     outcomes: Mapping[str, AnyOutcome],
-    standings: Sequence[Standing],
+    scores: Scoreboard,
+    selected: str | None,
     failures: Mapping[str, str],
-    primary: Metric,
     promotion: Promotion | None,
 ) -> dict:
     """The content of leaderboard.json.
 
-    outcomes, standings: of the contenders that were scored. failures: reason by name of the others.
-    promotion: None for an experiment that deploys nothing.
+    outcomes, scores: of the contenders that were scored. selected: the training that competes.
+    failures: reason by name of the others. promotion: None for an experiment that deploys nothing.
     """
     plan, dataset = run.plan, run.dataset
+    primary, standings = scores.primary, scores.standings
     contenders = {contender.name: contender for contender in run.contenders}
-    ranked = [_ranked(contenders[standing.name], standing) for standing in standings]
+    ranked = [_ranked(contenders[s.name], s, s.name == selected) for s in standings]
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
     labels = next(iter(outcomes.values())).labels
     remarks = [run.served.remark] if run.served and run.served.remark else []
@@ -74,6 +81,8 @@ def document(
         },
         "uncertainty": {
             "level": LEVEL,
+            "comparisons": scores.comparisons,
+            "difference_level": round(scores.difference_level, 6),
             "resamples": bootstrap.RESAMPLES,
             "seed": bootstrap.SEED,
         },
@@ -81,7 +90,7 @@ def document(
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": notes(outcomes, standings, len(failed), primary, dataset.classes) + remarks,
+        "notes": notes(outcomes, scores, len(failed), selected, dataset.classes) + remarks,
         "winner": standings[0].name,
         "promotion": _promotion(promotion),
         "contenders": ranked + failed,
@@ -100,11 +109,12 @@ def _task(dataset: DatasetDescription) -> str:
     return f"{'binary' if len(dataset.classes) == 2 else 'multiclass'}_classification"
 
 
-def _ranked(contender: Contender, standing: Standing) -> dict:
+def _ranked(contender: Contender, standing: Standing, selected: bool) -> dict:
     return _described(contender) | {
         "rank": standing.rank,
         "status": "ok",
         "reason": None,
+        "selected": selected if contender.kind == "tensorflow" else None,
         "metrics": _estimates(standing.metrics),
         "difference": _difference(standing.difference),
     }
@@ -127,6 +137,7 @@ def _described(contender: Contender) -> dict:
         "kind": contender.kind,
         "status": None,
         "reason": None,
+        "selected": None,
         "metrics": {},
         "difference": None,
         "trial": contender.trial,
@@ -145,6 +156,7 @@ def _training(metrics: Mapping[str, Any] | None) -> dict | None:
         return None
     copied = ("model", "parameters", "seed", "strategy", "epochs_run", "best_epoch")
     return {name: metrics[name] for name in copied} | {
+        "validation": {metrics["metric"]: metrics["validation"][metrics["metric"]]},
         "replicas": len(metrics["replicas"]),
         "weights_sha256": metrics["weights_sha256"],
     }
@@ -221,7 +233,7 @@ def table(board: Mapping) -> str:
         rows.append(
             [
                 str(contender["rank"]),
-                "*" if contender["name"] == board["winner"] else "",
+                _mark(contender, board),
                 contender["name"],
                 f"{scores[primary]['value']:.{places}f} [{low:.{places}f}, {high:.{places}f}]",
                 *(
@@ -250,6 +262,13 @@ def table(board: Mapping) -> str:
         verdict = "Promoted" if promotion["promoted"] else "Not promoted"
         closing.append(f"{verdict}: {promotion['reason']}.")
     return "\n".join([heading, "", *lines, "", *closing])
+
+
+def _mark(contender: Mapping, board: Mapping) -> str:
+    """* for the winner, - for a training that does not compete."""
+    if contender["name"] == board["winner"]:
+        return "*"
+    return "-" if contender["selected"] is False else ""
 
 
 def shown_decimals(metric: Mapping) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.scoreboard import Standing
+from trainer.comparison.scoreboard import Scoreboard, Standing
 
 # A split below this is called small: one example is then more than a tenth of a point of accuracy.
 SMALL_SPLIT = 1000
@@ -24,26 +24,54 @@ _NAMED = 8
 
 def notes(
     outcomes: Mapping[str, AnyOutcome],
-    standings: Sequence[Standing],
+    scores: Scoreboard,
     failed: int,
-    primary: Metric,
+    selected: str | None,
     classes: Sequence[str],
 ) -> list[str]:
-    """Sentences on the size of the test split, few errors, rare classes, ties, and failures.
+    """Sentences on the selection, the size of the test split, few errors, rare classes, failures.
 
-    classes: empty for a regression, which has fewer notes.
+    failed: how many contenders could not be scored. selected: the training that competes. classes:
+    empty for a regression, which has fewer notes.
     """
     of_classes = of_kind(outcomes, Outcome)
+    competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
+        _selection(selected, len(scores.not_selected)),
+        _optimism(competing),
         _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
-        _close_race(standings, primary),
+        _close_race(competing, scores.primary),
         _few_errors(of_classes) if classes else None,
         _rare_classes(of_classes, classes) if classes else None,
-        f"{failed} of {failed + len(standings)} contenders failed and could not be scored."
+        f"{failed} of {failed + len(scores.standings)} contenders failed and could not be scored."
         if failed
         else None,
     ]
     return [note for note in found if note]
+
+
+def _selection(selected: str | None, others: int) -> str | None:
+    if not others:
+        return None
+    return (
+        f"The validation split selected {selected} among {others + 1} trainings. The test split "
+        "judges that one; the others are listed after it and do not compete."
+    )
+
+
+def _optimism(competing: Sequence[Standing]) -> str | None:
+    if len(competing) < 2:
+        return None
+    comparisons = len(competing) - 1
+    return (
+        f"{competing[0].name} is the winner of {len(competing)} on the same test split that it is "
+        "scored on: expect a slightly lower score on new data, the more so the closer they are. "
+        + (
+            f"The intervals of the {comparisons} differences hold together (Bonferroni)."
+            if comparisons > 1
+            else ""
+        )
+    ).rstrip()
 
 
 def _small_split(outcomes: Mapping[str, Outcome]) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether a run's best training may be deployed: the gate of the experiment's deploy section.
+"""Whether a run's training may be deployed: the gate of the experiment's deploy section.
 
     gate:
       require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, for a metric to
@@ -6,17 +6,20 @@
       beat: baselines        or nothing
       margin: 0.0            the lead over each baseline must exceed it
       tolerance: 0.0         how much worse than the served model the challenger may be; null: any
+      improvement: null      its lead over the served model must exceed it; null: no lead is needed
 
-The challenger is the best ranked training, since a baseline cannot be deployed. It beats a baseline
-if the lower end of the paired 95% interval of the difference in the primary metric, with the sign
-that makes positive better, is above the margin: a lead that is significant on the test split.
-Bounds and the comparison with the served model use the published values.
+The challenger is the training that the validation split selected, since a baseline cannot be
+deployed. It beats another contender if the lower end of the interval of the difference in the
+primary metric, with the sign that makes positive better, is above the margin (or improvement): a
+lead that is significant on the test split. All these intervals hold together with 95% confidence.
+Bounds and the tolerance use the published values.
 
 A baseline that could not be scored is listed but does not block the promotion: the outage of a
 service must not stop deployments. A served model that could not be scored does block it, because
 the loss would be unknown.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,12 +31,13 @@ BASELINES = ("bqml", "automl")
 
 @dataclass(frozen=True)
 class Gate:
-    """What a challenger must satisfy; see the module's docstring. tolerance None: no comparison."""
+    """What a challenger must satisfy; see the module. None: no such comparison."""
 
     require: Mapping[str, float] = field(default_factory=dict)
     beat_baselines: bool = True
     margin: float = 0.0
     tolerance: float | None = 0.0
+    improvement: float | None = None
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
@@ -45,6 +49,8 @@ class Gate:
             beat_baselines=gate.get("beat") == "baselines",
             margin=gate["margin"],
             tolerance=gate["tolerance"],
+            # Absent unless the file asks for one.
+            improvement=gate.get("improvement"),
         )
 
 
@@ -91,24 +97,24 @@ class Promotion:
             passed = f"all {count} checks" if count > 1 else "the only check"
             reason = f"{self.challenger} passes {passed}"
         else:
-            reason = f"{self.challenger} is the best training, and the gate has no checks"
+            reason = f"{self.challenger} was selected, and the gate has no checks"
         if self.left_out:
             reason += f"; not compared because it could not be scored: {', '.join(self.left_out)}"
         return reason
 
 
-def decide(gate: Gate, run: Run, board: Scoreboard, failures: Mapping[str, str]) -> Promotion:
-    """Apply the gate to the best ranked training.
+def decide(
+    gate: Gate, run: Run, board: Scoreboard, challenger: str | None, failures: Mapping[str, str]
+) -> Promotion:
+    """Apply the gate to the challenger, the run's selected training; None if there is none.
 
     board: of the contenders that could be scored. failures: reason by name of the others. Raises
     ScoringError if the gate requires a metric that the leaderboard does not have.
     """
     kinds = {contender.name: contender.kind for contender in run.contenders}
     served = run.served if run.served and run.served.model else None
-    trainings = [s.name for s in board.standings if kinds[s.name] == "tensorflow"]
-    if not trainings:
+    if challenger is None:
         return Promotion(None, (), (), served)
-    challenger = trainings[0]
     checks = [*_bounds(gate, challenger, board)]
     left_out = []
     if gate.beat_baselines:
@@ -116,9 +122,12 @@ def decide(gate: Gate, run: Run, board: Scoreboard, failures: Mapping[str, str])
         scored = [name for name in baselines if name not in failures]
         left_out = [name for name in baselines if name in failures]
         checks += [_beats(gate.margin, challenger, name, board) for name in scored]
-    if gate.tolerance is not None and (run.served is None or served):
+    if run.served is None or served:
         contender = served.contender if served else None
-        checks.append(_no_worse(gate.tolerance, challenger, contender, board, failures))
+        if gate.tolerance is not None:
+            checks.append(_no_worse(gate.tolerance, challenger, contender, board, failures))
+        if gate.improvement is not None:
+            checks.append(_improves(gate.improvement, challenger, contender, board, failures))
     return Promotion(challenger, checks, left_out, served)
 
 
@@ -157,26 +166,45 @@ def _no_worse(
     metric = board.primary.name
     allowed = f"at most {tolerance} worse than" if tolerance else "no worse than"
     condition = f"{metric} {allowed} the served model's"
-    if served is None:
-        return Check(
-            condition,
-            False,
-            "the served model is unknown because the run has no served.json; clear the task "
-            "`served` to compare again, or set tolerance: null to skip this comparison",
-        )
+    if served is None or served in failures:
+        return Check(condition, False, _incomparable(served, failures, "tolerance"))
     if served == challenger:
         return Check(condition, True, f"{challenger} is already the served model")
-    if reason := failures.get(served):
-        return Check(
-            condition,
-            False,
-            f"the served model could not be scored: {reason}; undeploy it if it is no longer "
-            "needed, or set tolerance: null in deploy's gate to skip this comparison",
-        )
     lead = board.lead(challenger, served)
     places = _places(board.decimals(board.primary), lead.value, -tolerance)
     detail = _ahead(challenger, served, lead, board, places)
     return Check(condition, lead.value >= -tolerance, detail)
+
+
+def _improves(
+    improvement: float,
+    challenger: str,
+    served: str | None,
+    board: Scoreboard,
+    failures: Mapping[str, str],
+) -> Check:
+    """served: as for `_no_worse`."""
+    more = f" by more than {improvement}" if improvement else ""
+    condition = f"improves on the served model{more}"
+    if served is None or served in failures:
+        return Check(condition, False, _incomparable(served, failures, "improvement"))
+    if served == challenger:
+        # A run that is compared again after its deployment: it need not improve on itself.
+        return Check(condition, True, f"{challenger} is already the served model")
+    return dataclasses.replace(_beats(improvement, challenger, served, board), check=condition)
+
+
+def _incomparable(served: str | None, failures: Mapping[str, str], key: str) -> str:
+    """Why there is no comparison with the served model, and what to do."""
+    if served is None:
+        return (
+            "the served model is unknown because the run has no served.json; clear the task "
+            f"`served` to compare again, or set {key}: null to skip this comparison"
+        )
+    return (
+        f"the served model could not be scored: {failures[served]}; undeploy it if it is no longer "
+        f"needed, or set {key}: null in deploy's gate to skip this comparison"
+    )
 
 
 def _ahead(challenger: str, other: str, lead: Estimate, board: Scoreboard, places: int) -> str:

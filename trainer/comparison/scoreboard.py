@@ -2,12 +2,16 @@
 
 Contenders are ranked by the primary metric at its published decimals; ties are broken by the lower
 log loss (regression: RMSE), then by name (training/2 before training/10). The first is the winner.
-The published numbers alone determine the order.
+The published numbers alone determine the order. Trainings that the validation split did not select
+(`selection`) are scored too, but do not compete: they follow the others.
+
+Differences have simultaneous intervals: one contender against each of the k others that compete, at
+the level 1 - 0.05 / k, so that all k cover with 95% confidence (Bonferroni).
 """
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +34,7 @@ class ScoringError(ValueError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A score or a difference, and the interval that covers the true one with 95% confidence."""
+    """A score or a difference with its interval, see the module."""
 
     value: float
     low: float
@@ -99,17 +103,28 @@ def decimals(metric: Metric, labels: np.ndarray) -> int:
 class Scoreboard:
     """Contenders scored on the same examples and ranked, and the difference between any two.
 
-    primary: the metric that decides. is_regression: of values, not of classes. standings: the
-    winner first.
+    primary: the metric that decides. not_selected: the names of those that do not compete.
+    is_regression: of values, not of classes. standings: the
+    winner first. comparisons: how many others each competing contender is compared with, at least
+    1. difference_level: confidence of each difference's interval.
     """
 
-    def __init__(self, outcomes: Mapping[str, AnyOutcome], primary: Metric):
+    def __init__(
+        self,
+        outcomes: Mapping[str, AnyOutcome],
+        primary: Metric,
+        not_selected: Collection[str] = (),
+    ):
         """Score all contenders and rank them.
 
         outcomes: by contender's name, all over the same examples in the same order, at least one.
-        Raises ScoringError if the primary metric is undefined on this test split.
+        not_selected: those that do not compete. Raises ScoringError if the primary metric is
+        undefined on this test split.
         """
         self.primary = primary
+        self.not_selected = frozenset(not_selected)
+        self.comparisons = max(1, len(outcomes) - len(not_selected) - 1)
+        self.difference_level = 1 - (1 - LEVEL) / self.comparisons
         self.is_regression = regression = primary.name in REGRESSION_METRICS
         self._outcomes = outcomes
         self._metrics = metrics_for(regression)
@@ -129,7 +144,7 @@ class Scoreboard:
             raise ScoringError(
                 f"{primary.name} is undefined on this test split, which has {only} only"
             )
-        order = sorted(outcomes, key=self._key)
+        order = sorted(outcomes, key=lambda name: (name in not_selected, self._key(name)))
         self.standings = [
             self._standing(name, place, order[0]) for place, name in enumerate(order, start=1)
         ]
@@ -139,7 +154,7 @@ class Scoreboard:
         return decimals(metric, next(iter(self._outcomes.values())).labels)
 
     def lead(self, name: str, other: str) -> Estimate:
-        """How far a contender is ahead of another by the primary metric, with the paired interval.
+        """How far a contender is ahead of another by the primary metric, with its interval.
 
         Positive is better, whether the metric is to be maximized or minimized.
         """
@@ -183,7 +198,7 @@ class Scoreboard:
         this, that = self._outcomes[name], self._outcomes[other]
         method = DIFFERENCE_METHODS[metric.difference_interval]
         resampled = self._samples[name][metric.name] - self._samples[other][metric.name]
-        interval = method(this, that, resampled, LEVEL)
+        interval = method(this, that, resampled, self.difference_level)
         # The difference of the published values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value

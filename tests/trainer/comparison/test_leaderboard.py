@@ -63,6 +63,7 @@ def test_a_contender_is_described(board):
         "strategy": "multi_worker",
         "epochs_run": 6,
         "best_epoch": 5,
+        "validation": {"accuracy": 0.97},
         "replicas": 2,
         "weights_sha256": "ab" * 32,
     }
@@ -100,7 +101,7 @@ def test_the_table_is_plain_and_complete(board):
     heading = "contender accuracy [95% interval] balanced_accuracy f1 auc log_loss ece"
     assert " ".join(lines[2].split()) == heading
     assert lines[3].startswith("1  *  training/1  0.")
-    assert lines[4].startswith("2     training/2  0.")
+    assert lines[4].startswith("2  -  training/2  0.")
     assert lines[5].startswith("-  training/3  failed: no predictions.parquet")
     assert any(line.startswith("Note: The test split is small") for line in lines)
 

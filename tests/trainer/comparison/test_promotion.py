@@ -50,7 +50,8 @@ def a_run(names, served=NOTHING):
 
 
 def decided(gate, served=SERVED, failures=None, board=BOARD, names=tuple(OUTCOMES)):
-    return decide(gate, a_run(names, served), board, failures or {})
+    trainings = (s.name for s in board.standings if s.name.startswith("training/"))
+    return decide(gate, a_run(names, served), board, next(trainings, None), failures or {})
 
 
 def board_without(*names):
@@ -59,7 +60,9 @@ def board_without(*names):
 
 def test_the_gate_of_a_plan_has_every_field():
     gate = {"require": {"auc": 0.95}, "beat": "nothing", "margin": 0.01, "tolerance": None}
-    assert Gate.of({"gate": gate}) == Gate({"auc": 0.95}, False, 0.01, None)
+    assert Gate.of({"gate": gate}) == Gate({"auc": 0.95}, False, 0.01, None, None)
+    gate["improvement"] = 0.02
+    assert Gate.of({"gate": gate}).improvement == 0.02
 
 
 def test_a_plan_of_a_run_without_baselines_does_not_say_what_to_beat():
@@ -67,11 +70,11 @@ def test_a_plan_of_a_run_without_baselines_does_not_say_what_to_beat():
     assert not gate.beat_baselines
 
 
-def test_the_challenger_is_the_best_training_whoever_leads():
+def test_the_challenger_is_the_selected_training_whoever_leads():
     assert BOARD.standings[0].name == "training/2"
-    decision = decided(OPEN, board=board_without("training/2"))
+    decision = decide(OPEN, a_run(OUTCOMES), BOARD, "training/1", {})
     assert (decision.challenger, decision.promoted) == ("training/1", True)
-    assert decision.reason == "training/1 is the best training, and the gate has no checks"
+    assert decision.reason == "training/1 was selected, and the gate has no checks"
 
 
 def test_without_a_training_there_is_nothing_to_promote():
@@ -196,6 +199,27 @@ def test_a_challenger_that_is_served_already_is_promoted_as_before():
 def test_another_training_of_the_run_that_is_served_is_compared_like_any_served_model():
     decision = decided(Gate(beat_baselines=False), Served("m@4", None, "training/1"))
     assert decision.checks[0].detail.startswith("accuracy 0.9000 to 0.8000: ahead by +0.1000 [")
+
+
+def test_an_equal_model_replaces_the_served_one_only_if_no_improvement_is_asked_for():
+    names = ["training/1", "served"]
+    equal = Scoreboard({"training/1": right(20), "served": right(20)}, ACCURACY)
+    better = Scoreboard({"training/1": right(5), "served": right(20)}, ACCURACY)
+    for improvement, promoted in ((None, [True, True]), (0.0, [False, True]), (0.1, [False] * 2)):
+        gate = Gate(improvement=improvement)
+        found = [decided(gate, board=board, names=names).promoted for board in (equal, better)]
+        assert found == promoted, improvement
+    check = decided(Gate(improvement=0.1), board=better, names=names).checks[-1]
+    assert check.check == "improves on the served model by more than 0.1"
+    assert check.detail.startswith("accuracy 0.9500 to 0.8000: ahead by +0.1500 [+0.0")
+
+
+def test_an_improvement_over_a_model_that_cannot_be_scored_is_refused():
+    failures = {"served": "the model gs://b/m/ is gone"}
+    gate = Gate(beat_baselines=False, tolerance=None, improvement=0.0)
+    decision = decided(gate, failures=failures, board=board_without("served"))
+    assert not decision.promoted
+    assert "set improvement: null in deploy's gate" in decision.reason
 
 
 def test_of_a_regression_the_smaller_error_is_ahead():

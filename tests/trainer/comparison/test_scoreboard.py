@@ -134,3 +134,27 @@ def test_published_intervals_cover_the_truth_in_500_simulations(two_contenders):
     assert max(differences.values()) < 0.99 * 500
     assert min(scores.values()) > 0.92 * 500
     assert max(scores.values()) < 0.99 * 500
+
+
+def outcome_with_errors(count):
+    return sure(LABELS, np.arange(100) >= count)
+
+
+def test_those_that_were_not_selected_follow_the_others():
+    outcomes = {f"training/{n}": outcome_with_errors(n) for n in (1, 2, 3)}
+    outcomes["served"] = outcome_with_errors(40)
+    board = Scoreboard(outcomes, ACCURACY, {"training/1", "training/3"})
+    order = [(standing.rank, standing.name) for standing in board.standings]
+    assert order == [(1, "training/2"), (2, "served"), (3, "training/1"), (4, "training/3")]
+
+
+def test_the_intervals_of_several_differences_hold_together():
+    names = ["training/1", "a", "b", "c", "training/2"]
+    outcomes = {name: outcome_with_errors(10 * place) for place, name in enumerate(names, 1)}
+    alone = Scoreboard({name: outcomes[name] for name in names[:2]}, ACCURACY)
+    among = Scoreboard(outcomes, ACCURACY, {"training/2"})
+    assert (alone.comparisons, alone.difference_level) == (1, 0.95)
+    assert (among.comparisons, among.difference_level) == (3, pytest.approx(1 - 0.05 / 3))
+    narrow, wide = (board.lead("training/1", "a") for board in (alone, among))
+    assert narrow.value == wide.value
+    assert wide.low < narrow.low < narrow.high < wide.high

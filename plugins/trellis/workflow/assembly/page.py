@@ -117,7 +117,9 @@ def _gate(gate: Gate, baselines: int) -> str:
     asked = [f"{m} {bound[metrics[m]['goal']]} {value}" for m, value in gate.require.items()]
     if gate.beat == "baselines" and baselines:
         asked.append("better than every baseline")
-    if gate.tolerance is not None:
+    if gate.improvement is not None:
+        asked.append("better than the served model")
+    elif gate.tolerance is not None:
         asked.append("no worse than the served model")
     return ", ".join(asked) or "it was scored"
 

@@ -9,7 +9,7 @@ from trellis.workflow.spec.sections import Section, key
 
 
 class Gate(Section):
-    """What the best training of a run must achieve on the test split to be deployed."""
+    """What a run's training must achieve on the test split to be deployed."""
 
     require: Bounds = key(
         "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize",
@@ -21,12 +21,20 @@ class Gate(Section):
         "baselines",
     )
     margin: Number = key(
-        "how much better: the 95% interval of the difference must lie above this", 0.0
+        "how much better: the interval of the difference must lie above this; with several "
+        "contenders the intervals hold together at 95%",
+        0.0,
     )
     tolerance: float | None = key(
         "how much worse than the served model it may be, by the primary metric; null: do not "
         "compare the two",
         0.0,
+        ge=0,
+    )
+    improvement: float | None = key(
+        "how much better than the served model it must be: the interval of the difference must lie "
+        "above this; null: it need not be better",
+        None,
         ge=0,
     )
 
@@ -50,7 +58,7 @@ class ServingMachines(Machine):
 
 
 class Deploy(Section):
-    """When and how the best training of a run is served."""
+    """When and how a run's training is served: the one that the validation split selected."""
 
     gate: Gate = key("what it must achieve before it is deployed", Gate())
     canary: Percents = key("its share of requests, step by step", (10, 50, 100))

@@ -52,5 +52,6 @@ def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:
         )
     elif gate.margin and not to_beat:
         yield Problem((*where, "margin"), "has no effect: there are no baselines to beat")
-    if not gate.require and not to_beat and gate.tolerance is None:
+    served = gate.tolerance is not None or gate.improvement is not None
+    if not gate.require and not to_beat and not served:
         yield Problem(where, "accepts every model: name a metric in `require`")

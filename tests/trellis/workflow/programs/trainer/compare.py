@@ -28,6 +28,7 @@ def contender(name, kind, accuracy, reason):
         "kind": kind,
         "status": "failed" if accuracy is None else "ok",
         "reason": reason,
+        "selected": None,
         "metrics": {} if accuracy is None else scores,
         "difference": None,
         "trial": None,
@@ -74,7 +75,7 @@ if "deploy" in plan["configuration"]:
         else None,
     }
 board = {
-    "schema": 4,
+    "schema": 5,
     "experiment": plan["experiment"],
     "run": run.name,
     "run_id": plan["run_id"],
@@ -102,7 +103,13 @@ board = {
             "decimals": 6,
         }
     },
-    "uncertainty": {"level": 0.95, "resamples": 1, "seed": 0},
+    "uncertainty": {
+        "level": 0.95,
+        "comparisons": 1,
+        "difference_level": 0.95,
+        "resamples": 1,
+        "seed": 0,
+    },
     "provenance": PROVENANCE,
     "notes": [],
     "winner": "training/1",

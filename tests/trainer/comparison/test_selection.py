@@ -1,0 +1,40 @@
+"""The training that competes is chosen without a look at the test split."""
+
+from trainer.comparison.run_folder import Contender
+from trainer.comparison.selection import selected_training
+
+
+def training(name, metric="accuracy", kind="tensorflow", **validation):
+    figures = {"metric": metric, "validation": validation}
+    return Contender(name, kind, f"gs://b/runs/r/{name}/", training=figures)
+
+
+def test_the_best_on_validation_is_selected():
+    found = [
+        training("training/1", accuracy=0.91, loss=0.1),
+        training("training/2", accuracy=0.93, loss=0.3),
+    ]
+    assert selected_training(found, regression=False) == "training/2"
+
+
+def test_equal_ones_go_by_the_lower_loss_then_by_their_order():
+    first = training("training/1", accuracy=0.9, loss=0.3)
+    second = training("training/2", accuracy=0.9, loss=0.2)
+    third = training("training/3", accuracy=0.9, loss=0.2)
+    assert selected_training([first, second, third], regression=False) == "training/2"
+
+
+def test_an_error_is_better_when_it_is_smaller():
+    found = [
+        training("training/1", "rmse", rmse=3.1, loss=0.2),
+        training("training/2", "rmse", rmse=2.9, loss=0.1),
+    ]
+    assert selected_training(found, regression=True) == "training/2"
+    by_loss = [training("training/1", "loss", loss=0.2), training("training/2", "loss", loss=0.3)]
+    assert selected_training(by_loss, regression=False) == "training/1"
+
+
+def test_only_trainings_of_the_run_are_selected():
+    served = training("served", kind="served", accuracy=0.99, loss=0.0)
+    baseline = Contender("baselines/automl", "automl", "gs://b/runs/r/baselines/automl/")
+    assert selected_training([served, baseline], regression=False) is None
