@@ -4,8 +4,8 @@
 
 The contenders are the run's full trainings, its baselines, and the model that is served at the time
 of the run. One program scores all of them from their predictions for the dataset's test split;
-every score has a 95% confidence interval. The validation split selects the training that competes. A
-failed contender is listed with the reason, and the comparison continues; a baseline with
+every score has a 95% confidence interval. The validation split selects the training that competes.
+A failed contender is listed with the reason, and the comparison continues; a baseline with
 predictions for other keys than the test split's has failed.
 The comparison ends with exit code 1 and writes nothing if a training's predictions are for other
 keys, labels or classes than the test split's, or if there is no contender to score.
