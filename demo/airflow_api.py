@@ -55,8 +55,14 @@ class Airflow:
         return self._get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict]:
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances?limit=200"
-        return self._get(path)["task_instances"]
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
+        found: list[dict] = []
+        while True:
+            # An answer has 100 at most ([api] maximum_page_limit).
+            page = self._get(f"{path}?limit=100&offset={len(found)}")
+            found += page["task_instances"]
+            if not page["task_instances"] or len(found) >= page["total_entries"]:
+                return found
 
     def why_failed(self, dag_id: str, task: dict) -> str:
         """The error that ended a failed task instance, from its log; empty if there is none."""

@@ -67,6 +67,8 @@ def environment(local_gcp: dict[str, str]) -> dict[str, str]:
         "AIRFLOW__API_AUTH__JWT_SECRET": chosen["jwt_secret"],
         # The default adds 1 s between any two tasks of a chain.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
+        # A task imports its DAG file, and Google's libraries: 30 s are too few on a busy machine.
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
         # How soon the work of a killed process is resumed: the defaults are minutes.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "15",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
