@@ -1,14 +1,14 @@
-"""Compare the contenders of a run: leaderboard.json and report.html, and what may be deployed.
+"""Compare the contenders of a run; writes leaderboard.json, report.html and challenger.json.
 
     python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
 
 The contenders are the run's full trainings, its baselines, and the model that is served at the time
-of the run. One program scores all of them from their predictions for the dataset's test split;
-every score has a 95% confidence interval. The validation split selects the training that competes.
-A failed contender is listed with the reason, and the comparison continues; a baseline with
-predictions for other keys than the test split's has failed.
-The comparison ends with exit code 1 and writes nothing if a training's predictions are for other
-keys, labels or classes than the test split's, or if there is no contender to score.
+of the run. All of them are scored from their predictions for the dataset's test split; every score
+has a 95% confidence interval. The validation split selects the training that competes. A failed
+contender is listed with the reason, and the comparison continues; a baseline with predictions for
+other keys than the test split's has failed. The comparison ends with exit code 1 and writes nothing
+if a training's predictions are for other keys, labels or classes than the test split's, or if there
+is no contender to score.
 
 If the experiment has a deploy section, its gate decides whether that training is promoted;
 challenger.json describes that training for the deployment.
@@ -63,10 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
-    """Compare the contenders in the folder `run_uri`; returns what to tell the user.
+    """Compare the contenders in the folder `run_uri`; returns the text to print.
 
-    Writes leaderboard.json, report.html and, of an experiment that deploys, challenger.json to
-    `output`, by default RUN/leaderboard/. Raises the errors that `main` lists.
+    Writes leaderboard.json, report.html and, for an experiment with a deploy section,
+    challenger.json to `output`, by default RUN/leaderboard/. Raises the errors that `main` catches.
     """
     run = read_run(run_uri)
     primary = scoreboard.metric_named(metric_name, run.dataset.is_regression)
@@ -88,7 +88,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     board = leaderboard.document(run, outcomes, scores, selected, failures, promotion)
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
-    # Before leaderboard.json, whose presence means that the others are there too.
+    # Before leaderboard.json, whose presence means that the other files exist.
     storage.write_text(storage.join(folder, "report.html"), page)
     if challenging:
         text = challenger.to_json(challenging)
@@ -104,7 +104,10 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
 def _challenger(
     promotion: Promotion, run: Run, deploy: Mapping
 ) -> tuple[Promotion, dict[str, Any] | None]:
-    """The decision, and challenger.json's content: None, and no promotion, without raw examples."""
+    """The decision, and the content of challenger.json.
+
+    Without raw examples there is no challenger.json, and a failed check is added to the decision.
+    """
     contender = next((c for c in run.contenders if c.name == promotion.challenger), None)
     if contender is None:
         return promotion, None
@@ -117,7 +120,7 @@ def _challenger(
 
 
 def _unusable(contender: Contender, run: Run) -> str | None:
-    """Why a contender cannot be scored, None if it can."""
+    """The reason why a contender cannot be scored; None if it can."""
     trained_on = contender.training["dataset"]["fingerprint"] if contender.training else None
     if contender.reason is None and trained_on not in (None, run.dataset.fingerprint):
         # It may have seen this dataset's test examples in training.
@@ -136,7 +139,7 @@ def _nothing_to_compare(run: Run, failures: Mapping[str, str]) -> str:
 
 
 def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, AnyOutcome]:
-    """Predictions by contender in the test split's order; all mismatches are reported at once."""
+    """Outcomes by contender's name. Raises ComparisonError, naming all mismatches."""
     outcomes, problems = {}, []
     for contender in contenders:
         try:
@@ -173,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metric",
         required=True,
-        help="metric that decides the ranking, one of those listed below for the task "
+        help="metric of the ranking, one of those listed below for the task "
         "(loss: log_loss or rmse)",
     )
     parser.add_argument(

@@ -1,19 +1,19 @@
 """Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
 
-Every image is decoded, turned upright, resized and stored, with its key and class index, in a
+Every image is decoded, turned upright, resized and written, with its key and class index, to a
 TFRecord file of its split; every row is encoded as trainer/dataset_description.py describes. The
-split is a pure function of the key, unless a manifest of images names it, so it is the same in
-every export. Files:
+split is a pure function of the key, and so the same in every export, unless a manifest of images
+names it. Files:
 
   OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, features, label
-  OUTPUT/rejected.jsonl         manifest lines that became no example, with the reason
+  OUTPUT/rejected.jsonl         manifest lines without an example, with the reason
   OUTPUT/dataset.json           describes the files; written last: its presence commits the dataset
   OUTPUT/partial/               temporary files during the export of a table
 
-A manifest is Vertex AI's image import CSV, one image a line, without a header:
+A manifest is Vertex AI's image import CSV: one image per line, no header:
 
   gs://bucket/flowers/0001.jpg,daisy
-  training,gs://bucket/flowers/0001.jpg,daisy       or with the split, then on every line
+  training,gs://bucket/flowers/0001.jpg,daisy       with the split, on every line or on none
 
 A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet in the same
 folder. A source whose name ends in .json is a table, any other a manifest.
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     """Export one dataset.
 
-    Raises ExportError if that cannot be done as asked; dataset.json is not written then.
+    Raises ExportError if the source or the flags are refused; dataset.json is not written then.
     """
     # Beam takes seconds to import: --help and a wrong flag must not wait for it.
     from trainer.exporting import run
@@ -96,7 +96,7 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
 
 
 def _find_dataset(settings: ExportSettings, objects: "Objects") -> DatasetDescription | None:
-    """The committed dataset in the output folder, if any. ExportError if it is another one."""
+    """The committed dataset in the output folder, or None. Raises ExportError if it is another."""
     address = storage.join(settings.output, FILE_NAME)
     try:
         dataset = DatasetDescription.from_json(objects.read(address).decode(), address)

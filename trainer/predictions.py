@@ -306,6 +306,8 @@ def _probabilities(table: pa.Table, classes: tuple[str, ...]) -> Predictions:
 def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
     column = table.column(name)
     if column.null_count:
-        raise PredictionsError(f"column {name!r} has {column.null_count} NULL(s)")
+        raise PredictionsError(
+            f"column {name!r} is NULL in {column.null_count} of {len(column)} rows"
+        )
     # combine_chunks of a chunked array with no chunk at all would fail: concat handles both.
     return pa.concat_arrays(column.chunks or [pa.array([], kind)])

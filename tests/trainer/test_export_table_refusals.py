@@ -13,6 +13,7 @@ from tests.trainer.exporting.tables.helpers import (
     RANGES,
     ROWS,
     SMALL,
+    SOURCE,
     feature,
     files,
     read_examples,
@@ -44,7 +45,7 @@ def with_value(values, place, value):
         (
             {"key": with_value(KEYS, 5, KEYS[7])},
             {},
-            "\n  the key (sample_id) is that of another row: in 1 row, key 'été/7'",
+            "\n  the key (sample_id) repeats that of another row: in 1 row, key 'été/7'",
         ),
         (
             {"split": with_value(split_of(KEYS), TRAIN, "test")},
@@ -63,12 +64,12 @@ def with_value(values, place, value):
         (
             {"label": with_value(["a", "b"] * 150, TEST, "c")},
             {"task": "multiclass_classification"},
-            "no row of the train split has 1 of 3 classes of the label (malignant): 'c'",
+            "no row in the train split for 1 of 3 classes of the label (malignant): 'c'",
         ),
         (
             {"x": with_value([1.0] * ROWS, 8, math.inf)},
             {},
-            "feature 'the x' (column x) is infinite, or beyond the 3.4e38 that float32 can hold: "
+            "feature 'the x' (column x) is infinite, or beyond float32's 3.4e38: "
             "in 1 row, key 'été/8'",
         ),
         ({"x": with_value([1.0] * ROWS, 8, -1e39)}, {}, "'the x' (column x) is infinite, or"),
@@ -78,11 +79,11 @@ def with_value(values, place, value):
                 "s": pa.nulls(ROWS, pa.string()),
             },
             {},
-            "2 of 2 features have no value in the train split, only NULL: 'the x', 's'; leave",
+            "2 of 2 features are always NULL in the train split: 'the x', 's'; leave",
         ),
         ({"x": [str(i) for i in range(ROWS)]}, {}, "column x is string, not FLOAT64"),
         ({}, {"features": [*SMALL, feature("y")]}, "column y is missing"),
-        ({}, {"source": {"rows": 7}}, "hold 300 rows, but columns.json counts 7"),
+        ({}, {"source": SOURCE | {"rows": 7}}, "have 300 rows, but columns.json says 7"),
         ({}, {"shards": 290}, "--shards 290 is more than the "),
         (
             {"label": with_value([1.0] * ROWS, 3, math.nan)},
@@ -125,7 +126,7 @@ def test_everything_that_is_wrong_with_rows_is_told_at_once(tmp_path, capsys):
     assert run(source, tmp_path / "dataset") == 1
     error = capsys.readouterr().err
     assert [line.split(":")[0].strip() for line in error.splitlines()[1:]] == [
-        "feature 'the x' (column x) is infinite, or beyond the 3.4e38 that float32 can hold",
+        "feature 'the x' (column x) is infinite, or beyond float32's 3.4e38",
         "the key (sample_id) is NULL or empty",
         "the label (malignant) is NULL or empty",
     ]
@@ -148,10 +149,10 @@ def test_a_split_without_rows_is_refused(tmp_path, capsys):
 def test_files_that_are_missing_empty_or_torn_are_refused(tmp_path, capsys):
     source = write_table(tmp_path / "source", take(small(), []), SMALL)
     assert run(source, tmp_path / "dataset") == 1
-    assert "hold no rows" in capsys.readouterr().err
+    assert "have no rows" in capsys.readouterr().err
     (tmp_path / "source/rows-000000000000.parquet").write_bytes(b"torn")
     assert run(source, tmp_path / "dataset") == 1
-    assert "is no Parquet file" in capsys.readouterr().err
+    assert "is not a Parquet file" in capsys.readouterr().err
     (tmp_path / "source/rows-000000000000.parquet").unlink()
     assert run(source, tmp_path / "dataset") == 1
     assert f"there is no rows-*.parquet beside {source}" in capsys.readouterr().err
@@ -172,13 +173,12 @@ def test_what_is_odd_is_a_warning(tmp_path, capsys):
     tests = train.count("test")
     warnings = dataset_description.load(str(tmp_path / "dataset")).warnings
     assert warnings == (
-        "feature 'the x' (column x) is NaN in 1 rows, which counts as NULL",
+        "feature 'the x' (column x) has NaN, which counts as NULL, in 1 row",
         "feature 'the x' (column x) is 1 wherever it is not NULL in the train split",
         "feature 's' is 'red' wherever it is not NULL in the train split",
-        f"feature 's' has 1 terms that the train split does not have ('blue') in {tests} rows of "
-        "the validation and test split; they count as out of vocabulary",
-        "1 of 2 classes have no example in the test split ('b'): its metrics say nothing about "
-        "them",
+        "feature 's' has terms in the validation and test split that the train split does not "
+        f"have: 'blue'; the model treats these {tests} rows as out of vocabulary",
+        "1 of 2 classes have no example in the test split ('b'): its metrics do not cover them",
     )
     output = capsys.readouterr().out
     assert all(f"warning: {warning}" in output for warning in warnings)

@@ -127,7 +127,7 @@ def test_a_null_is_refused(tmp_path):
         {"key": ["a", None], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0, 0.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="column 'key' has 1 NULL"):
+    with pytest.raises(PredictionsError, match="column 'key' is NULL in 1 of 2 rows"):
         predictions.read(tmp_path / "p.parquet")
 
 

@@ -1,29 +1,29 @@
-"""The scientific core of `trainer.compare`: contenders, scores, uncertainty, leaderboard.
+"""The scientific core of trainer.compare: contenders, scores, uncertainty, leaderboard.
 
-test_split    keys and labels that every contender must have predicted, from the TFRecords
-run_folder    what a run left in its folder: plan, tuning trials, full trainings
-baselines     the baselines in it, as contenders
-served        the model that is served now, as one more
-raw_predictions   what BigQuery ML and AutoML wrote, in the trainer's form
+test_split    keys and labels of the test split, from the TFRecords
+run_folder    the files of a run: plan, tuning trials, full trainings
+baselines     the baselines of a run, as contenders
+served        the served model, as a contender
+raw_predictions   converts predictions of BigQuery ML and AutoML
 outcome       one contender's predictions, aligned with the test split
-metric        what a metric is
-classification   the metrics of classes, for the split as it is and for many resamples at once
+metric        the definition of a metric
+classification   the metrics of classes, on the split and on many resamples at once
 regression    the outcome and the metrics of values
-auc, ranks    the metric of ranking, and what it is made of
-calibration   the metric of calibration, whose interval needs care
-bootstrap     resamples of the test split, and intervals from them
-proportions   intervals of shares of examples, for which the bootstrap is not good enough
-studentized   intervals of mean errors, for the same reason
-intervals     which interval fits which metric
+auc, ranks    area under the ROC curve, from ranks
+calibration   expected calibration error and its interval
+bootstrap     resamples of the test split, and percentile intervals
+proportions   intervals of shares of examples, where the bootstrap fails
+studentized   intervals of mean errors, where the bootstrap fails
+intervals     which interval each metric has
 scoreboard    the ranking, and the difference between any two contenders
 selection     which training competes: the best on the validation split
 promotion     whether it may be deployed
 drift         how far a dataset has moved from an earlier one
-notes         what a reader must know before believing it
+notes         caveats of the ranking
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code
-challenger    challenger.json: what the deployment of a training has to know
-explanation   what an endpoint can explain of it
+challenger    challenger.json: what the deployment of a training needs
+explanation   which of its features an endpoint can explain, and how
 raw_examples  examples of the test split as clients send them
-scoring       predictions of a model that is served
+scoring       predictions of the served model
 """

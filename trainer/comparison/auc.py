@@ -1,9 +1,9 @@
 """Area under the ROC curve, one class against the rest, averaged over the classes.
 
-Of two classes its interval is Newcombe's score interval, which needs the AUC and the two counts
-alone and holds where resampling has nothing left to vary: at an AUC of 1 the bootstrap gives
-[1, 1]. Share of 300 simulated test splits whose interval, meant to cover 95%, covered the true AUC
-(percentile bootstrap in brackets), normal scores, 37% positives:
+For two classes, the interval is Newcombe's score interval. It depends only on the AUC and the two
+counts, and stays valid where resampling cannot vary: at an AUC of 1 the bootstrap gives [1, 1].
+Percentage of 300 simulated test splits whose nominal 95% interval covered the true AUC (percentile
+bootstrap in brackets), for normal scores and 37% positives:
 
     true AUC    0.856     0.972     0.9945
     30 examples 97 (88)   98 (73)   98 (39)
@@ -20,13 +20,13 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison.means import mean_over_classes, ratio
 from trainer.comparison.outcome import Outcome
 
-# The exact AUC of all resamples takes about 3 s at this many examples times classes, and grows
-# in proportion.
+# Examples times classes. The exact AUC of all resamples takes about 3 s at this size, and grows in
+# proportion.
 _EXACT_UP_TO = 2**17
 
 
 def macro_auc(outcome: Outcome) -> float:
-    """Mean over the classes that have examples and leave some to the others; NaN if none does."""
+    """Mean over the classes with positives and negatives in the split; NaN if there is none."""
     # roc_auc_score(multi_class="ovr") refuses a split in which a class has no example.
     values = [
         sklearn_metrics.roc_auc_score(outcome.labels == c, outcome.probabilities[:, c])
@@ -37,10 +37,10 @@ def macro_auc(outcome: Outcome) -> float:
 
 
 def macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    """The same in every resample; weights (n, b) give (b,) values.
+    """The macro AUC of every resample: weights (n, b) give (b,) values.
 
-    On large splits to first order: from 1,000 examples on, that moved the bounds of a 95% interval
-    by at most 3% of its width.
+    A first-order approximation on large splits: from 1,000 examples on, it moved the bounds of a
+    95% interval by at most 3% of the width.
     """
     if len(outcome.labels) * len(outcome.ranked_classes) > _EXACT_UP_TO:
         return mean_over_classes(first_order_class_aucs(outcome, weights))
@@ -50,9 +50,9 @@ def macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
 def exact_class_aucs(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the (b,) AUCs of each ranked class.
 
-    By mid-ranks: a positive's weight times the weight that scores below it, ties counting half,
-    summed over the positives. Ranks are taken among all examples; what the positives win among
-    themselves is half their squared weight, and is subtracted.
+    By mid-ranks: the sum over the positives of each one's weight times the weight that scores below
+    it, ties counting half. Ranks are taken among all examples; the pairs of two positives
+    contribute half their squared weight, which is subtracted.
     """
     total = weights.sum(axis=0)
     for ranking in outcome.rankings:
@@ -69,10 +69,10 @@ def exact_class_aucs(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarr
 def first_order_class_aucs(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     """(ranked classes, b) AUCs, to first order in the weights (Hájek's projection).
 
-    The mean placement of the drawn positives, plus that of the drawn negatives, less the AUC, which
-    both have as their mean. One matrix product instead of sums along every class's ranking.
+    The mean placement of the drawn positives plus that of the drawn negatives, minus the AUC. One
+    matrix product replaces the sums along every class's ranking.
     """
-    # Products of float64 are BLAS's; those of integers are not.
+    # BLAS multiplies float64 matrices, not integer ones.
     weights = weights.astype(np.float64)
     positives, won = outcome.positives, outcome.positive_placements
     auc = ratio(won.sum(axis=1), positives.sum(axis=1))
@@ -86,8 +86,8 @@ def first_order_class_aucs(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
 def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[float, float]:
     """Newcombe's interval of the AUC `value` of two classes.
 
-    Method 5 of R. Newcombe, Statistics in Medicine 25 (2006): the AUCs from which `value` is no
-    further than chance allows, by Hanley & McNeil's variance with the mean of both counts.
+    Method 5 of R. Newcombe, Statistics in Medicine 25 (2006): all AUCs from which `value` does not
+    differ significantly, by Hanley & McNeil's variance with the mean of both counts.
     """
     positive = int(np.count_nonzero(outcome.labels == 1))
     counts = positive, len(outcome.labels) - positive
@@ -95,7 +95,7 @@ def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[flo
 
 
 def _lower(value: float, positive: int, others: int, level: float) -> float:
-    """The smallest AUC from which `value` is no further than chance allows."""
+    """The smallest AUC from which `value` does not differ significantly."""
     distance = stats.norm.ppf((1 + level) / 2)
     degrees = (positive + others) / 2 - 1
 
@@ -103,7 +103,7 @@ def _lower(value: float, positive: int, others: int, level: float) -> float:
         spread = 1 + degrees * ((1 - auc) / (2 - auc) + auc / (1 + auc))
         return auc + distance * np.sqrt(auc * (1 - auc) * spread / (positive * others)) - value
 
-    # At 0 and 1 the variance vanishes, and an AUC of 1 would be found to allow itself alone.
+    # At 0 and 1 the variance is 0; the interval of an AUC of 1 would be [1, 1].
     least, most = 1e-12, min(value, 1 - 1e-9)
     if most <= least or beyond(least) >= 0:
         return 0.0

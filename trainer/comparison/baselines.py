@@ -1,8 +1,8 @@
-"""Baselines of a run: what BigQuery ML and AutoML predicted, as contenders like any other.
+"""Turns the baselines of a run, BigQuery ML and AutoML, into contenders.
 
-    RUN/baselines/NAME/raw/                  as the service wrote it, see `raw_predictions`
-    RUN/baselines/NAME/baseline.json         what the service was asked, took and found (below)
-    RUN/baselines/NAME/predictions.parquet   written here: the same in the trainer's form
+    RUN/baselines/NAME/raw/                  the service's predictions, see `raw_predictions`
+    RUN/baselines/NAME/baseline.json         request, duration and evaluation of the service
+    RUN/baselines/NAME/predictions.parquet   written here: the predictions in the trainer's format
 
 trainer/contracts/baseline.schema.json describes baseline.json. A baseline that failed, left no
 files, or whose predictions are not for exactly the test split's keys is a failed contender, with
@@ -21,9 +21,9 @@ from trainer.predictions import PredictionsError
 
 
 def with_baselines(run: Run, split: TestSplit) -> Run:
-    """The run with a contender for every baseline that plan.json expects or that left a folder.
+    """The run with a contender for every baseline that plan.json names or that has a folder.
 
-    Writes the predictions.parquet of each that can be scored.
+    Writes predictions.parquet for each that can be scored.
     """
     expected = run.plan.baselines
     folder = storage.local_path(storage.join(run.uri, "baselines"))
@@ -68,6 +68,6 @@ def _with_predictions(contender: Contender, split: TestSplit) -> Contender:
 
 
 def importances(baseline: Mapping) -> list[Mapping]:
-    """A baseline.json's feature importances that are numbers, the largest first."""
+    """The numeric feature importances of a baseline.json, the largest first."""
     found = [one for one in baseline["feature_importance"] if isfinite(one["weight"])]
     return sorted(found, key=lambda one: -abs(one["weight"]))

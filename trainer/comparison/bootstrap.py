@@ -1,13 +1,13 @@
-"""How sure a score is: bootstrap over the examples of the test split.
+"""Uncertainty of a score, by bootstrap over the examples of the test split.
 
-The test split is one draw of examples; another draw would give other scores. The bootstrap (Efron,
-1979) redraws n examples with replacement from the n there are and looks at how the score moves. All
-contenders are scored on the same resamples, so the difference between two of them is paired: what
-makes an example hard for both cancels out, and the interval of a difference is narrower than the
-two intervals suggest.
+The test split is a sample; another sample would give other scores. The bootstrap (Efron, 1979)
+draws n examples with replacement from the n of the split, many times, and measures how the score
+varies. All contenders are scored on the same resamples, so the difference between two of them is
+paired: examples that are hard for both cancel out, and the interval of a difference is narrower
+than the two intervals suggest.
 
-It measures the uncertainty that comes from the test split alone: not from the training's seed, nor
-from choosing the winner among several by the same split.
+It measures the uncertainty due to the test split only, not that of the training's seed, nor the
+optimism of selecting the winner on the same split.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ RESAMPLES = 2000
 # Fixed, so that the same predictions always give the same leaderboard.
 SEED = 20240229
 
-# Examples times resamples in hand at once. int32 weights of 1 MB stay in a core's cache, which is
-# twice as fast as 64 MB for 20,000 examples; fewer than 32 resamples would waste each pass.
+# Examples times resamples held at once. int32 weights of 1 MB stay in a core's cache, which is
+# twice as fast as 64 MB for 20,000 examples. Below 32 resamples a pass has too little work.
 _CHUNK_ELEMENTS = 2**18
 _CHUNK_RESAMPLES = 32
 
@@ -31,7 +31,7 @@ _CHUNK_RESAMPLES = 32
 def draw(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[np.ndarray]:
     """Yield chunks of weights, (n, b) int32: how often each example is drawn in each resample.
 
-    A function of (n, resamples, seed) alone, whatever the chunk size.
+    The weights depend on (n, resamples, seed) only, not on the chunk size.
     """
     random = np.random.default_rng(seed)
     chunk = max(_CHUNK_RESAMPLES, _CHUNK_ELEMENTS // n)
@@ -49,10 +49,10 @@ def resampled_scores(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> np.ndarray:
-    """Scores by contender, metric and resample: (contenders, metrics, resamples).
+    """(contenders, metrics, resamples) scores.
 
-    The outcomes must hold the same examples in the same order. NaN where a metric is undefined in a
-    resample (AUC when only one class was drawn).
+    The outcomes must have the same examples in the same order. A score is NaN if the metric is
+    undefined in a resample (AUC when only one class was drawn).
     """
     n = len(outcomes[0].labels)
     parts = [
@@ -63,9 +63,9 @@ def resampled_scores(
 
 
 def interval(samples: np.ndarray, level: float) -> tuple[float, float]:
-    """Percentile interval of one score's or difference's resamples, undefined ones left out.
+    """Percentile interval of a score or a difference from its resamples, NaNs left out.
 
-    (nan, nan) if it was undefined in all of them.
+    (nan, nan) if all of them are NaN.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):

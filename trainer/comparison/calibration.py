@@ -1,14 +1,14 @@
-"""Expected calibration error: does a contender that is 90% sure hit 90% of the time?
+"""Expected calibration error: is a prediction made with 90% confidence right 90% of the time?
 
-The plug-in estimate, the one that papers report, adds up absolute gaps and so counts noise as
-error: a perfectly calibrated classifier shows about 0.06 on 180 examples and 0.03 on 1,000. A
-resample has that noise twice, so a percentile interval lies above the truth (measured: for a
-calibrated classifier it covers 0% of the time). The interval here
-- is centred at the estimate less its bias, which is what resampling adds on average,
-- reaches as far to both sides as the percentile bound lies above the estimate,
-- reaches down to 0 unless the estimate is larger than chance explains.
-Measured on 180 and 1,000 examples of nine simulated classifiers, calibrated, over- and
-underconfident, with 2 to 10 classes: it covers 94% to 99%.
+The plug-in estimate, which papers report, sums absolute gaps and so counts noise as error: a
+perfectly calibrated classifier has about 0.06 on 180 examples and 0.03 on 1,000. A resample has
+that noise twice, so a percentile interval lies above the true value (for a calibrated classifier,
+its measured coverage is 0%). The interval here
+- is centred at the estimate minus its bias, which is the mean increase by resampling,
+- extends to both sides by the distance of the upper percentile bound from the estimate,
+- extends down to 0 unless the estimate is larger than chance explains.
+Its coverage is 94% to 99%, measured on 180 and 1,000 examples of nine simulated classifiers:
+calibrated, over- and underconfident, with 2 to 10 classes.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def calibration_error(outcome: Outcome) -> float:
 
 
 def calibration_error_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    """The calibration error in every resample; weights (n, b) give (b,) values."""
+    """The calibration error of every resample: weights (n, b) give (b,) values."""
     gap = indicator(_bins(outcome), BINS, outcome.confidence - outcome.correct)
     return np.abs(gap @ weights).sum(axis=0) / weights.sum(axis=0)
 
@@ -46,10 +46,10 @@ def calibration_interval(
 
 
 def _by_chance(outcome: Outcome) -> np.ndarray:
-    """Calibration errors that chance would give, were every confidence exactly right.
+    """Calibration errors, by simulation, of a contender with exactly right confidences.
 
-    A bin's gap is then a sum of independent errors of mean zero: close to normal, with the variance
-    of its Bernoulli variables.
+    A bin's gap is then a sum of independent errors of mean zero: approximately normal, with the
+    variance of its Bernoulli variables.
     """
     confidence = np.clip(outcome.confidence, 0, 1)
     variance = indicator(_bins(outcome), BINS, confidence * (1 - confidence)).sum(axis=1)
@@ -60,5 +60,5 @@ def _by_chance(outcome: Outcome) -> np.ndarray:
 def _bins(outcome: Outcome) -> np.ndarray:
     """(n,) index of the confidence's bin; bins are (low, high]."""
     above = np.ceil(outcome.confidence * BINS).astype(int)
-    # A float32 probability may be 1.0000001.
+    # A float32 probability may round to 1.0000001.
     return np.clip(above - 1, 0, BINS - 1)

@@ -4,18 +4,18 @@
      "contender": "training/1",
      "model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
      "examples": [{"key": "4711",                     of the test split
-                   "instance": {"radius_mean": 17.9, ...},      as trainer.serve takes it
+                   "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
-                                                      as trainer.serve must answer; for a
+                                                      the expected prediction; for a
                                                       regression {"value": 152.1}
      "explanation_spec": {...},                       see `explanation`; null: no explanations
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
 
-Predictions come from predictions.parquet, hence from the dataset's records; instances come from the
-raw rows that the dataset was made of. An endpoint that answers them differently does not serve what
-was trained and compared.
+The predictions come from predictions.parquet, and so from the dataset's records; the instances come
+from the raw rows that the dataset was exported from. An endpoint that predicts anything else for
+them does not serve the model that was trained and compared.
 """
 
 import json
@@ -32,11 +32,11 @@ from trainer.predictions import Predictions, Values
 SCHEMA_VERSION = 1
 FILE_NAME = "challenger.json"
 
-# The same examples whenever a run is compared again.
+# Fixed, so that comparing a run again selects the same examples.
 _SEED = 0
 
-# Bytes of an instance that a request can carry. Vertex AI takes 1.5 MB at a shared public endpoint,
-# 10 MB at a private one:
+# Bytes of an instance that fits into a request. Vertex AI's limit is 1.5 MB at a shared public
+# endpoint, 10 MB at a private one:
 # https://cloud.google.com/vertex-ai/docs/predictions/choose-endpoint-type
 _LARGEST = 1_400_000
 _LARGEST_PRIVATE = 9_000_000
@@ -45,10 +45,10 @@ _LARGEST_PRIVATE = 9_000_000
 def document(
     run: Run, contender: Contender, examples: int, private: bool = False
 ) -> dict[str, Any]:
-    """challenger.json for a training of the run; contender: with predictions.
+    """The content of challenger.json for a training of the run, which must have predictions.
 
-    examples: how many there are to be, at most all of the test split; those that are too large for
-    a request are left out. private: whether the endpoint is. Raises RawExamplesError.
+    examples: number of examples to include, at most all of the test split; those too large for a
+    request are left out. private: whether the endpoint is private. Raises RawExamplesError.
     """
     largest = _LARGEST_PRIVATE if private else _LARGEST
     return {
@@ -68,14 +68,14 @@ def document(
 
 
 def to_json(challenger: dict[str, Any]) -> str:
-    """The text of challenger.json, checked."""
+    """The text of challenger.json. Raises ContractError if it does not match its schema."""
     return contracts.to_json("challenger", challenger, FILE_NAME)
 
 
 def _examples(
     run: Run, predicted: Predictions | Values, count: int, largest: int
 ) -> list[dict[str, Any]]:
-    """In the order of their keys."""
+    """A fixed random choice of examples, ordered by key."""
     order = np.argsort(predicted.keys)
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
@@ -84,8 +84,8 @@ def _examples(
     instances = {example.key: example.instance for example in raw}
     if missing := places.keys() - instances.keys():
         raise RawExamplesError(
-            f"the raw rows of {run.dataset_uri} lack {len(missing)} key(s) of the test split, such "
-            f"as {min(missing)!r}: they are not the rows that the dataset was made of"
+            f"the raw rows of {run.dataset_uri} lack {len(missing)} of {len(places)} keys of the "
+            f"test split, such as {min(missing)!r}: the dataset was exported from other rows"
         )
     sizes = {key: len(json.dumps(instance)) for key, instance in instances.items()}
     if sizes and min(sizes.values()) > largest:
@@ -102,13 +102,13 @@ def _examples(
 
 
 def _prediction(predicted: Predictions | Values, place: int) -> dict[str, Any]:
-    """As trainer.serve answers."""
+    """In the format of trainer.serve."""
     if isinstance(predicted, Values):
         return {"value": float(predicted.values[place])}
     row = predicted.probabilities[place]
     return {
         "label": predicted.classes[row.argmax()],
-        # By way of its text: the digits of float32, not those of its double.
+        # Through text: the digits of the float32, not those of the double it converts to.
         "probabilities": {
             name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)
         },

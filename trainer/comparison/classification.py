@@ -1,13 +1,13 @@
-"""Metrics of a classifier on a test split, by one code path for every contender.
+"""Metrics of classifiers on a test split, by the same code for every contender.
 
-Each metric exists twice: `point` is scikit-learn's, on the test split as it is; `resampled` is the
-same quantity for many resamples of the split at once, where a resample is a column of integer
+Each metric has two functions: `point` is scikit-learn's, on the test split; `resampled` computes
+the same quantity for many resamples of the split at once, where a resample is a column of integer
 weights (how often each example was drawn). scikit-learn takes one set of weights per call, about a
-millisecond each, which 2,000 resamples times six metrics times the contenders would turn into
-minutes. Tests hold the two equal.
+millisecond each, which would be minutes for 2,000 resamples of six metrics and several contenders.
+Tests check that both agree.
 
-Metrics averaged over classes leave out the classes for which they are undefined (no example of the
-class in the split or resample), like scikit-learn's defaults.
+Metrics averaged over classes leave out undefined classes (without an example in the split or
+resample), like scikit-learn's defaults.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def _accuracy_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
 
 def _balanced_accuracy(outcome: Outcome) -> float:
     present = np.unique(outcome.labels)
-    # Not balanced_accuracy_score: the same, but it warns of predicted classes without examples.
+    # balanced_accuracy_score is equal, but warns of predicted classes without examples.
     return sklearn_metrics.recall_score(
         outcome.labels, outcome.predicted, labels=present, average="macro"
     )
@@ -76,7 +76,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "balanced_accuracy",
             "balanced accuracy",
             "maximize",
-            "Recall, averaged over the classes: every class counts the same, however rare.",
+            "Recall, averaged over the classes: rare classes count as much as frequent ones.",
             _balanced_accuracy,
             _balanced_accuracy_resampled,
         ),
@@ -84,8 +84,8 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "f1",
             "macro F1",
             "maximize",
-            "Harmonic mean of precision and recall, averaged over the classes; of two classes as "
-            "well, for none of them is named the positive one.",
+            "Harmonic mean of precision and recall, averaged over the classes, also if there are "
+            "only two: neither is declared the positive one.",
             _macro_f1,
             _macro_f1_resampled,
         ),
@@ -112,7 +112,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "minimize",
             "Expected calibration error: mean gap between confidence and accuracy over "
             f"{BINS} equal bins of confidence. Biased upwards on small splits: an interval that "
-            "begins at 0 holds no more than a perfectly calibrated classifier shows by chance.",
+            "begins at 0 is compatible with perfect calibration.",
             calibration_error,
             calibration_error_resampled,
             interval="calibration bootstrap",

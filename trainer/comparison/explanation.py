@@ -1,23 +1,23 @@
 """The explanation_spec of a model in Vertex AI's registry: what its endpoint can explain, and how.
 
-Features of a table's rows are explained by sampled Shapley, which only needs predictions: what is
-attributed to a feature is by how much the prediction moves when it goes from its baseline to its
-value. Baselines are what the train split says is ordinary:
+Features of a table's rows are explained by sampled Shapley, which only needs predictions: a
+feature's attribution is the change of the prediction when the feature goes from its baseline to its
+value. Baselines are typical values of the train split:
 
-    numeric      its mean
-    timestamp    its mean
-    boolean      what most rows have
+    numeric      mean
+    timestamp    mean
+    boolean      the more frequent value
     categorical  the most frequent term
 
-and null for a feature without one value in the train split. Sequences are not explained (Vertex AI
-takes arrays only of one length): they stay as they are in the instance, so that the attributions
-add up to the difference between the prediction and that for a row of baselines with this instance's
-sequences. Images are not explained: the methods for them need gradients, which only Google's own
-TensorFlow containers offer. So None: of images, and of rows that have sequences only.
+Sequences are not explained (Vertex AI takes only arrays of one length): they keep the instance's
+values, so the attributions add up to the difference between the prediction and that for a row of
+baselines with this instance's sequences. Images are not explained: the methods for them need
+gradients, which only Google's TensorFlow containers offer. So there is no specification for images,
+nor for rows that only have sequences.
 
 The output is the field of a prediction that holds its numbers. Google documents numbers and arrays
-of them; `probabilities`, an object of numbers by class, is explained by local_gcp and has not been
-tried on Google's own endpoints.
+of numbers; `probabilities`, an object of numbers by class, works with local_gcp and has not been
+tried on Google's endpoints.
 
 https://cloud.google.com/vertex-ai/docs/explainable-ai/configuring-explanations-feature-based
 """
@@ -34,12 +34,12 @@ from trainer.dataset_description import (
     Feature,
 )
 
-# Orders of the features that are drawn, of at most 50: each costs a prediction for every feature.
+# Sampled permutations of the features, at most 50: each costs one prediction per feature.
 _PATHS = 10
 
 
 def specification(dataset: DatasetDescription) -> dict[str, Any] | None:
-    """google.cloud.aiplatform.v1.ExplanationSpec in protobuf's JSON, None if nothing is explained.
+    """An ExplanationSpec of google.cloud.aiplatform.v1 as JSON; None if nothing is explained.
 
     Inputs are keyed by the fields of an instance, the output by the field of a prediction.
     """
@@ -56,7 +56,7 @@ def specification(dataset: DatasetDescription) -> dict[str, Any] | None:
 
 
 def baseline(feature: Feature) -> float | bool | str | None:
-    """A feature's ordinary value, as an instance has it."""
+    """A feature's baseline, in the format of an instance."""
     if feature.kind == CATEGORICAL:
         return feature.terms[0] if feature.term_statistics.count else None
     known = feature.number_statistics

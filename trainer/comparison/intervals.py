@@ -1,8 +1,7 @@
 """Which interval fits which metric: methods by the names that leaderboard.json gives them.
 
-Each is the percentile bootstrap where that holds what it promises, and what holds better where it
-does not; `proportions`, `auc`, `calibration` and `studentized` say what was
-measured.
+The percentile bootstrap is used where its coverage is right, and a better method elsewhere;
+`proportions`, `auc`, `calibration` and `studentized` give the measurements.
 """
 
 from collections.abc import Callable

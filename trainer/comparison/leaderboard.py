@@ -1,7 +1,7 @@
 """leaderboard.json and its table in the terminal.
 
-trainer/contracts/leaderboard.schema.json describes every field. The file does not depend on when it
-is made: the same run and the same image give the same bytes.
+trainer/contracts/leaderboard.schema.json describes every field. The file does not depend on the
+time: the same run and the same image give the same bytes.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def document(
     """The content of leaderboard.json.
 
     outcomes, scores: of the contenders that were scored. selected: the training that competes.
-    failures: reason by name of the others. promotion: None for an experiment that deploys nothing.
+    failures: reason by name, of the others. promotion: None without a deploy section.
     """
     plan, dataset = run.plan, run.dataset
     primary, standings = scores.primary, scores.standings
@@ -98,12 +98,12 @@ def document(
 
 
 def to_json(board: Mapping) -> str:
-    """The text of leaderboard.json, checked."""
+    """The text of leaderboard.json. Raises ContractError if it does not match its schema."""
     return contracts.to_json("leaderboard", board, "leaderboard.json")
 
 
 def _task(dataset: DatasetDescription) -> str:
-    """A table's task from its columns.json; that of images from the number of classes."""
+    """The task of a table as in its columns.json; that of images by the number of classes."""
     if dataset.task:
         return dataset.task
     return f"{'binary' if len(dataset.classes) == 2 else 'multiclass'}_classification"
@@ -163,7 +163,7 @@ def _training(metrics: Mapping[str, Any] | None) -> dict | None:
 
 
 def _baseline(document: Mapping[str, Any] | None) -> dict | None:
-    """What a service was asked to train, and what it left out; None for a training."""
+    """What a service trained, and what it left out; None for a training."""
     if document is None:
         return None
     return {
@@ -272,5 +272,5 @@ def _mark(contender: Mapping, board: Mapping) -> str:
 
 
 def shown_decimals(metric: Mapping) -> int:
-    """Decimals to show: two fewer than the file has."""
+    """Number of decimals to show: two fewer than the file has."""
     return max(0, metric["decimals"] - 2)

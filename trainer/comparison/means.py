@@ -1,4 +1,4 @@
-"""Weighted means over resamples, in which a quantity may be undefined (NaN)."""
+"""Means over resamples in which a quantity may be undefined (NaN)."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 
 def mean_over_classes(values: np.ndarray) -> np.ndarray:
-    """Mean over axis 0 of what is defined; NaN where nothing is."""
+    """Mean over axis 0, ignoring NaN; NaN where all are NaN."""
     defined = ~np.isnan(values)
     return ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0))
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Mean of (n,) values for each column of (n, b) weights: (b,)."""
+    """(b,) means of (n,) values, one for each column of (n, b) weights."""
     return values @ weights / weights.sum(axis=0)

@@ -1,4 +1,4 @@
-"""What a metric is: one column of the leaderboard."""
+"""The definition of a metric."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ import numpy as np
 class Metric:
     """One column of the leaderboard.
 
-    title: as in a sentence. goal: "maximize" or "minimize".
+    title: its name in a sentence. goal: "maximize" or "minimize".
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
-    terms: outcome -> (n,) what the value is the mean of, or the root of the mean; None if it is no
-    such mean. The interval "studentized bootstrap" needs them.
-    of_label: its values are in the unit of the label, so how many decimals of them say something
-    depends on the labels.
+    terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it
+    is no such mean. The interval "studentized bootstrap" needs them.
+    of_label: whether its values have the unit of the label, so that the number of meaningful
+    decimals depends on the labels.
 
-    The outcome is an `outcome.Outcome` or a `regression.ValueOutcome`, whichever the metric is for.
+    The outcome is an `outcome.Outcome` or a `regression.ValueOutcome`, by the metric's task.
     """
 
     name: str

@@ -12,12 +12,11 @@ from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, Standing
 
-# A split below this is called small: one example is then more than a tenth of a point of accuracy.
+# A split below this is called small: one example is more than a tenth of a percentage point.
 SMALL_SPLIT = 1000
-# Below this many errors, or examples of a class, resampling them says little about another split
-# (measured in `proportions`).
+# Below this many errors, or examples of a class, resampling is unreliable (see `proportions`).
 FEW = 10
-# From this share of all squared error on, one example of a small split decides its RMSE.
+# An example with at least this share of the squared error dominates the RMSE of a small split.
 _HEAVY = 0.2
 _NAMED = 8
 
@@ -29,7 +28,7 @@ def notes(
     selected: str | None,
     classes: Sequence[str],
 ) -> list[str]:
-    """Sentences on the selection, the size of the test split, few errors, rare classes, failures.
+    """Sentences about the selection, a small test split, few errors, rare classes and failures.
 
     failed: how many contenders could not be scored. selected: the training that competes. classes:
     empty for a regression, which has fewer notes.
@@ -140,7 +139,7 @@ def _rare_classes(outcomes: Mapping[str, Outcome], classes: Sequence[str]) -> st
 
 
 def _joined(names: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'; long lists are cut."""
+    """'a', 'a and b', 'a, b and c'; a long list is shortened."""
     if len(names) > _NAMED:
         names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,8 +1,8 @@
-"""What a contender said about the test examples, and what follows from it.
+"""A contender's predictions for the test examples, with what the metrics derive from them.
 
-- The predicted class is the one with the largest probability, the first of equals.
+- The predicted class is the one with the largest probability; of equals, the first.
 - For the log loss, probabilities are floored at float32's epsilon and rows scaled to sum to 1, so
-  that one confident mistake costs at most 16 nats, whatever precision a contender wrote.
+  that a confident mistake costs at most 16 nats, whatever precision a contender wrote.
 """
 
 import abc
@@ -20,7 +20,7 @@ _FLOOR = float(np.finfo(np.float32).eps)
 
 
 class AnyOutcome(abc.ABC):
-    """What both kinds of outcome have: that of classes (Outcome) and that of values (ValueOutcome).
+    """What the outcomes of classes (Outcome) and of values (ValueOutcome) have in common.
 
     labels: (n,) true classes or values.
     """
@@ -30,7 +30,7 @@ class AnyOutcome(abc.ABC):
     @property
     @abc.abstractmethod
     def misses(self) -> np.ndarray:
-        """(n,) error of each prediction, 0 if it is right."""
+        """(n,) size of each prediction's error, 0 if it is right."""
 
     def beats(self, other: "AnyOutcome") -> np.ndarray:
         """(n,) bool: this prediction has a smaller error than the other's."""
@@ -41,16 +41,16 @@ OutcomeKind = TypeVar("OutcomeKind", bound=AnyOutcome)
 
 
 def of_kind(outcomes: Mapping[str, AnyOutcome], kind: type[OutcomeKind]) -> dict[str, OutcomeKind]:
-    """The outcomes, by contender's name, that are of this kind: all of a run's, or none."""
+    """The outcomes of this kind, by contender's name: all outcomes of a run, or none."""
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, kind)}
 
 
 @dataclass(frozen=True)
 class Outcome(AnyOutcome):
-    """What one contender said about the n test examples over c classes, and what follows from it.
+    """A contender's predictions for n test examples over c classes.
 
-    labels: (n,) true class indices. probabilities: (n, c). Derived arrays are computed once,
-    because the resampled metrics ask for them chunk after chunk.
+    labels: (n,) true class indices. probabilities: (n, c). Derived arrays are computed once: the
+    resampled metrics use them for every chunk of resamples.
     """
 
     labels: np.ndarray
@@ -97,7 +97,7 @@ class Outcome(AnyOutcome):
 
     @cached_property
     def true_class(self) -> sparse.csr_array:
-        """(c, n) indicator of the true class: times weights it gives weighted counts per class."""
+        """(c, n) indicator of the true class; times (n, b) weights, it counts each class."""
         return indicator(self.labels, self.class_count)
 
     @cached_property
@@ -112,12 +112,12 @@ class Outcome(AnyOutcome):
 
     @property
     def ranked_classes(self) -> range:
-        """Classes that AUC sets against the rest: all, but of two only the second."""
+        """Classes that AUC compares with the rest: all, or only the second of two."""
         return range(1, 2) if self.class_count == 2 else range(self.class_count)
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """One ranking per ranked class."""
+        """The ranking of the examples for each ranked class."""
         return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in self.ranked_classes]
 
     @cached_property
@@ -139,9 +139,9 @@ class Outcome(AnyOutcome):
 
 
 def indicator(rows: np.ndarray, count: int, values: np.ndarray | None = None) -> sparse.csr_array:
-    """(count, n) matrix that holds values[i], or 1, at row rows[i] of column i.
+    """(count, n) matrix with values[i], or 1, at row rows[i] of column i, and 0 elsewhere.
 
-    Times (n, b) weights it sums per row: counts by class, gaps by bin.
+    Times (n, b) weights, it sums per row: counts by class, gaps by bin.
     """
     n = len(rows)
     data = np.ones(n) if values is None else values.astype(np.float64)

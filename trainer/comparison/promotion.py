@@ -1,11 +1,11 @@
-"""Whether a run's training may be deployed: the gate of the experiment's deploy section.
+"""Decides whether a run's training is promoted: the gate of the deploy section.
 
     gate:
-      require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, for a metric to
-                             minimize upper bounds; a classification's "loss" is the log loss
+      require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, or upper bounds
+                             if it is minimized; a classification's "loss" is the log loss
       beat: baselines        or nothing
-      margin: 0.0            the lead over each baseline must exceed it
-      tolerance: 0.0         how much worse than the served model the challenger may be; null: any
+      margin: 0.0            its lead over each baseline must exceed it
+      tolerance: 0.0         how much worse than the served model it may be; null: not compared
       improvement: null      its lead over the served model must exceed it; null: no lead is needed
 
 The challenger is the training that the validation split selected, since a baseline cannot be
@@ -31,7 +31,7 @@ BASELINES = ("bqml", "automl")
 
 @dataclass(frozen=True)
 class Gate:
-    """What a challenger must satisfy; see the module. None: no such comparison."""
+    """The conditions for a promotion; see the module's docstring. None: no such comparison."""
 
     require: Mapping[str, float] = field(default_factory=dict)
     beat_baselines: bool = True
@@ -41,11 +41,11 @@ class Gate:
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
-        """The gate of the deploy section in plan.json's configuration, where defaults are in."""
+        """The gate of a deploy section as in plan.json, with defaults filled in."""
         gate = deploy["gate"]
         return cls(
             require=gate["require"],
-            # Absent for a run without baselines.
+            # A run without baselines has no such key.
             beat_baselines=gate.get("beat") == "baselines",
             margin=gate["margin"],
             tolerance=gate["tolerance"],
@@ -78,12 +78,12 @@ class Promotion:
 
     @property
     def promoted(self) -> bool:
-        """There is a challenger, and it passed every check."""
+        """Whether there is a challenger that passed every check."""
         return self.challenger is not None and all(check.passed for check in self.checks)
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence without a full stop."""
+        """The reason for the decision, a sentence without a full stop."""
         if self.challenger is None:
             return "no training could be scored, and only a training can be deployed"
         count = len(self.checks)
@@ -217,7 +217,7 @@ def _ahead(challenger: str, other: str, lead: Estimate, board: Scoreboard, place
 
 
 def _places(decimals: int, value: float, bound: float) -> int:
-    """Decimals to show: two fewer than are published, but enough to tell the value from a bound."""
+    """Decimals to show: two fewer than published, but enough to tell the value from the bound."""
     places = max(0, decimals - 2)
     while places < decimals and value != bound and round(value, places) == round(bound, places):
         places += 1

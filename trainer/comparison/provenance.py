@@ -1,4 +1,4 @@
-"""What the figures were made with: versions of the libraries and a fingerprint of the code."""
+"""Versions of the libraries and a fingerprint of the code that produced the figures."""
 
 import contextlib
 import hashlib
@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 _LIBRARIES = ("keras", "numpy", "scipy", "scikit-learn", "pyarrow")
-# One library under two names: with CUDA (the image for GPUs), and for CPUs only.
+# The same library with CUDA (the GPU image) and for CPUs only.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu")
 _PACKAGE = Path(__file__).parent.parent
 
@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
 
 
 def _first_version(distributions: Sequence[str]) -> str:
-    """The version of the one that is installed; raises PackageNotFoundError if none is."""
+    """The version of the installed one. Raises PackageNotFoundError if none is installed."""
     for name in distributions[:-1]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             return metadata.version(name)
@@ -34,7 +34,7 @@ def _first_version(distributions: Sequence[str]) -> str:
 
 
 def code_sha256() -> str:
-    """SHA-256 over the paths and contents of the trainer's Python files: equal code, equal value.
+    """SHA-256 of the paths and contents of the trainer's Python files.
 
     A hash of the files rather than a commit: the job image holds no repository.
     """

@@ -1,4 +1,4 @@
-"""Ranks of examples by their score for one class: what AUC is made of.
+"""Ranks of examples by their score for one class, from which AUC is computed.
 
 AUC is the share of (positive, negative) pairs in which the positive scores higher, ties counting
 half (Mann and Whitney).
@@ -15,7 +15,8 @@ class Ranking:
     """The n examples ordered by their score for one class.
 
     order: (n,) from the lowest score to the highest. positives: (p,) indices of the class's
-    examples. below, upto: (p,) how many of the n score less, and at most as much, as each of them.
+    examples. below, upto: (p,) number of examples that score less than, and at most as much as,
+    each of them.
     """
 
     order: np.ndarray
@@ -25,7 +26,7 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: np.ndarray, positive: np.ndarray) -> "Ranking":
-        """scores: (n,) for one class. positive: (n,) bool, the examples of that class."""
+        """Rank (n,) scores for one class; positive: (n,) bool, the examples of that class."""
         order = np.argsort(scores, kind="stable")
         return cls(
             order=order,
@@ -38,8 +39,8 @@ class Ranking:
 def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """DeLong's structural components (Biometrics 44, 1988), (n,).
 
-    For a positive the share of negatives that score lower; for a negative the share of positives
-    that score higher. The mean over either is the AUC. NaN if one side is empty.
+    For a positive, the share of negatives that score lower; for a negative, the share of positives
+    that score higher; ties count half. The mean over either is the AUC. NaN if one is empty.
     """
     count = np.count_nonzero(positive)
     others = len(scores) - count

@@ -1,18 +1,18 @@
 """The test split's examples as clients send them to trainer.serve.
 
-Of a table's dataset they come from the rows that the dataset was made of, as BigQuery wrote them:
-DATASET/source/rows-*.parquet (trainer.exporting.tables.columns says what those hold), of images
-from the TFRecords. An instance is what `trainer.serve` documents; a value stands in it as
+The examples of a table come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
+trainer.exporting.tables.columns); those of images from the TFRecords. An instance has the format of
+trainer.serve, with the values
 
-    numeric      a number: NUMERIC and BIGNUMERIC become doubles here, as in the export
+    numeric      a number; NUMERIC and BIGNUMERIC become doubles, as in the export
     boolean      true or false
-    categorical  a string, of an INT64 column its digits
-    timestamp    "2024-02-29T12:00:00Z" with as many microseconds as there are; a DATE is its
-                 midnight, a DATETIME is taken as UTC
+    categorical  a string; for an INT64 column, its digits
+    timestamp    "2024-02-29T12:00:00Z", with microseconds if there are any; a DATE is its
+                 midnight, a DATETIME is read as UTC
     sequence     a list of numbers
     image        {"image_bytes": {"b64": "..."}}, the stored file
 
-and NULL and NaN, which the export takes for NULL, as null. No TensorFlow here.
+NULL and NaN, which the export treats alike, are null. Does not import TensorFlow.
 """
 
 import base64
@@ -40,7 +40,7 @@ from trainer.dataset_description import (
 
 _PATTERN = "rows-*.parquet"
 
-# Of all splits: what is not of the test split costs Arrow's memory only.
+# Rows of all splits are read; those of other splits only occupy Arrow's memory.
 _ROWS_AT_ONCE = 4096
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -52,7 +52,7 @@ class RawExamplesError(ValueError):
 
 @dataclass(frozen=True)
 class RawExample:
-    """label: the name of its class, or the value of a regression."""
+    """An example. label: the name of its class, or the value of a regression."""
 
     key: str
     label: str | float
@@ -68,8 +68,8 @@ def of_test_split(
 ) -> Iterator[RawExample]:
     """The examples of the dataset in `directory` (gs:// address or path), in the files' order.
 
-    columns: the columns of features that an instance has (default: all). keys: only these.
-    Memory is that of a few thousand rows. Raises RawExamplesError, TestSplitError.
+    columns: the feature columns of an instance (default: all). keys: only examples with these keys
+    (default: all). Holds a few thousand rows in memory. Raises RawExamplesError, TestSplitError.
     """
     if dataset.kind == "image":
         return _images(directory, dataset, keys)
@@ -78,7 +78,7 @@ def of_test_split(
 
 
 def time_text(microseconds: int) -> str:
-    """Microseconds since 1970 UTC as RFC 3339 writes them."""
+    """Microseconds since 1970 UTC as RFC 3339 text."""
     time = _EPOCH + datetime.timedelta(microseconds=microseconds)
     return time.isoformat().replace("+00:00", "Z")
 
@@ -97,7 +97,7 @@ def _images(
 def _rows(
     directory: str, kinds: Mapping[str, str], keys: Collection[str] | None
 ) -> Iterator[RawExample]:
-    """kinds: of the wanted columns."""
+    """kinds: kind of each requested column."""
     for path in _files(directory):
         try:
             yield from _rows_of(path, kinds, keys)
@@ -139,7 +139,7 @@ def _numbers(array: pa.Array) -> list[float | None]:
 
 
 def _times(array: pa.Array) -> list[str | None]:
-    # As the export reads them: text (of a DATETIME) is parsed, nanoseconds are cut off.
+    # As in the export: text (of a DATETIME) is parsed, nanoseconds are truncated.
     micros = array.cast(pa.timestamp("us", tz=getattr(array.type, "tz", None)), safe=False)
     return [
         None if time is None else time_text(time) for time in micros.cast(pa.int64()).to_pylist()

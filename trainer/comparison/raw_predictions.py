@@ -1,18 +1,18 @@
-"""Predictions as a baseline service wrote them, converted to the trainer's form.
+"""Converts the predictions that a baseline service wrote to the trainer's format.
 
-BigQuery's EXPORT DATA leaves Parquet files with the columns
+BigQuery's EXPORT DATA writes Parquet files with the columns
 
     key            string                                   a key of the test split
-    probabilities  list<struct<label: string, prob: double>>  classification; a class that is not
-                                                              named has probability 0
+    probabilities  list<struct<label: string, prob: double>>  classification; a missing class has
+                                                              probability 0
     prediction     double                                   regression
 
-Vertex AI's batch prediction of images leaves JSON Lines (predictions_00001.jsonl, errors_...):
+Vertex AI's batch prediction of images writes JSON Lines (predictions_00001.jsonl, errors_...):
 
     {"instance": {"content": "gs://BUCKET/KEY", ...},
      "prediction": {"displayNames": ["benign", ...], "confidences": [0.93, ...], ...}}
 
-The true labels are the test split's: no service is asked for them.
+The true labels are taken from the test split.
 """
 
 import json
@@ -33,8 +33,8 @@ from trainer.storage import StorageError
 def read(folder: Path, split: TestSplit) -> Predictions | Values:
     """The predictions in the files below `folder`, in the test split's order.
 
-    Raises PredictionsError if there are none, or they are not as documented; TestSplitError if they
-    are not for exactly the test split's keys.
+    Raises PredictionsError if there are none or their format is wrong, TestSplitError if their keys
+    are not exactly those of the test split.
     """
     tables = sorted(folder.rglob("*.parquet"))
     lines = sorted(folder.rglob("*.jsonl"))
@@ -88,14 +88,16 @@ def _column(table: pa.Table, name: str) -> pa.Array:
         )
     column = table.column(name).combine_chunks()
     if column.null_count:
-        raise PredictionsError(f"raw predictions: {column.null_count} NULL(s) in column {name!r}")
+        raise PredictionsError(
+            f"raw predictions: column {name!r} is NULL in {column.null_count} of {len(column)} rows"
+        )
     return column
 
 
 def _plain_list(column: pa.Array) -> pa.Array:
-    """A list column without the wrappers of Parquet files whose lists carry no annotation.
+    """A list column, also from a Parquet file whose lists have no LIST annotation.
 
-    There, a list is a group `list` of groups with one field: struct<list: list<struct<item: T>>>.
+    Without it, Arrow reads a list as struct<list: list<struct<item: T>>>.
     """
     if pa.types.is_struct(column.type) and column.type.num_fields == 1:
         column = column.field(0)
@@ -173,19 +175,19 @@ def _refuse_repeated(keys: np.ndarray) -> None:
     unique, counts = np.unique(keys.astype(str), return_counts=True)
     if (counts > 1).any():
         raise PredictionsError(
-            f"{np.count_nonzero(counts > 1):,} key(s) predicted more than once: "
+            f"{np.count_nonzero(counts > 1):,} of {len(unique):,} keys have several predictions: "
             f"{listed(unique[counts > 1])}"
         )
 
 
 def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
-    """Say of incomplete rows what a service's probabilities are, not what a training's might be."""
+    """Raise PredictionsError, with a hint for services, unless each row sums to 1."""
     sums = probabilities.sum(axis=1)
     short = sums < 1 - 1e-3
     if short.any():
         first = np.flatnonzero(short)[0]
         raise PredictionsError(
-            f"probabilities do not sum to 1 for {np.count_nonzero(short):,} key(s): "
+            f"probabilities do not sum to 1 for {np.count_nonzero(short):,} of {len(keys):,} keys: "
             f"{listed(keys[short])}; the sum for {keys[first]!r} is {sums[first]:.4f}. Did the "
             "service return every class?"
         )

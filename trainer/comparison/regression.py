@@ -1,7 +1,7 @@
-"""Metrics of a regression on a test split, by one code path for every contender.
+"""Metrics of regressions on a test split, by the same code for every contender.
 
-As in `classification`, each metric exists twice: `point` is scikit-learn's, `resampled` the same
-quantity for many resamples of the split at once. Tests check that the two agree.
+As in `classification`, each metric has two functions: `point` is scikit-learn's, `resampled`
+computes the same quantity for many resamples of the split at once. Tests check that both agree.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from trainer.comparison.outcome import AnyOutcome
 
 @dataclass(frozen=True)
 class ValueOutcome(AnyOutcome):
-    """What one contender said about n test examples with a numeric label.
+    """A contender's predictions for n test examples with a numeric label.
 
     labels, values: (n,) float64, true and predicted, in the label's unit.
     """
@@ -27,22 +27,22 @@ class ValueOutcome(AnyOutcome):
 
     @cached_property
     def residuals(self) -> np.ndarray:
-        """(n,) predicted less true."""
+        """(n,) predicted minus true values."""
         return self.values - self.labels
 
     @cached_property
     def misses(self) -> np.ndarray:
-        """(n,) how far each prediction is off, whichever way."""
+        """(n,) absolute error of each prediction."""
         return np.abs(self.residuals)
 
     @cached_property
     def ascending(self) -> np.ndarray:
-        """(n,) indices of the examples, from the smallest miss to the largest."""
+        """(n,) indices of the examples, from the smallest absolute error to the largest."""
         return np.argsort(self.misses, kind="stable")
 
     @cached_property
     def centred(self) -> np.ndarray:
-        """(n,) labels less their mean, which keeps their variance exact far from zero."""
+        """(n,) labels minus their mean: their variance keeps its precision if the mean is large."""
         return self.labels - self.labels.mean()
 
 
@@ -67,7 +67,7 @@ def _median(outcome: ValueOutcome) -> float:
 
 
 def _median_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
-    """Of an even number of draws the mean of the two in the middle, as usual."""
+    """The median of every resample; of an even number, the mean of the two in the middle."""
     misses = outcome.misses[outcome.ascending]
     drawn = np.cumsum(weights[outcome.ascending], axis=0)
     total = drawn[-1]
@@ -77,7 +77,7 @@ def _median_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
 
 
 def _r2(outcome: ValueOutcome) -> float:
-    # scikit-learn gives 0 or 1 where all labels are equal, which reads like a result.
+    # If all labels are equal, scikit-learn returns 0 or 1, which would look like a result.
     if np.ptp(outcome.labels) == 0:
         return float("nan")
     return sklearn_metrics.r2_score(outcome.labels, outcome.values)
@@ -86,7 +86,7 @@ def _r2(outcome: ValueOutcome) -> float:
 def _r2_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
     mean = weighted_mean(outcome.centred, weights)
     variance = weighted_mean(outcome.centred**2, weights) - mean**2
-    # What rounding leaves of the variance of equal labels is no variance.
+    # The variance of equal labels is 0, up to rounding.
     variance[variance < 1e-12 * np.square(outcome.centred).max()] = 0
     return 1 - ratio(weighted_mean(outcome.residuals**2, weights), variance)
 
@@ -98,7 +98,7 @@ REGRESSION_METRICS: dict[str, Metric] = {
             "rmse",
             "RMSE",
             "minimize",
-            "Root of the mean squared error, in the unit of the label: large errors weigh most.",
+            "Root of the mean squared error, in the unit of the label: large errors count most.",
             _rmse,
             _rmse_resampled,
             interval="studentized bootstrap",
@@ -121,7 +121,7 @@ REGRESSION_METRICS: dict[str, Metric] = {
             "median error",
             "minimize",
             "Median absolute error, in the unit of the label: half of the predictions are closer. "
-            "A few wild ones do not move it.",
+            "Outliers do not affect it.",
             _median,
             _median_resampled,
             of_label=True,
@@ -131,7 +131,7 @@ REGRESSION_METRICS: dict[str, Metric] = {
             "R²",
             "maximize",
             "Coefficient of determination: share of the labels' variance on the test split that "
-            "is explained. 0 is no better than their mean, and it can be negative.",
+            "is explained. 0 is as good as predicting their mean; it can be negative.",
             _r2,
             _r2_resampled,
         ),

@@ -1,15 +1,15 @@
-"""The files in a run's folder, as the comparison reads them.
+"""Reads the files of a run for the comparison.
 
     RUN/plan.json                       the configuration of the run; names the dataset
-    RUN/trials.json                     the tuning job's outcome and the trials chosen for training
-    RUN/tuning/TRIAL/metrics.json       a trial's epochs
-    RUN/training/RANK/metrics.json      a full training's epochs
-    RUN/training/RANK/predictions.parquet   its predictions for the test split: the contender
+    RUN/trials.json                     the tuning trials, and those chosen for full training
+    RUN/tuning/TRIAL/metrics.json       the epochs of a trial
+    RUN/training/RANK/metrics.json      the epochs of a full training
+    RUN/training/RANK/predictions.parquet   its predictions for the test split
     RUN/baselines/NAME/                 a baseline, see `baselines`
     RUN/served.json                     what the experiment's endpoint serves, see `served`
 
-Only the plan and the dataset are required. A training without usable predictions is a failed
-contender, with the reason; a trial without epochs is shown with what the tuner reports.
+Only the plan and the dataset are required. A training without usable predictions becomes a failed
+contender with the reason; a trial without metrics.json is shown with the tuner's measurement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ class RunError(ValueError):
 
 @dataclass(frozen=True)
 class Trial:
-    """One tuning trial. history: its epochs as in metrics.json, empty if it left none.
+    """One tuning trial. history: its epochs as in metrics.json, empty if there is none.
 
-    value, step: the measurement that the tuner took, None if it took none. rank: its place among
-    the trials chosen for full training, None if it was not chosen.
+    value, step: the tuner's final measurement, or None. rank: its place among the trials chosen for
+    full training, None if it was not chosen.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """The value of a trial that has one. Raises TypeError if it has none."""
+        """The value. Raises TypeError if the trial has none."""
         if self.value is None:
             raise TypeError(f"trial {self.id} has no value")
         return self.value
@@ -54,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The tuning job: metric it optimised, "maximize" or "minimize", and its trials by number."""
+    """The tuning job: its metric, its goal ("maximize" or "minimize"), and its trials by number."""
 
     job: str | None
     metric: str
@@ -64,13 +64,13 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Contender:
-    """One contender: `predictions` or the `reason` why there are none.
+    """A contender, with `predictions` or the `reason` why it has none.
 
     name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml", "automl" or
     "served".
-    training: its metrics.json, None if none. baseline: its baseline.json, None if none.
-    seconds: time to train, the sum over the epochs or as the service reports. cost_usd: upper bound
-    of the cost, from the prices in platform.yaml. None where unknown.
+    training: its metrics.json, or None. baseline: its baseline.json, or None.
+    seconds: duration of the training, the sum over its epochs or as the service reports it.
+    cost_usd: upper bound of the cost, from the prices in platform.yaml. None where unknown.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Contender:
 
     @property
     def scorable(self) -> Predictions | Values:
-        """The predictions of a contender that did not fail. Raises TypeError for one that did."""
+        """The predictions. Raises TypeError if the contender failed."""
         if self.predictions is None:
             raise TypeError(f"{self.name} has no predictions: {self.reason}")
         return self.predictions
@@ -110,11 +110,11 @@ class Served:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the comparison reads of plan.json (trainer/contracts/plan.schema.json).
+    """The part of plan.json that the comparison needs (trainer/contracts/plan.schema.json).
 
     configuration: the experiment file with defaults filled in and the run's parameters applied.
     deploy: its deploy section, None if there is none. previous: folder of the dataset that the
-    experiment used before, None if there is none. training_rate: USD an hour of one training.
+    experiment used before, None if there is none. training_rate: USD per hour of one training.
     """
 
     experiment: str
@@ -130,7 +130,7 @@ class Plan:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Plan":
-        """The plan in a checked plan.json."""
+        """From a checked plan.json."""
         return cls(
             experiment=document["experiment"],
             run_id=document["run_id"],
@@ -147,10 +147,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything of a run that the comparison reads.
+    """A run, as far as the comparison needs it.
 
-    previous: the dataset that the experiment used before this one, None if there is none. served:
-    None if the run did not record it.
+    previous: the dataset that the experiment used before, or None. served: None if the run has no
+    served.json.
     """
 
     uri: str
@@ -175,8 +175,8 @@ class Run:
 def read_run(uri: str) -> Run:
     """Read the folder of a run (gs:// address or path).
 
-    Raises RunError if the plan is missing or a file cannot be understood, DatasetError if the
-    dataset that the plan names is not there.
+    Raises RunError if the plan is missing or a file is invalid, DatasetError if there is no dataset
+    where the plan says.
     """
     where = storage.join(uri, "plan.json")
     document = read_document("plan", where)
@@ -198,7 +198,7 @@ def read_run(uri: str) -> Run:
 
 
 def _previous(uri: str | None) -> DatasetDescription | None:
-    """The description of an earlier dataset; None if it has been deleted or outdated since."""
+    """The description of an earlier dataset; None if it was deleted or has an older schema."""
     try:
         return dataset_description.load(uri) if uri else None
     except DatasetError:
@@ -234,7 +234,7 @@ def _trial(run_uri: str, document: Mapping[str, Any], rank: int | None) -> Trial
 
 
 def _trainings(run_uri: str, tuning: Tuning | None, rate: float) -> list[Contender]:
-    """A contender for every trial that was chosen and every folder below training/.
+    """A contender for every chosen trial and every folder below training/.
 
     rate: USD per hour of one training with all its workers.
     """
@@ -273,19 +273,19 @@ def _parameters(training: Mapping[str, Any] | None, trial: Trial | None) -> Mapp
 
 
 def _seconds(training: Mapping[str, Any] | None) -> float | None:
-    """All epochs together; None if there is no record of them."""
+    """Duration of all epochs together; None if unknown."""
     return sum(epoch["seconds"] for epoch in training["history"]) if training else None
 
 
 def _predictions(
     uri: str, training: Mapping[str, Any] | None
 ) -> tuple[Predictions | Values | None, str | None]:
-    """The predictions in a contender's folder, or the reason why they cannot be scored."""
+    """The predictions of a training, or the reason why it has none."""
     path = storage.local_path(storage.join(uri, "predictions.parquet"))
     if not path.parent.is_dir():
         return None, "the training wrote nothing: it failed before its first epoch, or never ran"
     if not training:
-        # metrics.json is written last: what else lies here may be of an earlier attempt.
+        # metrics.json is written last: without it, other files may be those of an earlier attempt.
         left = ", ".join(sorted(entry.name for entry in path.parent.iterdir())) or "nothing"
         return (
             None,
@@ -304,7 +304,10 @@ def _metrics(uri: str) -> Mapping[str, Any] | None:
 
 
 def read_document(name: str, uri: str) -> Mapping[str, Any] | None:
-    """The checked document of a contract; None if there is no such file. Raises RunError."""
+    """The JSON document at `uri`, checked; None if there is no such file.
+
+    name: of its schema in trainer/contracts. Raises RunError if it does not match.
+    """
     try:
         return contracts.read(name, uri)
     except ContractError as error:

@@ -1,4 +1,4 @@
-"""The ranking: every contender's scores with intervals, and paired differences between contenders.
+"""The ranking: scores with intervals, and paired differences between contenders.
 
 Contenders are ranked by the primary metric at its published decimals; ties are broken by the lower
 log loss (regression: RMSE), then by name (training/2 before training/10). The first is the winner.
@@ -24,17 +24,17 @@ from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
 
 DECIMALS = 6
-# What training calls the loss: cross-entropy and squared error, which rank like these.
+# Metrics that rank like the training losses: cross-entropy and squared error.
 _LOSSES = {"loss": "log_loss"}, {"loss": "rmse"}
 
 
 class ScoringError(ValueError):
-    """The contenders cannot be ranked by the metric asked for."""
+    """The contenders cannot be ranked by the requested metric."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A score or a difference with its interval, see the module."""
+    """A score or a difference with its interval; see the module's docstring."""
 
     value: float
     low: float
@@ -42,18 +42,18 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, interval: tuple[float, float], decimals: int) -> "Estimate":
-        """Rounded to the published number of decimals, which is negative to round to tens."""
+        """Round to the published number of decimals, which may be negative (-1: to tens)."""
         return cls(*(round(float(x), decimals) + 0.0 for x in (value, *interval)))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A contender against the winner on the same examples.
+    """A contender compared with the winner on the same examples.
 
     metrics: this contender's score minus the winner's, by metric. won_by_winner, won_by_this:
-    examples that one of them classified correctly and the other did not; of a regression, examples
-    where it came closer. distinguishable: the interval of the primary metric's difference leaves
-    out zero.
+    number of examples that only one of them classified correctly; for a regression, that it
+    predicted more closely. distinguishable: whether the interval of the primary metric's difference
+    excludes zero.
     """
 
     metrics: Mapping[str, Estimate]
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Standing:
-    """One place in the ranking. Undefined metrics are absent; the winner has no difference."""
+    """A place in the ranking. Undefined metrics are absent; the winner has no difference."""
 
     name: str
     rank: int
@@ -78,7 +78,7 @@ def metrics_for(regression: bool) -> dict[str, Metric]:
 
 
 def metric_named(name: str, regression: bool = False) -> Metric:
-    """The metric of that name; "loss", as training calls it, is the log loss or the RMSE.
+    """The metric with that name; "loss" is the log loss or, for a regression, the RMSE.
 
     Raises ScoringError if the task has no such metric.
     """
@@ -93,7 +93,7 @@ def metric_named(name: str, regression: bool = False) -> Metric:
 
 
 def decimals(metric: Metric, labels: np.ndarray) -> int:
-    """Decimals that are published: six, or about a ten-millionth of the labels' spread."""
+    """Published decimals: six; for a metric in the label's unit, by the spread of the labels."""
     if not metric.of_label:
         return DECIMALS
     spread = float(np.std(labels)) or float(np.abs(labels).max()) or 1.0
@@ -101,12 +101,12 @@ def decimals(metric: Metric, labels: np.ndarray) -> int:
 
 
 class Scoreboard:
-    """Contenders scored on the same examples and ranked, and the difference between any two.
+    """Scores and ranks contenders on the same examples.
 
-    primary: the metric that decides. not_selected: the names of those that do not compete.
-    is_regression: of values, not of classes. standings: the
-    winner first. comparisons: how many others each competing contender is compared with, at least
-    1. difference_level: confidence of each difference's interval.
+    primary: the metric of the ranking. not_selected: names of the trainings that do not compete.
+    is_regression: whether the label is a number. standings: the ranking, the winner first.
+    comparisons: number of others with which each competing contender is compared, at least 1.
+    difference_level: confidence level of each difference's interval.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class Scoreboard:
     ):
         """Score all contenders and rank them.
 
-        outcomes: by contender's name, all over the same examples in the same order, at least one.
-        not_selected: those that do not compete. Raises ScoringError if the primary metric is
-        undefined on this test split.
+        outcomes: by contender's name, at least one, with the same examples in the same order.
+        not_selected: names of those that do not compete. Raises ScoringError if the primary metric
+        is undefined on this test split.
         """
         self.primary = primary
         self.not_selected = frozenset(not_selected)
@@ -150,22 +150,22 @@ class Scoreboard:
         ]
 
     def decimals(self, metric: Metric) -> int:
-        """Decimals of the metric's values that are published."""
+        """Published decimals of the metric's values."""
         return decimals(metric, next(iter(self._outcomes.values())).labels)
 
     def lead(self, name: str, other: str) -> Estimate:
-        """How far a contender is ahead of another by the primary metric, with its interval.
+        """A contender's lead over another in the primary metric, with its interval.
 
-        Positive is better, whether the metric is to be maximized or minimized.
+        It is positive if the contender is better, whether the metric is maximized or minimized.
         """
         difference = self._difference(name, other, self.primary)
         if self.primary.sign > 0:
             return difference
-        # 0.0 minus, for -0.0 would be printed as such.
+        # 0.0 - x instead of -x, which would print -0.0.
         return Estimate(0.0 - difference.value, 0.0 - difference.high, 0.0 - difference.low)
 
     def _key(self, name: str) -> tuple:
-        """What the ranking sorts by; see the module's docstring."""
+        """Sort key of the ranking; see the module's docstring."""
         scores = self._scores[name]
         natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
         tie_breaker = _LOSSES[self.is_regression]["loss"]
@@ -199,7 +199,7 @@ class Scoreboard:
         method = DIFFERENCE_METHODS[metric.difference_interval]
         resampled = self._samples[name][metric.name] - self._samples[other][metric.name]
         interval = method(this, that, resampled, self.difference_level)
-        # The difference of the published values, so that the table adds up.
+        # Of the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
         return Estimate.of(value, interval, self.decimals(metric))

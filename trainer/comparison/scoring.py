@@ -1,9 +1,8 @@
-"""Predictions of the served model for the test split of a dataset, even one it was not trained on.
+"""Predicts a dataset's test split with the served model, which another dataset may have trained.
 
-The model gets each example as `trainer.serve` would pass it on: as an instance of a request,
-through the reader of requests and the signature for raw inputs. So the predictions are right even
-if the model has another vocabulary, other statistics, another image size, or the same features or
-classes in another order.
+Each example is passed as trainer.serve passes it: as an instance of a request, through the request
+reader and the signature for raw inputs. So the predictions are right even if the model has another
+vocabulary, other statistics, another image size, or the same features or classes in another order.
 """
 
 import itertools
@@ -35,7 +34,7 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
     """The model's predictions for every example of the test split, with the dataset's labels.
 
     model_uri: folder of a SavedModel that trainer.task wrote, gs:// address or path, read through
-    the mount as all of a run is. Imports TensorFlow. Raises ScoreError.
+    the mounted bucket. Imports TensorFlow. Raises ScoreError.
     """
     model = _load(model_uri)
     if problems := _differences(model, dataset):
@@ -61,7 +60,7 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
         if unknown := sorted(map(str, set(labels) - set(places))):
             raise ScoreError(
                 f"the raw rows have the classes {listed(unknown)}, which are not in dataset.json: "
-                "they are not the rows that the dataset was made of"
+                "the dataset was exported from other rows"
             )
         indices = np.array([places[label] for label in labels], np.int32)
         return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes)
@@ -80,7 +79,7 @@ def _load(uri: str) -> Model:
 
 
 def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
-    """In what the model and the dataset do not fit together."""
+    """Reasons why the model cannot predict this dataset; empty if it can."""
     taken = "table" if model.rows else "image"
     if taken != dataset.kind:
         return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
@@ -109,7 +108,7 @@ _INPUTS = {"table": "rows of a table", "image": "images"}
 
 
 def _batch_size(dataset: DatasetDescription) -> int:
-    """As in serving: so many that the decoded images of one call are of bounded size."""
+    """Examples per call, so that their decoded images have a bounded size, as in serving."""
     if dataset.kind == "table":
         return MAX_BATCH
     height, width, _ = dataset.features[0].image_shape
@@ -127,7 +126,7 @@ def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescript
         outcomes = model.predict(_inputs(model, batch))
     except InvalidRequestError as error:
         raise ScoreError(f"near {batch[0].key!r}: {error}") from error
-    except Exception as error:  # TensorFlow's, which are of many kinds
+    except Exception as error:  # TensorFlow raises many kinds
         raise ScoreError(f"the model fails near {batch[0].key!r}: {error}") from error
     answers = []
     for example, outcome in zip(batch, outcomes, strict=True):
@@ -142,7 +141,7 @@ def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescript
 
 
 def _inputs(model: Model, batch: Sequence[RawExample]) -> list[Any]:
-    """The batch as the server would have read it from a request."""
+    """The batch as the server reads it from a request."""
     body = orjson.dumps({"instances": [example.instance for example in batch]})
     if model.rows:
         return model.rows.read(body)

@@ -1,20 +1,18 @@
-"""The model that is served now, as one more contender: the challenger must not be worse.
+"""Adds the served model as a contender, since a challenger must not be worse.
 
-    RUN/served.json                    written by the run's task `served`
+    RUN/served.json                    written by the task `served`
     RUN/served/predictions.parquet     written here: that model's predictions for the test split
 
-The model is scored here, through its serving signature; TensorFlow is imported only for that. Its
-predictions are kept, and read again if the comparison is repeated while the same model is served.
-If the served model is a training of this run (a finished run that runs again), it is already a
-contender and is not scored a second time.
+The model is scored through its serving signature; TensorFlow is imported only for that. Its
+predictions are reused if the comparison is repeated while the same model is served. If the served
+model is a training of this run (a finished run that is repeated), it is already a contender.
 
-Could it have seen the test split in training? Where the split follows from the key's hash, a key is
-always in the same split: no example of the test split was ever in a train split of the experiment,
-unless the shares of the splits have changed. That is checked if the model's metrics.json and its
-dataset still exist, and noted in the leaderboard. For a split by a column of the source, only its
-author knows.
+The served model may have been trained on examples of the test split. A split by the key's hash
+assigns a key always to the same split, so this can only happen if the shares of the splits have
+changed: that is checked if the model's metrics.json and dataset still exist, and noted in the
+leaderboard. For a split by a column of the source it is unknown.
 
-Any failure of the served model makes it a failed contender with the reason; the run still gets its
+If scoring fails, the served model is a failed contender with the reason, and the run still gets its
 leaderboard.
 """
 
@@ -28,14 +26,14 @@ from trainer.predictions import Predictions, PredictionsError, Values
 from trainer.storage import StorageError
 
 NAME = "served"
-# Letters of a reason: TensorFlow's errors may hold whole graphs.
+# Characters of a reason: an error of TensorFlow may contain a whole graph.
 _LONGEST = 500
 
 
 def with_served(run: Run, split: TestSplit) -> Run:
-    """The run with what served.json says, and with a contender for the model in it.
+    """The run with the content of served.json, and a contender for the model that it names.
 
-    Writes its predictions.parquet. Raises RunError if served.json cannot be understood.
+    Writes predictions.parquet of that model. Raises RunError if served.json is invalid.
     """
     where = storage.join(run.uri, "served.json")
     document = read_document("served", where)
@@ -55,7 +53,7 @@ def with_served(run: Run, split: TestSplit) -> Run:
 
 
 def _own(artifact: str | None, run: Run) -> str | None:
-    """Name of the training of this run whose model is the served one, if it is one."""
+    """Name of this run's training that is the served model; None if it is not of this run."""
     if artifact is None:
         return None
     models = {
@@ -67,7 +65,7 @@ def _own(artifact: str | None, run: Run) -> str | None:
 
 
 def _folder(uri: str) -> object:
-    """Equal for addresses of the same folder."""
+    """Normalize a folder's address, for comparison."""
     try:
         return storage.local_path(uri)
     except StorageError:
@@ -79,7 +77,7 @@ def _contender(model: str, artifact: str | None, run: Run, split: TestSplit) -> 
     try:
         predicted = _predictions(contender, model, artifact, run)
         split.outcome(predicted)
-    except Exception as error:  # of many kinds: it is any model, run by TensorFlow
+    except Exception as error:  # an arbitrary model run by TensorFlow raises many kinds
         return dataclasses.replace(contender, reason=_reason(error))
     return dataclasses.replace(contender, predictions=predicted)
 
@@ -87,7 +85,7 @@ def _contender(model: str, artifact: str | None, run: Run, split: TestSplit) -> 
 def _predictions(
     contender: Contender, model: str, artifact: str | None, run: Run
 ) -> Predictions | Values:
-    """The model's predictions for the test split: those that are there already, or new ones."""
+    """The model's predictions for the test split: stored ones, else new ones."""
     if artifact is None:
         raise PredictionsError(f"{model} has no files to score: no run uploaded it")
     path = storage.local_path(storage.join(contender.uri, "predictions.parquet"))
@@ -97,7 +95,7 @@ def _predictions(
             return predictions.read(path)
     except (FileNotFoundError, PredictionsError):
         pass
-    # Not before: it imports TensorFlow, which costs more than the whole comparison.
+    # Imports TensorFlow, which takes longer than the rest of the comparison.
     from trainer.comparison import scoring
 
     predicted = scoring.score(artifact, run.dataset_uri, run.dataset)
@@ -112,7 +110,7 @@ def _reason(error: Exception) -> str:
 
 
 def _other_shares(artifact: str | None, run: Run) -> str | None:
-    """A sentence if the served model was trained on another split rule; None also if unknown."""
+    """A sentence if the served model was trained with another split rule; None if unknown."""
     if artifact is None:
         return None
     folder, _, _ = artifact.rstrip("/").rpartition("/")

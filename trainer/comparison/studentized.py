@@ -1,12 +1,11 @@
-"""Intervals of a mean error, whose own spread differs between test splits.
+"""Intervals of mean errors, whose variance differs between test splits.
 
-A few large errors decide an RMSE, and a split that happens to hold none of them looks both better
-and surer than it should: its percentile interval is too narrow just when it lies too low. The
-studentized bootstrap (bootstrap-t; Efron & Tibshirani 1993, chapter 12) measures each resample's
-distance in units of that resample's own standard error, here of the logarithm, as errors are
-positive and skewed. Share of 1,000 simulated test splits whose interval, meant for 95%, covered the
-true RMSE (percentile bootstrap in brackets), for normal, Laplace, heteroscedastic and Student's
-residuals with 5 degrees of freedom:
+A few large errors dominate an RMSE. On a split without any of them, the RMSE is too low, and its
+percentile interval is too narrow at the same time. The studentized bootstrap (bootstrap-t; Efron &
+Tibshirani 1993, chapter 12) measures each resample's distance in units of that resample's standard
+error, here on a logarithmic scale, as errors are positive and skewed. Percentage of 1,000 simulated
+test splits whose nominal 95% interval covered the true RMSE (percentile bootstrap in brackets), for
+residuals that are normal, Laplace, heteroscedastic, and Student's with 5 degrees of freedom:
 
      30 examples   93 (90)   90 (83)   90 (81)   91 (82)
      57            94 (92)   93 (88)   91 (85)   91 (86)
@@ -17,17 +16,17 @@ import numpy as np
 
 from trainer.comparison import bootstrap
 
-# From here on the two agree (widths within 1% at 1,000 normal residuals), and a second pass over
-# the resamples would cost more than it gives.
+# From this many examples on, both methods agree (widths within 1% at 1,000 normal residuals), and a
+# second pass over the resamples is not worth its time.
 _PERCENTILE_FROM = 5000
 
 
 def interval(
     terms: np.ndarray, value: float, samples: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """Interval of a positive score that is the mean, or the root of the mean, of (n,) `terms`.
+    """Interval of a positive score that is the mean, or the root of the mean, of (n,) terms.
 
-    value: the score. samples: (resamples,) of it, from `bootstrap.resampled_scores`.
+    value: the score. samples: (resamples,) scores, from `bootstrap.resampled_scores`.
     """
     n = len(terms)
     spread = _relative_spread(terms, np.ones((n, 1)))[0]
@@ -36,8 +35,8 @@ def interval(
     spreads = np.concatenate(
         [_relative_spread(terms, weights) for weights in bootstrap.draw(n, len(samples))]
     )
-    # A resample of equal terms has no spread to measure by: a hundredth of the whole split's, so
-    # that it counts as far away.
+    # A resample of equal terms has a standard error of 0; a hundredth of the split's makes it count
+    # as far away.
     distances = np.log(np.maximum(samples, np.finfo(float).tiny) / value)
     distances /= np.maximum(spreads, spread / 100)
     tail = (1 - level) / 2
@@ -46,7 +45,7 @@ def interval(
 
 
 def _relative_spread(terms: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(b,) standard deviations of the terms over their mean, for (n, b) weights; 0 if all are 0."""
+    """(b,) coefficients of variation of (n,) terms under (n, b) weights; 0 for a mean of 0."""
     total = weights.sum(axis=0)
     mean = terms @ weights / total
     variance = np.maximum((terms**2) @ weights / total - mean**2, 0)

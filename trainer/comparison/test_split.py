@@ -1,4 +1,4 @@
-"""The test split in the dataset's files: the examples that every contender must have predicted.
+"""Reads the test split of a dataset, whose examples every contender must have predicted.
 
 The files are read without TensorFlow, whose import takes longer than the whole comparison. A
 TFRecord is a length, a checksum and a payload
@@ -27,14 +27,14 @@ _NAMED = 10  # keys that an error message lists
 
 
 class TestSplitError(ValueError):
-    """The test split cannot be read, or a contender predicted something else."""
+    """The test split cannot be read, or a contender's predictions are not for it."""
 
-    __test__ = False  # not a class of tests, whatever pytest makes of its name
+    __test__ = False  # not a test class, despite its name
 
 
 @dataclass(frozen=True)
 class Record:
-    """One example. label: class index, or value. place: as in TestSplit.records.
+    """One example. label: class index or value. place: as in TestSplit.records.
 
     features: of the tf.train.Example, by name.
     """
@@ -53,7 +53,7 @@ class Record:
 class TestSplit:
     """Keys and labels of the test split, ordered by key.
 
-    keys: (n,) object array of str. labels: (n,) int64 class indices or, of a regression, float64
+    keys: (n,) object array of str. labels: (n,) int64 class indices or, for a regression, float64
     values. classes: class names; empty for a regression.
     records: where each example lies, (file, offset of its payload, length in bytes).
     """
@@ -84,7 +84,7 @@ class TestSplit:
     def outcome(self, predictions: Predictions | Values) -> AnyOutcome:
         """A contender's predictions in this split's order.
 
-        Raises TestSplitError unless they are for exactly these keys, with these labels and classes.
+        Raises TestSplitError unless their keys, labels and classes are those of the split.
         """
         if isinstance(predictions, Values) != self.is_regression:
             found, expected = ("values", "classes") if self.classes else ("classes", "values")
@@ -101,10 +101,10 @@ class TestSplit:
         return Outcome(self.labels, predictions.probabilities[order])
 
     def order(self, keys: np.ndarray) -> np.ndarray:
-        """(n,) indices that put an array with these keys into this split's order.
+        """(n,) indices that sort an array with these keys into this split's order.
 
-        keys: (n,) object array of str, unique. Raises TestSplitError, listing the keys, unless they
-        are exactly this split's.
+        keys: (n,) object array of unique str. Raises TestSplitError, naming missing and unknown
+        keys, unless they are those of the split.
         """
         order = np.argsort(keys)
         if not np.array_equal(keys[order], self.keys):
@@ -112,8 +112,8 @@ class TestSplit:
         return order
 
     def _check_labels(self, labels: np.ndarray) -> None:
-        """labels: a contender's, in this split's order."""
-        # Records hold float32: a contender may have read the label with more digits elsewhere.
+        """labels: a contender's, in this split's order. Raises TestSplitError."""
+        # Records hold float32; a baseline may have read the label in double precision.
         kind = np.float32 if self.is_regression else np.int64
         wrong = np.flatnonzero(labels.astype(kind) != self.labels.astype(kind))
         if len(wrong):
@@ -141,7 +141,7 @@ def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
 
 
 def listed(names: Sequence[str] | np.ndarray) -> str:
-    """The first names of a list for a message, quoted."""
+    """The first names of a list, quoted, for a message."""
     shown = ", ".join(repr(str(name)) for name in names[:_NAMED])
     return shown + (", ..." if len(names) > _NAMED else "")
 
@@ -149,8 +149,8 @@ def listed(names: Sequence[str] | np.ndarray) -> str:
 def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     """Read the test split of the dataset in `directory` (gs:// address or path).
 
-    Raises TestSplitError naming the file if one is missing or corrupt, or if the number of examples
-    is not what dataset.json says.
+    Raises TestSplitError if a file is missing or corrupt, or if the number of examples is not that
+    in dataset.json.
     """
     keys, labels, places = [], [], []
     for record in records(directory, dataset):
@@ -209,17 +209,17 @@ def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _masked_crc(data: bytes) -> bytes:
-    """TFRecord's checksum: CRC32C, rotated and shifted so that it is no CRC of a CRC."""
+    """TFRecord's checksum: the CRC32C, rotated and offset by a constant."""
     crc = google_crc32c.value(data)
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     return struct.pack("<I", masked)
 
 
 def _example_class():
-    """The message class of tf.train.Example, in a pool of its own: TensorFlow may be loaded too.
+    """The message class of tf.train.Example, in its own pool: TensorFlow may declare it as well.
 
-    Its declaration in short; upstream's Features.feature is a map, which on the wire is a repeated
-    message of key and value.
+    Features.feature, a map in TensorFlow's declaration, is declared as a repeated message of key
+    and value, which has the same wire format.
     """
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
@@ -263,5 +263,5 @@ _Example = _example_class()
 def _parse(payload: bytes) -> Any:
     try:
         return _Example.FromString(payload)
-    except Exception as error:  # protobuf's DecodeError differs between its implementations
+    except Exception as error:  # DecodeError is another class in each implementation of protobuf
         raise ValueError(f"not a tf.train.Example: {error}") from error

@@ -1,4 +1,4 @@
-"""Classes of a dataset: their order, and the warnings about those that a split lacks."""
+"""Classes of a dataset: their order, and warnings about classes missing from a split."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ def natural_order(name: str) -> tuple:
     parts = _DIGITS.split(name)
     # Text and numbers alternate in `parts`, so positions never compare a string with a number.
     numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
-    return (numbers, name)  # the name itself decides between "1" and "01"
+    return (numbers, name)  # "1" and "01" have equal parts: the name decides
 
 
 def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:
@@ -24,6 +24,6 @@ def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:
         if absent:
             yield (
                 f"{len(absent)} of {len(counts[split].classes)} classes have no example in the "
-                f"{split} split ({', '.join(map(repr, absent[:_NAMES_SHOWN]))}): its metrics say "
-                "nothing about them"
+                f"{split} split ({', '.join(map(repr, absent[:_NAMES_SHOWN]))}): its metrics do "
+                "not cover them"
             )

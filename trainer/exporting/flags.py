@@ -1,4 +1,4 @@
-"""The command line of trainer.export; docker/export_template.json offers it on Dataflow."""
+"""The command line of trainer.export; docker/export_template.json has the same parameters."""
 
 import argparse
 import difflib
@@ -16,9 +16,9 @@ from trainer.exporting.settings import (
     ImageExportSettings,
 )
 
-_MAX_SHARDS = 99_999  # five digits in the file names
+_MAX_SHARDS = 99_999  # file names have five digits
 
-# Flags that only images have. None stands for "not given", so that a table can refuse them.
+# Flags of images only. Their default is None, so that a table can refuse those that are given.
 _IMAGE_DEFAULTS: dict[str, Any] = {
     "image_size": None,
     "channels": 3,
@@ -29,7 +29,7 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
 
 
 def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, list[str]]:
-    """The settings, and the flags that are left for Beam. Exits with code 2 on a wrong flag."""
+    """The settings, and the remaining flags, for Beam. Exits with code 2 on a wrong flag."""
     parser = _parser(description)
     flags, others = parser.parse_known_args(argv)
     _refuse_misspelt(parser, [f"--{name}" for name in vars(flags)], others)
@@ -45,7 +45,7 @@ def _common(flags: argparse.Namespace) -> dict[str, Any]:
 def _table_settings(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> ExportSettings:
     if given := [name for name in _IMAGE_DEFAULTS if getattr(flags, name) is not None]:
         parser.error(
-            f"--{', --'.join(given)}: only of images, but {flags.source} is a table's columns.json"
+            f"--{', --'.join(given)}: for images only, but {flags.source} is a table's columns.json"
         )
     return ExportSettings(**_common(flags))
 
@@ -76,7 +76,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         prog="python -m trainer.export",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        # An abbreviation of ours may be the full name of one of Beam's.
+        # An abbreviation of a flag here may be the full name of one of Beam's.
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -93,7 +93,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         required=True,
         type=_address,
         metavar="ADDRESS",
-        help="folder of the dataset, one for each fingerprint",
+        help="folder of the dataset; each fingerprint needs its own",
     )
     add(
         "--fingerprint",
@@ -119,7 +119,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
     add(
         "--encoding",
         choices=ENCODINGS,
-        help="images only: png: without loss; jpeg: quality 95, a fifth of the size for "
+        help="images only: png: lossless; jpeg: quality 95, a fifth of the size for "
         "photographs (default: jpeg)",
     )
     add(
@@ -127,8 +127,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
         type=_shards,
         default=8,
         metavar="N",
-        help="number of train files; the other splits get fewer, in proportion. At least as many "
-        "as workers will train; about 100 MB each is good for large datasets "
+        help="number of train files; the other splits get fewer, in proportion. Use at least as "
+        "many as workers will train, and about 100 MB each for large datasets "
         "(default: %(default)s)",
     )
     add(
@@ -143,13 +143,13 @@ def _parser(description: str) -> argparse.ArgumentParser:
         type=_fractions,
         metavar="A,B,C",
         help="images only: percent of train, validation and test; not used when the manifest names "
-        "the splits (default: 80,10,10). Of a table, columns.json says it",
+        "the splits (default: 80,10,10). For a table, columns.json has them",
     )
     return parser
 
 
 def _refuse_misspelt(parser: argparse.ArgumentParser, ours: list[str], others: list[str]) -> None:
-    """What is left is Beam's (which is asked later), unless it nearly is one of ours."""
+    """Exit if a flag for Beam resembles one of ours; Beam checks the others later."""
     for argument in others:
         name = argument.partition("=")[0]
         if name.startswith("--") and (near := difflib.get_close_matches(name, ours, 1, cutoff=0.8)):
@@ -184,7 +184,7 @@ def _image_size(text: str) -> tuple[int, int]:
     height, width = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no image size: N or HEIGHTxWIDTH, each 1 to {MAX_SIDE} pixels"
+            f"{text!r} is not an image size: N or HEIGHTxWIDTH, each 1 to {MAX_SIDE} pixels"
         )
     return height, width
 

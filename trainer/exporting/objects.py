@@ -1,9 +1,9 @@
-"""Objects in and out: gs:// through the Cloud Storage client that Beam builds, paths as files.
+"""Reads and writes objects: gs:// addresses through Cloud Storage's client, paths as files.
 
-Beam's FileSystems would do for a few large files; for many small ones it does not. Each of its
-opens builds a client, an authorized session and a connection, and asks for the metadata before the
-content: 7 ms of CPU and two or three requests for a 100-byte image. One client per thread, with
-Beam's credentials and options, and one request per object take a sixth of that.
+Beam's FileSystems is too slow for many small files. Each open creates a client, an authorized
+session and a connection, and requests the metadata before the content: 7 ms of CPU and two or three
+requests for a 100-byte image. One client per thread, with Beam's credentials and options, and one
+request per object take a sixth of that.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ from trainer.exporting import ExportError
 
 _CONTENT_TYPE = "application/octet-stream"
 
-# Of an object that is read in parts; Parquet asks for a column at a time.
+# Bytes buffered of an object that is read in parts; Parquet reads one column at a time.
 _CHUNK_BYTES = 8 << 20
 
 
 class Objects:
-    """Reads and writes objects by address. Safe to share between threads; not picklable.
+    """Reads and writes objects by address. Thread-safe; not picklable.
 
-    beam_flags: the pipeline's command line flags (they may name a project, an account to
-    impersonate). Temporary failures are retried by the client for two minutes, then raised: Beam
+    beam_flags: the pipeline's command line flags, which may name a project or an account to
+    impersonate. The client retries temporary failures for two minutes, then raises them, and Beam
     retries the element.
     """
 
@@ -42,7 +42,7 @@ class Objects:
         self._local = threading.local()
 
     def read(self, uri: str) -> bytes:
-        """Content of an object. FileNotFoundError if there is none, ExportError without access."""
+        """Content of an object. Raises FileNotFoundError, or ExportError if access is denied."""
         if "://" not in uri:
             return _read_file(Path(uri))
         try:
@@ -53,7 +53,7 @@ class Objects:
             raise _no_access(uri, "read", error) from error
 
     def read_range(self, uri: str, start: int, size: int) -> bytes:
-        """A part of an object, from byte `start`. Raises as read."""
+        """`size` bytes of an object from byte `start` on. Raises the errors of `read`."""
         if "://" not in uri:
             with Path(uri).open("rb") as file:
                 file.seek(start)
@@ -64,16 +64,16 @@ class Objects:
             raise FileNotFoundError(uri) from error
 
     def open(self, uri: str) -> BinaryIO:
-        """An object as a file to read and seek in, for what is too large to be read whole."""
+        """An object as a seekable file, for objects too large to be read whole."""
         if "://" not in uri:
             return Path(uri).open("rb")
         return self._blob(uri).open("rb", chunk_size=_CHUNK_BYTES)
 
     @contextlib.contextmanager
     def writing(self, uri: str) -> Iterator[BinaryIO]:
-        """A file that becomes the object when the block ends without an error; else none is left.
+        """A file that becomes the object when the block ends; after an error there is no object.
 
-        For what is too large to be held in memory; raises as write.
+        For content too large for memory. Raises the errors of `write`.
         """
         if "://" not in uri:
             with storage.writing(uri) as file:
@@ -101,7 +101,7 @@ class Objects:
         return sorted(f"gs://{bucket}/{name}" for name in names)
 
     def remove_folder(self, folder: str) -> None:
-        """Remove a folder with all that is below it; what is gone already does not matter."""
+        """Remove all objects below a folder; those already removed are ignored."""
         if "://" not in folder:
             shutil.rmtree(folder, ignore_errors=True)
             return
@@ -110,7 +110,10 @@ class Objects:
                 self._blob(uri).delete()
 
     def write(self, uri: str, data: bytes) -> None:
-        """Write an object. No reader ever sees a part of it; writing it again replaces it."""
+        """Write or replace an object; readers see all of it or nothing.
+
+        Raises ExportError if the bucket does not exist or access is denied.
+        """
         if "://" not in uri:
             storage.write_bytes(uri, data)
             return
@@ -123,13 +126,12 @@ class Objects:
             return
         bucket, _ = storage.split_uri(uri)
         try:
-            # Listing needs no more than the right to read objects; asking for the bucket's metadata
-            # does.
+            # Listing needs only the right to read objects; the bucket's metadata needs more.
             next(iter(self._client().list_blobs(bucket, max_results=1)), None)
         except exceptions.NotFound as error:
             raise ExportError(_no_bucket(uri)) from error
         except exceptions.Forbidden:
-            pass  # it exists; whether its objects can be read or written shows soon enough
+            pass  # it exists; reading and writing check access
 
     def _client(self) -> Client:
         if not hasattr(self._local, "client"):
@@ -143,7 +145,7 @@ class Objects:
 
 @contextlib.contextmanager
 def _write_errors(uri: str) -> Iterator[None]:
-    """ExportError for what the user can change about a write that fails."""
+    """Turns errors of a write that the user can correct into ExportError."""
     try:
         yield
     except exceptions.NotFound as error:

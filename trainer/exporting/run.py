@@ -1,4 +1,4 @@
-"""How an export runs: the pipeline of images or that of a table, in this process or on Dataflow."""
+"""Runs the pipeline of images or of a table, in this process or on Dataflow."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from trainer.exporting.images import pipeline as images
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
 from trainer.exporting.tables import pipeline as tables
 
-# In this process, and named: what "DirectRunner" stands for first tries to download Beam's Prism.
+# Runs in this process. "DirectRunner" would first try to download Beam's Prism runner.
 _LOCAL_RUNNER = "FnApiRunner"
 _RUNNERS_TO_REPLACE = (None, "DirectRunner", "SwitchingDirectRunner")
 
@@ -19,10 +19,10 @@ _DATAFLOW_RUNNER = "DataflowRunner"
 
 
 def run_export(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> bool:
-    """Run the export. True: the dataset is committed. False: a service works on it from now on.
+    """Run the export. True: the dataset is committed. False: Dataflow has accepted the job.
 
-    Without --runner (or with DirectRunner) it runs in this process. Raises ExportError for what the
-    pipeline found wrong with the input.
+    Without --runner (or with DirectRunner) it runs in this process. Raises ExportError if the
+    pipeline refuses its input.
     """
     options = PipelineOptions(list(beam_flags))
     standard = options.view_as(StandardOptions)
@@ -38,7 +38,7 @@ def run_export(settings: ExportSettings, beam_flags: Sequence[str], sha256: str)
     try:
         result = pipeline.run()
         if standard.runner == _DATAFLOW_RUNNER:
-            # A flex template's launcher must not wait: who started the template watches the job.
+            # A flex template's launcher must not wait for the job; the template's caller does.
             return False
         result.wait_until_finish()
     except Exception as error:
@@ -51,9 +51,9 @@ def run_export(settings: ExportSettings, beam_flags: Sequence[str], sha256: str)
 
 
 def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
-    """Names of the flags that Beam does not know either (it would only log a warning).
+    """Names of the flags that Beam does not know; it would only log a warning.
 
-    None on Dataflow: its launcher adds flags of its own, and has checked ours by the template.
+    Empty on Dataflow: its launcher adds flags, and has checked ours against the template.
     """
     options = PipelineOptions(list(beam_flags))
     if options.view_as(StandardOptions).runner == _DATAFLOW_RUNNER:
@@ -63,15 +63,15 @@ def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
 
 
 def _tells_no_export_error(record: logging.LogRecord) -> bool:
-    """Silence tracebacks that would hide the error that the caller reports."""
+    """A log filter: drops tracebacks of an ExportError, which the caller reports."""
     return not (record.exc_info and isinstance(record.exc_info[1], ExportError))
 
 
 def _export_error_in(error: Exception) -> str | None:
-    """The message of the ExportError that ended a worker, if that is what happened.
+    """The message of the ExportError that a worker raised; None for another error.
 
-    Runners raise a worker's exception again, or a RuntimeError with the text of its traceback; in
-    both, Beam adds the name of the step.
+    Runners raise a worker's exception again, or a RuntimeError with the text of its traceback; Beam
+    adds the name of the step to both.
     """
     text = str(error)
     if not isinstance(error, ExportError):

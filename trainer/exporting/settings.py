@@ -1,4 +1,4 @@
-"""Settings of one export."""
+"""The settings of an export."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from trainer.dataset_description import Feature
 ENCODINGS = ("png", "jpeg")
 CHANNELS = (1, 3)
 
-# Larger than any image model of today takes; a size above it is a typing error.
+# Larger than the input of any image model; a size above it is a typing error.
 MAX_SIDE = 8192
 
 

@@ -2,7 +2,10 @@
 
 
 def shard_counts(examples: dict[str, int], train_shards: int) -> dict[str, int]:
-    """Shards per split: as asked for train; the others in proportion, at least one."""
+    """Number of files by split: train_shards for train, the others in proportion, at least 1.
+
+    examples: number of examples by split.
+    """
     return {
         split: train_shards
         if split == "train"

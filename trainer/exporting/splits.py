@@ -1,13 +1,13 @@
-"""Which split an example belongs to: a pure function of its key, the same here and in BigQuery.
+"""Assigns an example's split, a pure function of its key, as BigQuery does.
 
 The bucket of a key, 0..99, is in SQL
 
     ABS(MOD(FARM_FINGERPRINT(key), 100))
 
 and in Python `buckets([key])`. FARM_FINGERPRINT is FarmHash's fingerprint64 of the UTF-8 text as a
-signed INT64. The other spelling that is often seen, MOD(ABS(FARM_FINGERPRINT(key)), 100), gives the
-same bucket for every fingerprint but the smallest INT64, on which its ABS overflows and fails the
-query: take the modulo first. (MOD of the unsigned fingerprint is another function altogether.)
+signed INT64. The common variant MOD(ABS(FARM_FINGERPRINT(key)), 100) gives the same bucket, except
+for the smallest INT64, whose ABS overflows and fails the query. MOD of the unsigned fingerprint is
+a different function.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,13 +21,13 @@ BUCKETS = 100
 
 
 def fingerprints(keys: Iterable[str]) -> np.ndarray:
-    """FARM_FINGERPRINT of each key, int64, as BigQuery computes it on the key as STRING."""
+    """(n,) int64: FARM_FINGERPRINT of each key, as BigQuery computes it for a STRING."""
     unsigned = np.fromiter((farmhash.fingerprint64(key) for key in keys), dtype=np.uint64)
     return unsigned.view(np.int64)
 
 
 def buckets(keys: Iterable[str]) -> np.ndarray:
-    """Bucket of each key, int64 in 0..99."""
+    """(n,) int64: bucket of each key, 0..99."""
     return _buckets(fingerprints(keys))
 
 
@@ -38,14 +38,17 @@ def ranges(fractions: Iterable[int]) -> dict[str, tuple[int, int]]:
 
 
 def assign(keys: Iterable[str], split_ranges: Mapping[str, tuple[int, int]]) -> np.ndarray:
-    """Index into SPLITS of each key's split, under the ranges of `ranges`."""
+    """(n,) indices into SPLITS: the split of each key.
+
+    split_ranges: half-open ranges of buckets by split, as `ranges` returns them.
+    """
     return assign_fingerprints(fingerprints(keys), split_ranges)
 
 
 def assign_fingerprints(
     of_keys: np.ndarray, split_ranges: Mapping[str, tuple[int, int]]
 ) -> np.ndarray:
-    """assign, of keys whose fingerprints are known already."""
+    """`assign` for keys whose (n,) int64 fingerprints are known."""
     upper_edges = [split_ranges[split][1] for split in SPLITS]
     return np.searchsorted(upper_edges, _buckets(of_keys), side="right")
 

@@ -1,4 +1,4 @@
-"""TFRecord files of tf.train.Example messages, written without TensorFlow, a column at a time.
+"""Writes TFRecord files of tf.train.Example messages without TensorFlow, a column at a time.
 
 The wire format is protobuf's (https://protobuf.dev/programming-guides/encoding) for the messages of
 tensorflow/core/example/feature.proto; the framing is that of
@@ -6,10 +6,9 @@ tensorflow/core/lib/io/record_writer.h:
 
     uint64 length | masked crc32c of length | data | masked crc32c of data        (little-endian)
 
-A column becomes an array of binary payloads; what stands around a payload depends on its size
-alone, so it is built once per size and taken from there; Arrow joins the pieces row by row, in C++.
-One checksum per record is the only work of Python's own. TensorFlow's parser is the oracle of the
-tests.
+A column becomes an array of binary payloads. The bytes around a payload depend only on its size, so
+they are built once per size; Arrow joins the pieces row by row, in C++. Only the checksum of each
+record is computed in Python. The tests compare with TensorFlow's parser.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# One feature's values: one bytes value a row; one number a row (n,) or a vector of them (n, c),
-# float32 or int64; or lists of float32 of any length.
+# A feature's values in n rows: n bytes; (n,) or (n, c) float32 or int64; or n lists of float32.
 Column: TypeAlias = Sequence[bytes] | pa.Array | np.ndarray
 
 # Length-delimited fields of the nested messages, as (field number << 3 | wire type 2).
@@ -34,12 +32,12 @@ _CRC_MASK = 0xA282EAD8
 _BINARY = pa.large_binary()
 _NOTHING = pa.scalar(b"", _BINARY)
 
-# Bounds the memory beside the file itself.
+# Bounds the memory used beside the file.
 _BLOCK_BYTES = 16 << 20
 
 
 def tfrecords(columns: Mapping[str, Column]) -> Iterator[bytes]:
-    """The content of a TFRecord file with one Example per row, in pieces.
+    """Yield the content of a TFRecord file with one Example per row, in pieces.
 
     columns: feature name -> n values each.
     """
@@ -92,10 +90,10 @@ def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
 
 
 def _payloads(column: Column) -> tuple[bytes, pa.LargeBinaryArray]:
-    """The field of Feature that a column goes to, and each row's values as they stand in it."""
+    """The field of Feature for a column, and each row's values encoded for it."""
     if not isinstance(column, np.ndarray):
         if _is_lists(column):
-            # Of float32: the values' bytes are the payload.
+            # The payload of float32 is the values' bytes.
             offsets = column.offsets.to_numpy().astype(np.int64) * 4
             return _FLOAT_LIST, _binary(column.values.to_numpy().astype("<f4", copy=False), offsets)
         return _BYTES_LIST, _binary_array(column)
@@ -106,8 +104,8 @@ def _payloads(column: Column) -> tuple[bytes, pa.LargeBinaryArray]:
 
 
 def _head(name: str, list_tag: bytes, size: int) -> bytes:
-    """What stands before a payload of this size in its map entry of Features, which it ends."""
-    # Numbers are packed, in no field at all if there are none; a bytes value may be empty.
+    """The bytes before a payload of this size in its map entry of Features."""
+    # Numbers are packed; without numbers there is no field. A bytes value may be empty.
     head = _FIELD_1 + _varint(size) if size or list_tag == _BYTES_LIST else b""
     for tag in (list_tag, _MAP_VALUE):
         head = tag + _varint(len(head) + size) + head
@@ -126,7 +124,7 @@ def _varint(value: int) -> bytes:
 
 
 def _packed_varints(matrix: np.ndarray) -> pa.LargeBinaryArray:
-    """The varints of each row of an int64 matrix, one after the other."""
+    """The concatenated varints of each row of an int64 matrix."""
     values = matrix.astype("<i8").view("<u8").ravel()  # two's complement
     lengths = np.ones(len(values), np.int64)
     for groups in range(1, 10):
@@ -149,13 +147,13 @@ def _mask(crcs: np.ndarray) -> np.ndarray:
 
 
 def _take_by_size(sizes: np.ndarray, make: Callable[[int], bytes]) -> pa.LargeBinaryArray:
-    """make(size) for each of the sizes, called once for each distinct one."""
+    """make(size) for each of the sizes, called once for each distinct size."""
     distinct, positions = np.unique(sizes, return_inverse=True)
     return pa.array([make(size) for size in distinct.tolist()], _BINARY).take(pa.array(positions))
 
 
 def _arrow_bytes(column: Column) -> np.ndarray | pa.Array:
-    """A column of bytes as Arrow array; the others as they are."""
+    """A column of bytes as an Arrow array; other columns unchanged."""
     if isinstance(column, np.ndarray) or _is_lists(column):
         return column
     return _binary_array(column)
@@ -170,19 +168,19 @@ def _binary_array(column: Sequence[bytes] | pa.Array) -> pa.LargeBinaryArray:
 
 
 def _fixed(matrix: np.ndarray) -> pa.LargeBinaryArray:
-    """Each row's bytes."""
+    """The bytes of each row."""
     row_bytes = matrix.itemsize * matrix.shape[1]
     return _binary(np.ascontiguousarray(matrix), np.arange(len(matrix) + 1) * row_bytes)
 
 
 def _binary(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
-    """Values that stand one after the other; offsets: of n values, n + 1 int64 in bytes."""
+    """Binary array over contiguous data; offsets: n + 1 int64, in bytes."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, "<i8")), pa.py_buffer(data)]
     return pa.LargeBinaryArray.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
 
 def _sizes(array: pa.LargeBinaryArray) -> np.ndarray:
-    """Length of each value in bytes, int64."""
+    """(n,) int64: length of each value in bytes."""
     return pc.binary_length(array).to_numpy(zero_copy_only=False)
 
 

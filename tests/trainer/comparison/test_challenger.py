@@ -128,7 +128,7 @@ def test_raw_rows_of_another_dataset(trained, tmp_path):
     files = {"train": [10], "validation": [5], "test": [5]}
     other = write_with_source(tmp_path / "d", columns, labels, files, task=run.dataset.task)
     wrong = Run(run.uri, plan_of(other), run.dataset, None, [contender])
-    with pytest.raises(RawExamplesError, match=r"lack 6 key\(s\) of the test split, such as '1"):
+    with pytest.raises(RawExamplesError, match=r"lack 6 of 6 keys of the test split, such as '1"):
         challenger.document(wrong, contender, 6)
 
 

@@ -56,10 +56,10 @@ def test_other_flags_are_left_for_beam():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"image_size": "0"}, "'0' is no image size: N or HEIGHTxWIDTH, each 1 to 8192 pixels"),
-        ({"image_size": "8x0"}, "'8x0' is no image size"),
-        ({"image_size": "-8"}, "'-8' is no image size"),
-        ({"image_size": "9000"}, "'9000' is no image size"),
+        ({"image_size": "0"}, "'0' is not an image size: N or HEIGHTxWIDTH, each 1 to 8192 pixels"),
+        ({"image_size": "8x0"}, "'8x0' is not an image size"),
+        ({"image_size": "-8"}, "'-8' is not an image size"),
+        ({"image_size": "9000"}, "'9000' is not an image size"),
         ({"source": "s3://bucket/a.csv"}, "expected gs://BUCKET/OBJECT"),
         ({"source": "gs://bucket/"}, "names a bucket, not an object"),
         ({"output": "gs://Bucket/x"}, "expected gs://BUCKET/OBJECT"),
@@ -116,7 +116,7 @@ def test_a_source_that_ends_in_json_is_a_table():
 def test_a_table_has_no_flags_of_images(capsys, flag):
     with pytest.raises(SystemExit):
         parse_flags([*(f"--{name}={value}" for name, value in TABLE.items()), f"--{flag}"], "about")
-    assert f"--{flag.partition('=')[0]}: only of images" in capsys.readouterr().err
+    assert f"--{flag.partition('=')[0]}: for images only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--shard=3", "--image-size=8", "--max_reject=1", "--chanels"])

@@ -56,7 +56,7 @@ def test_a_worker_that_dies_while_waiting_is_waited_for_again(addresses):
 def test_strangers_do_not_disturb_the_chief(addresses):
     with ThreadPoolExecutor() as pool:
         chief = pool.submit(meet, Cluster(addresses, "chief:0"), "go", 20.0)
-        strangers = [
+        others = [
             report(addresses["chief:0"], line)
             for line in (b"PRI * HTTP/2.0\r\n\r\n", b"trellis worker:7\n", b"\xff\n")
         ]
@@ -65,8 +65,8 @@ def test_strangers_do_not_disturb_the_chief(addresses):
         ]
         assert [worker.result() for worker in workers] == ["go", "go"]
         assert chief.result() == "go"
-        for stranger in strangers:
-            stranger.close()
+        for other in others:
+            other.close()
 
 
 def test_a_chief_of_an_earlier_attempt_is_not_the_chief(addresses):

@@ -1,14 +1,12 @@
-"""From the rows of a table to a dataset: columns.json and Parquet files -> TFRecords.
+"""Export of a table: columns.json and Parquet files -> TFRecords and dataset.json.
 
-    read      Parquet row groups -> checked rows, sorted by the fingerprint of their keys,
-              as temporary files in the dataset's folder (`partial/`)
-    summarise each range of fingerprints, over all those files: duplicate keys, statistics
+    parquet   reads and checks rows, sorts them by the fingerprint of their keys, and writes them to
+              temporary files in the dataset's folder (`partial/`)
     survey    all rows together: splits, classes, shards
-    features  what the summaries amount to: vocabularies and statistics
-    write     each TFRecord file, one range of fingerprints after the other
-    commit    dataset.json
+    ranges    each range of fingerprints, over all those files: duplicate keys, statistics
+    features  vocabularies and statistics from the summaries of all ranges
+    write     each TFRecord file, range by range; then dataset.json
 
-Only `pipeline` knows Beam. No step holds more rows than one range of fingerprints (layout.py says
-how many those are), and every result is a function of the set of rows, not of their order or of
-the files in which they came.
+Only `pipeline` depends on Beam. No step holds more rows than one range of fingerprints (see
+layout.py), and every result depends on the set of rows only, not on their order or their files.
 """

@@ -1,7 +1,7 @@
-"""What the features of a table are: vocabularies and statistics, from the summary of all rows.
+"""Describes the features of a table, vocabularies and statistics, from the summary of all rows.
 
-Decided in one place. It refuses what no model could be trained on, and is small, whatever the
-number of rows.
+Runs in one place; the summary is small, whatever the number of rows. Refuses features and labels
+from which no model could learn.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ _DTYPES = {CATEGORICAL: "int64", TIMESTAMP: "int64"}
 
 @dataclass(frozen=True)
 class TablePlan:
-    """All that dataset.json says but the files' sizes, and the files to write."""
+    """The content of dataset.json except the files' sizes, and the files to write."""
 
     columns: Columns
     survey: Survey
@@ -46,7 +46,10 @@ class TablePlan:
 def make_plan(
     settings: ExportSettings, columns: Columns, surveyed: Survey, summary: RangeSummary
 ) -> TablePlan:
-    """Describe the features. Raises ExportError for repeated keys and a feature without a value."""
+    """Describe the features.
+
+    Raises ExportError for repeated keys, a feature without a value, or a constant numeric label.
+    """
     summary.findings.refuse(settings.source)
     places = dict.fromkeys(_VECTOR_OF.values(), 0)
     features: list[Feature] = []
@@ -68,8 +71,8 @@ def make_plan(
         warnings += _feature_warnings(feature, features[-1], surveyed, summary)
     if empty:
         raise ExportError(
-            f"{len(empty)} of {len(columns.features)} features have no value in the train split, "
-            f"only NULL: {listed([feature.name for feature in empty])}; leave them out"
+            f"{len(empty)} of {len(columns.features)} features are always NULL in the train split: "
+            f"{listed([feature.name for feature in empty])}; leave them out"
         )
     of_label = summary.train.get("label")
     statistics = of_label.statistics() if isinstance(of_label, Numbers) else None
@@ -120,10 +123,10 @@ def _describe(
 def _feature_warnings(
     feature: TableFeature, described: Feature, surveyed: Survey, summary: RangeSummary
 ) -> Iterable[str]:
-    """What a researcher should know of a feature that can be used."""
+    """Warnings about a feature that can be used."""
     if count := surveyed.nans.get(feature.column):
-        what = "elements" if feature.kind == SEQUENCE else "rows, which counts as NULL"
-        yield f"{feature.title} is NaN in {count} {what}"
+        what = "element" if feature.kind == SEQUENCE else "row"
+        yield f"{feature.title} has NaN, which counts as NULL, in {count} {what}{'s' * (count > 1)}"
     statistics = described.statistics
     if isinstance(statistics, Statistics):
         if statistics.min == statistics.max:
@@ -143,7 +146,6 @@ def _feature_warnings(
     elif new := sorted(set(elsewhere.counts) - set(train.counts)):
         rows = sum(elsewhere.counts[term] for term in new)
         yield (
-            f"{feature.title} has {len(new)} terms that the train split does not have "
-            f"({listed(new)}) in {rows} rows of the validation and test split; they count as out "
-            "of vocabulary"
+            f"{feature.title} has terms in the validation and test split that the train split does "
+            f"not have: {listed(new)}; the model treats these {rows} rows as out of vocabulary"
         )

@@ -12,22 +12,22 @@ _NAMES_SHOWN = 10
 
 @dataclass
 class Findings:
-    """Rows by what is wrong with them: how many, and the first few of their keys in order.
+    """Number of rows for each problem, with the first few of their keys in order.
 
-    The result of merging does not depend on the order of merging.
+    The result of merging does not depend on its order.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, what: str, keys: Iterable[str | None]) -> None:
-        """Note rows, by their keys, of which `what` is true ("the label is NULL")."""
+        """Record the keys of rows with a problem (what: "the label is NULL")."""
         keys = list(keys)
         if keys:
             self._add(what, len(keys), [key for key in keys if key])
 
     def merge(self, other: "Findings") -> None:
-        """Add what another found in other rows."""
+        """Add the findings from other rows."""
         for what, count in other.counts.items():
             self._add(what, count, other.keys[what])
 
@@ -39,7 +39,7 @@ class Findings:
         return bool(self.counts)
 
     def refuse(self, address: str) -> None:
-        """Raise ExportError that tells everything, if there is anything."""
+        """Raise ExportError with all findings, if there are any."""
         if not self:
             return
         lines = []
@@ -57,7 +57,7 @@ def _shorten(key: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first names of a list for a message, quoted."""
+    """The first names of a list, quoted, for a message."""
     names = list(names)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return ", ".join(repr(name[:100]) for name in names[:_NAMES_SHOWN]) + more

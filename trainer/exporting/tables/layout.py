@@ -1,11 +1,11 @@
-"""Which row goes where: ranges of fingerprints, temporary files, shards.
+"""Assigns rows to ranges of fingerprints, temporary files and shards.
 
-Rows are ordered by the fingerprint of their key (the key itself decides between equals), which
-mixes them, and cut into near-equal shards, as images are. No step holds them all: the fingerprints
-are cut into 2**bits equal ranges of at most about _RANGE_CELLS numbers each, and every range is
-worked on by itself. The rows as they come are written to temporary files, by range and split
-within a file, so that a range is a few bytes of each file. How many rows each file has in each
-range is known before anything else is read, and with it the place of every row in its split.
+Rows are sorted by the fingerprint of their key (equal fingerprints by key), which mixes them, and
+cut into shards of nearly equal size, like images. No step holds all rows: the fingerprints are
+divided into 2**bits equal ranges of about _RANGE_CELLS numbers at most, and each range is processed
+by itself. Rows are first written to temporary files, sorted by range and split within each file, so
+that a range is one slice of each file. The number of rows of each range in each file is then known,
+and so is the position of every row in its split.
 """
 
 import itertools
@@ -21,24 +21,24 @@ from trainer.exporting.sharding import shard_counts
 
 PARTIAL_FOLDER = "partial"
 
-# Numbers held at once, 4 to 8 bytes each, by rows in memory and by a range of fingerprints.
-# 125,000 rows of 32 columns.
+# Numbers, of 4 to 8 bytes, held in memory at once and in a range of fingerprints: 125,000 rows of
+# 32 columns.
 _RANGE_CELLS = 1 << 22
 MAX_BITS = 16
 
 
 def range_bits(cells: int) -> int:
-    """Into 2**bits ranges the fingerprints are cut, for a table with this many numbers in all."""
+    """bits, for 2**bits ranges: enough for a table with this many numbers in all columns."""
     return min(MAX_BITS, math.ceil(math.log2(max(1, cells / _RANGE_CELLS))))
 
 
 def rows_at_once(cells: int, rows: int) -> int:
-    """Rows of a table that may be held in memory together."""
+    """Number of rows of a table to hold in memory at once."""
     return max(1, math.floor(_RANGE_CELLS * rows / max(cells, 1)))
 
 
 def ranges_of(fingerprints: np.ndarray, bits: int) -> np.ndarray:
-    """Number of the range of each fingerprint (int64), rising with it: 0 .. 2**bits - 1."""
+    """(n,) int64: range of each fingerprint, 0 .. 2**bits - 1, in the order of the fingerprints."""
     if not bits:
         return np.zeros(len(fingerprints), np.int64)
     from_zero = fingerprints.view(np.uint64) ^ np.uint64(1 << 63)
@@ -47,7 +47,7 @@ def ranges_of(fingerprints: np.ndarray, bits: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Slice:
-    """Where some rows lie: bytes of a temporary file."""
+    """A byte range of a temporary file."""
 
     file: str
     start: int
@@ -58,7 +58,7 @@ class Slice:
 class SortedFile:
     """A temporary file of rows, in parts by range and, within a range, by split.
 
-    rows, ends: (ranges, splits) int64 each: rows of a part, and where in the file its bytes end.
+    rows, ends: (ranges, splits) int64: number of rows of each part, and its end in bytes.
     """
 
     name: str
@@ -66,7 +66,7 @@ class SortedFile:
     ends: np.ndarray
 
     def slice(self, range_: int, split: int) -> Slice | None:
-        """A part's bytes; None if it has no rows."""
+        """The bytes of a part; None if it has no rows."""
         if not self.rows[range_, split]:
             return None
         part = range_ * len(SPLITS) + split
@@ -86,18 +86,18 @@ class Layout:
         return len(self.files[0].rows)
 
     def rows(self, split: int) -> np.ndarray:
-        """(ranges,) rows of a split in each range."""
+        """(ranges,) number of rows of a split in each range."""
         return np.sum([file.rows[:, split] for file in self.files], axis=0)
 
     def slices(self, range_: int, split: int) -> list[Slice]:
-        """Where the rows of one range and split lie."""
+        """The bytes of one range and split in all files."""
         found = (file.slice(range_, split) for file in self.files)
         return [slice_ for slice_ in found if slice_]
 
 
 @dataclass(frozen=True)
 class ShardWork:
-    """One TFRecord file to write: the rows from `start` to `end` of a split, in its order."""
+    """One TFRecord file to write: rows `start` to `end` (exclusive) of a split."""
 
     name: str
     split: str
@@ -126,7 +126,10 @@ def cut(rows: dict[str, int], train_shards: int) -> list[ShardWork]:
 
 
 def pieces(rows: Sequence[int] | np.ndarray, start: int, end: int) -> list[tuple[int, int, int]]:
-    """The rows from `start` to `end` of a split, as (range, first, last + 1) within each range."""
+    """Rows `start` to `end` of a split as (range, first, end within the range) tuples.
+
+    rows: (ranges,) number of rows of the split in each range.
+    """
     starts = np.concatenate([[0], np.cumsum(rows)])
     first = int(np.searchsorted(starts, start, side="right")) - 1
     found = []

@@ -1,7 +1,7 @@
-"""The Parquet files of a table, and the sorted temporary files that their rows go to.
+"""Reads the Parquet files of a table and writes their rows to sorted temporary files.
 
-Rows are read a bounded number at a time, but Parquet's reader holds the whole row group that they
-stand in, about four times its size at most. How large that is, who wrote the file decides.
+A bounded number of rows is read at a time, but Parquet's reader holds their whole row group, with
+up to four times its size. The size of a row group is up to the writer of the file.
 """
 
 import posixpath
@@ -27,7 +27,7 @@ from trainer.exporting.tables.rows import convert
 
 PATTERN = "rows-*.parquet"
 
-# Names of classes that are collected; a label with more is no class.
+# A label with more distinct values is not a class.
 MAX_CLASSES = 10_000
 
 _READERS = 16
@@ -35,7 +35,7 @@ _READERS = 16
 
 @dataclass(frozen=True)
 class RowGroups:
-    """One Beam element: adjacent row groups of one file. number: of the element, from 0."""
+    """One Beam element: adjacent row groups of a file. number: of the element, from 0."""
 
     number: int
     uri: str
@@ -45,7 +45,7 @@ class RowGroups:
 
 @dataclass(frozen=True)
 class Source:
-    """The Parquet files beside columns.json. cells: numbers (and texts) in all their columns."""
+    """The Parquet files beside columns.json. cells: number of values in all their columns."""
 
     columns: Columns
     work: tuple[RowGroups, ...]
@@ -55,7 +55,7 @@ class Source:
 
 @dataclass
 class Report:
-    """What one element's rows are: sorted files, and what was found."""
+    """The result of one element: sorted files, problems, NaNs by column, and labels."""
 
     files: list[SortedFile] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
@@ -68,8 +68,8 @@ def list_source(
 ) -> Source:
     """Find the Parquet files beside columns.json and read their footers.
 
-    rows_at_once(cells, rows): rows that one element may have. Raises ExportError if there are
-    none, if one does not hold the columns, or if they are not the rows that columns.json counts.
+    rows_at_once(cells, rows): maximum number of rows of one element. Raises ExportError if there
+    are no files or rows, if columns are wrong, or if columns.json has another number of rows.
     """
     folder = posixpath.dirname(address) or "."
     uris = [
@@ -87,13 +87,12 @@ def list_source(
         rows += sum(group_rows for group_rows, _ in groups)
         cells += sum(group_cells for _, group_cells in groups)
     if not rows:
-        raise ExportError(f"{folder}/{PATTERN} hold no rows; does the partition have any?")
-    expected = columns.source.get("rows")
-    if expected is not None and expected != rows:
+        raise ExportError(f"{folder}/{PATTERN} have no rows; is the partition empty?")
+    expected = columns.source["rows"]
+    if expected != rows:
         raise ExportError(
-            f"{folder}/{PATTERN} hold {rows} rows, but columns.json counts {expected}: files of "
-            "another export lie among them, or some are missing. Export the snapshot into an "
-            "empty folder"
+            f"{folder}/{PATTERN} have {rows} rows, but columns.json says {expected}: some files "
+            "are of another export, or missing. Export the snapshot into an empty folder"
         )
     limit = rows_at_once(cells, rows)
     work: list[RowGroups] = []
@@ -116,11 +115,11 @@ def _read_footer(uri: str, objects: Objects) -> tuple[pa.Schema, list[tuple[int,
                 groups.append((group.num_rows, cells))
             return file.schema_arrow, groups
     except pa.ArrowException as error:
-        raise ExportError(f"{uri} is no Parquet file: {error}") from error
+        raise ExportError(f"{uri} is not a Parquet file: {error}") from error
 
 
 def _bundle(groups: list[tuple[int, int]], limit: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Adjacent row groups together, as long as they have no more rows than the limit."""
+    """Yield (numbers, rows) of adjacent row groups with at most `limit` rows together."""
     numbers: list[int] = []
     total = 0
     for number, (rows, _) in enumerate(groups):
@@ -148,7 +147,7 @@ def sort_rows(
             for column, count in rows.nans.items():
                 report.nans[column] = report.nans.get(column, 0) + count
             if report.findings:
-                continue  # the export will be refused; look on for what else is wrong
+                continue  # the export will be refused; continue to find other problems
             _count_labels(report, rows.block, rows.splits, columns)
             name = f"{PARTIAL_FOLDER}/rows-{work.number:05d}-{number:05d}.arrow"
             with objects.writing(storage.join(output, name)) as out:
@@ -165,7 +164,7 @@ def sort_rows(
 def _write_sorted(
     block: pa.RecordBatch, splits: np.ndarray, bits: int, name: str, out: BinaryIO
 ) -> SortedFile:
-    """Write the rows by range and split; the SortedFile that tells where they are."""
+    """Write the rows sorted by range and split, each part as Arrow IPC messages."""
     ranges = ranges_of(block.column("fingerprint").to_numpy(), bits)
     parts = ranges * len(SPLITS) + splits
     order = np.argsort(parts, kind="stable")
@@ -197,9 +196,9 @@ def _count_labels(
 
 
 def check_number_of_classes(names: Collection[str], columns: Columns) -> None:
-    """Raise ExportError if there are too many, which also bounds the memory that they take."""
+    """Raise ExportError if there are more than MAX_CLASSES, which also bounds memory."""
     if len(names) > MAX_CLASSES:
         raise ExportError(
-            f"the label ({columns.label}) has more than {MAX_CLASSES} distinct values; is it a "
-            "number? Then the task is regression"
+            f"the label ({columns.label}) has more than {MAX_CLASSES} distinct values; if "
+            "it is a number, choose the task regression"
         )

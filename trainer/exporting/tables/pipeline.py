@@ -4,9 +4,8 @@
     Survey ──> ranges of fingerprints ── Summarise ──> one summary ── Plan
     Plan ──> shards ── WriteShard ──> sizes ── Commit
 
-What passes between the steps is small, whatever the number of rows: the rows themselves go through
-temporary files in the dataset's folder. Beam's own grouping would hold them all in the memory of
-the process when it runs on one machine.
+Only small values pass between the steps; the rows go through temporary files in the dataset's
+folder. With Beam's grouping, a run on one machine would hold all rows in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +38,7 @@ from trainer.exporting.tables.survey import Survey
 _SOURCE: Final = "source"
 Header: TypeAlias = TaggedOutput[Literal["source"], Source]
 
-# Reads in flight per element: Cloud Storage answers after some 50 ms, a slice is small.
+# Concurrent reads per element: Cloud Storage answers after some 50 ms, and a slice is small.
 _READERS = 16
 
 
@@ -54,19 +53,19 @@ def read_source(settings: ExportSettings, objects: Objects) -> Source:
 
 
 class _Step(beam.DoFn):
-    """A step that reads or writes objects."""
+    """A step that reads and writes objects."""
 
     def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
         self._settings = settings
         self._beam_flags = beam_flags
 
     def setup(self):
-        """Make what cannot be pickled."""
+        """Create what cannot be pickled."""
         self._objects = Objects(self._beam_flags)
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="slices")
 
     def teardown(self):
-        """End the pool's threads."""
+        """Stop the pool's threads."""
         self._pool.shutdown()
 
     def _address(self, name: str) -> str:
@@ -80,14 +79,14 @@ class _Step(beam.DoFn):
 
 
 class ListRowGroups(_Step):
-    """Any one element -> RowGroups; as source: the Source without them."""
+    """Lists: one element -> RowGroups; as source, the Source without them."""
 
     def __init__(self, settings: ExportSettings, beam_flags: Sequence[str], sha256: str):
         super().__init__(settings, beam_flags)
         self._sha256 = sha256
 
     def process(self, _: bytes) -> Iterator[RowGroups | Header]:
-        """Read the footers again, exactly as they were when they were checked."""
+        """Read the footers again; raises ExportError if columns.json has changed since."""
         source = read_source(self._settings, self._objects)
         if source.columns.sha256 != self._sha256:
             raise ExportError(
@@ -99,10 +98,10 @@ class ListRowGroups(_Step):
 
 
 class SortRows(_Step):
-    """RowGroups -> Report, having written sorted temporary files."""
+    """Writes sorted temporary files: RowGroups -> Report."""
 
     def process(self, work: RowGroups, source: Source) -> Iterator[Report]:
-        """All rows of some row groups."""
+        """Sort the rows of some row groups."""
         bits, limit = range_bits(source.cells), rows_at_once(source.cells, source.rows)
         output = self._settings.output
         yield parquet.sort_rows(work, source.columns, bits, limit, self._objects, output)
@@ -110,47 +109,47 @@ class SortRows(_Step):
 
 
 class SurveyRows(_Step):
-    """Any one element, with all reports as side input -> Survey."""
+    """Combines all reports, a side input: one element -> Survey."""
 
     def process(self, _: bytes, source: Source, reports: Iterable[Report]) -> Iterator[Survey]:
-        """Decide splits, classes and shards."""
+        """Assign splits, classes and shards."""
         yield survey.survey(self._settings, source.columns, reports)
 
 
 class SummariseRange(_Step):
-    """Number of a range -> (number, RangeSummary)."""
+    """Summarises a range: its number -> (number, RangeSummary)."""
 
     def process(
         self, range_: int, source: Source, surveyed: Survey
     ) -> Iterator[tuple[int, RangeSummary]]:
-        """All rows of a range."""
+        """Summarise all rows of a range."""
         columns = source.columns
         yield range_, ranges.summarise(range_, surveyed.layout, columns, self._read)
 
 
 class MergeSummaries(beam.CombineFn):
-    """(number of the range, RangeSummary) of all ranges -> RangeSummary of all."""
+    """Merges (number, RangeSummary) of all ranges into one RangeSummary."""
 
     def create_accumulator(self) -> Tree:
-        """No summary yet."""
+        """Return an empty tree."""
         return Tree()
 
     def add_input(self, tree: Tree, numbered: tuple[int, RangeSummary]) -> Tree:
-        """One more."""
+        """Add one range."""
         number, summary = numbered
         return tree.add(summary, 0, number)
 
     def merge_accumulators(self, trees: Iterable[Tree]) -> Tree:
-        """Those of several workers."""
+        """Merge the trees of several workers."""
         return Tree().merge(trees)
 
     def extract_output(self, tree: Tree) -> RangeSummary | None:
-        """The whole, if there is one: Beam also asks for the output of nothing."""
+        """Return the summary of all ranges, or an empty one: Beam also asks for that."""
         return tree.whole if tree.nodes else None
 
 
 class MakePlan(_Step):
-    """Any one element -> TablePlan."""
+    """Plans: one element -> TablePlan."""
 
     def process(
         self, _: bytes, source: Source, surveyed: Survey, summary: RangeSummary
@@ -160,10 +159,10 @@ class MakePlan(_Step):
 
 
 class WriteShard(_Step):
-    """ShardWork -> Shard, having written it."""
+    """Writes a shard: ShardWork -> Shard."""
 
     def process(self, work: ShardWork, table: TablePlan) -> Iterator[Shard]:
-        """The whole shard."""
+        """Write the whole shard."""
 
         def writing(name):
             return self._objects.writing(self._address(name))
@@ -176,7 +175,7 @@ class WriteShard(_Step):
 
 
 class Commit(_Step):
-    """Any one element, with all shards as side input -> nothing."""
+    """Writes dataset.json; the shards are a side input."""
 
     def process(self, _: bytes, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
         """Remove the temporary files and write dataset.json."""
@@ -192,7 +191,10 @@ class Commit(_Step):
 def build(
     pipeline: beam.Pipeline, settings: ExportSettings, beam_flags: Sequence[str], sha256: str
 ) -> None:
-    """Add the export's steps to a pipeline. sha256: of the columns.json that was checked."""
+    """Add the export's steps to a pipeline.
+
+    sha256: of the columns.json that the launcher checked.
+    """
     args = (settings, beam_flags)
     one, all_of = beam.pvalue.AsSingleton, beam.pvalue.AsList
 

@@ -1,4 +1,4 @@
-"""One range of fingerprints: its rows brought together from all temporary files, and summarised."""
+"""Reads one range of fingerprints from all temporary files, and summarises its rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -16,26 +16,26 @@ ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]
 
 _TRAIN = 0
 
-# Of timestamps, in the statistics: seconds.
+# Statistics of timestamps are in seconds.
 _MICROSECONDS = 1e6
 
 
 def read_rows(slices: Sequence[Slice], schema: pa.Schema, read: ReadSlices) -> pa.RecordBatch:
-    """The rows of one range and split as a block, by fingerprint and then key."""
+    """The rows of one range and split as a block, sorted by fingerprint and key."""
     parts = [pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in read(slices)]
     if not parts:
         return pa.RecordBatch.from_pylist([], schema)
     block = pa.concat_batches(parts)
     of_keys = block.column("fingerprint").to_numpy()
     order = np.argsort(of_keys)
-    if (np.diff(of_keys[order]) == 0).any():  # the same key again, or a rare collision
+    if (np.diff(of_keys[order]) == 0).any():  # a repeated key, or a rare collision
         table = pa.table([block.column("fingerprint"), block.column("key")], ["fingerprint", "key"])
         order = pa.compute.sort_indices(table, [("fingerprint", "ascending"), ("key", "ascending")])
     return block.take(pa.array(order) if isinstance(order, np.ndarray) else order)
 
 
 def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -> RangeSummary:
-    """Duplicate keys in all splits, statistics of the train split, terms of the others."""
+    """Find duplicate keys in all splits, statistics of the train split, terms of the others."""
     schema = block_schema(columns)
     summary = RangeSummary()
     for split in range(len(layout.files[0].rows[0])):
@@ -56,7 +56,7 @@ def _find_duplicates(block: pa.RecordBatch, columns: Columns, summary: RangeSumm
     (seconds,) = np.nonzero(np.diff(of_keys) == 0)
     keys = block.column("key")
     repeated = [keys[i].as_py() for i in seconds.tolist() if keys[i] == keys[i + 1]]
-    summary.findings.add(f"the key ({columns.key}) is that of another row", repeated)
+    summary.findings.add(f"the key ({columns.key}) repeats that of another row", repeated)
 
 
 def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:

@@ -1,18 +1,18 @@
-"""Rows as they come from Parquet -> rows as every later step has them, checked.
+"""Checks rows read from Parquet and converts them to blocks, which every later step uses.
 
 A block is an Arrow record batch with the columns
 
     fingerprint  int64           of the key
     key          large_string
-    label        large_string    class name; of a regression float32
+    label        large_string    class name; for a regression float32
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
     timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
-    categorical/COLUMN  large_string       NULL stays
-    sequence/COLUMN     large_list<float>  NULL is empty; an element NULL is NaN
+    categorical/COLUMN  large_string       with NULL
+    sequence/COLUMN     large_list<float>  NULL is empty; a NULL element is NaN
 
-where `numeric` and `timestamp` hold a row's numbers side by side, as the record will: a row moves
-in one piece. They are absent if there are no such features. Statistics are of the numbers as they
-stand here, which is how the model will see them.
+`numeric` and `timestamp` hold all numbers of a row side by side, as the record does; they are
+absent if there are no such features. Statistics are computed from these numbers, as the model reads
+them.
 """
 
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ from trainer.exporting.tables.findings import Findings
 _STRING = pa.large_string()
 _FLOATS = pa.large_list(pa.float32())
 
-_INFINITE = "infinite, or beyond the 3.4e38 that float32 can hold"
+_INFINITE = "infinite, or beyond float32's 3.4e38"
 
 
 @dataclass
 class Rows:
-    """A block with what its rows are: splits as indices into SPLITS, and values that were NaN."""
+    """A block, its rows' splits (indices into SPLITS), problems, and number of NaNs by column."""
 
     block: pa.RecordBatch
     splits: np.ndarray
@@ -75,9 +75,9 @@ def matrix(block: pa.RecordBatch, name: str) -> np.ndarray:
 
 
 def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
-    """Check a batch of Parquet rows, and bring them into the form of a block.
+    """Check a batch of Parquet rows and convert it to a block.
 
-    The block makes sense only if nothing was found.
+    The block is valid only if there are no findings.
     """
     findings = Findings()
     nans: dict[str, int] = {}
@@ -140,7 +140,7 @@ def _numbers(
 def _microseconds(
     array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
 ) -> np.ndarray:
-    # Text (of a DATETIME) is parsed; below a microsecond there is nothing to keep.
+    # Text (of a DATETIME) is parsed; nanoseconds are truncated.
     micros = array.cast(pa.timestamp("us", tz=getattr(array.type, "tz", None)), safe=False)
     return micros.cast(pa.int64()).fill_null(NULL_TIMESTAMP).to_numpy()
 
@@ -165,12 +165,12 @@ def _float32(array: pa.Array) -> np.ndarray:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     values = array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
-    with np.errstate(over="ignore"):  # infinity, which is refused
+    with np.errstate(over="ignore"):  # becomes infinite, which is refused
         return values.astype(np.float32)
 
 
 def _side_by_side(vectors: list[np.ndarray]) -> pa.Array:
-    """Each row's numbers as one binary value."""
+    """The numbers of each row as one binary value."""
     numbers = np.stack(vectors, axis=1)
     type_ = pa.binary(numbers.itemsize * numbers.shape[1])
     return pa.Array.from_buffers(type_, len(numbers), [None, pa.py_buffer(numbers)])

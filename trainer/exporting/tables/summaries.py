@@ -1,8 +1,8 @@
-"""Statistics of one range of fingerprints, and how those of two neighbours become one's.
+"""Statistics of ranges of fingerprints, which merge to statistics of the whole table.
 
-Sums of floating point depend on their order. So ranges are merged in pairs of neighbours, pairs of
-pairs and so on (Tree), whatever the order in which they come: the same rows give the same last
-digit. Mean and variance are merged as Chan, Golub and LeVeque do (1979).
+Floating-point sums depend on their order. So neighbouring ranges are merged in pairs, then pairs of
+pairs and so on (Tree), in whatever order they arrive: the same rows give the same last digit. Mean
+and variance are merged by the method of Chan, Golub and LeVeque (1979).
 """
 
 import dataclasses
@@ -18,13 +18,13 @@ from trainer.dataset_description import QUANTILES, Statistics
 from trainer.exporting.quantiles import Quantiles
 from trainer.exporting.tables.findings import Findings
 
-# Distinct terms that are counted of one categorical feature; of more, the rare ones are forgotten.
+# Distinct terms counted per categorical feature; beyond that, the rarest are dropped.
 MAX_TERMS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Of some numbers: count (without NaN), NaN, mean, squared deviations, range, quantiles."""
+    """Statistics of numbers. missing: number of NaNs; squares: sum of squared deviations."""
 
     count: int = 0
     missing: int = 0
@@ -36,7 +36,7 @@ class Numbers:
 
     @classmethod
     def of(cls, values: np.ndarray) -> "Numbers":
-        """Of numbers of any type, NaN among them."""
+        """Summarise numbers of any type, with NaN."""
         rising = np.sort(values)  # NaN comes last
         count = len(rising) - int(np.isnan(rising).sum())
         missing, rising = len(rising) - count, rising[:count].astype(np.float64)
@@ -48,7 +48,7 @@ class Numbers:
         return cls(count, missing, mean, squares, float(rising[0]), float(rising[-1]), quantiles)
 
     def merge(self, other: "Numbers") -> "Numbers":
-        """Of the numbers of both."""
+        """The statistics of the numbers of both."""
         count = self.count + other.count
         share = other.count / max(count, 1)
         apart = other.mean - self.mean
@@ -63,7 +63,7 @@ class Numbers:
         )
 
     def statistics(self) -> Statistics:
-        """As dataset.json has them. There must be a number that is not NaN."""
+        """The statistics for dataset.json. There must be a number that is not NaN."""
         constant = self.min == self.max  # exactly, where sums round
         quantiles = self.quantiles.at(np.linspace(0, 100, QUANTILES, dtype=int)).tolist()
         return Statistics(
@@ -79,9 +79,9 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Of some sequences: how many, their lengths, and the numbers in all of them.
+    """Statistics of sequences: their number, their lengths, and all their elements.
 
-    min, max: 0 of no sequence.
+    min, max: of the lengths, 0 without sequences.
     """
 
     rows: int = 0
@@ -92,7 +92,7 @@ class Lengths:
 
     @classmethod
     def of(cls, lists: pa.LargeListArray) -> "Lengths":
-        """Of lists without NULL."""
+        """Summarise lists without NULL."""
         lengths = pc.list_value_length(lists).to_numpy()
         if not len(lengths):
             return cls()
@@ -101,7 +101,7 @@ class Lengths:
         return cls(len(lengths), int(lengths.min()), int(lengths.max()), total, elements)
 
     def merge(self, other: "Lengths") -> "Lengths":
-        """Of the sequences of both."""
+        """The statistics of the sequences of both."""
         if not self.rows or not other.rows:
             return self if self.rows else other
         return Lengths(
@@ -113,7 +113,7 @@ class Lengths:
         )
 
     def statistics(self) -> Statistics:
-        """As dataset.json has them. There must be an element that is not NaN."""
+        """The statistics for dataset.json. There must be an element that is not NaN."""
         return dataclasses.replace(
             self.elements.statistics(),
             min_length=self.min,
@@ -124,10 +124,10 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Terms:
-    """How often each term occurs, and NULL.
+    """Number of occurrences of each term, and of NULL (missing).
 
-    Of more than MAX_TERMS distinct ones the rarest are forgotten: a count may then be too low, by
-    `forgotten` at most.
+    Beyond MAX_TERMS distinct terms the rarest are dropped: a count may then be too low, by at most
+    `forgotten`.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Terms:
 
     @classmethod
     def of(cls, column: pa.LargeStringArray) -> "Terms":
-        """Of a column of terms."""
+        """Count a column of terms."""
         counted = column.drop_null().value_counts()
         counts = dict(
             zip(
@@ -149,7 +149,7 @@ class Terms:
         return _forget_rare(counts, len(column), column.null_count, 0)
 
     def merge(self, other: "Terms") -> "Terms":
-        """Of the rows of both."""
+        """The statistics of the rows of both."""
         counts = dict(self.counts)
         for term, count in other.counts.items():
             counts[term] = counts.get(term, 0) + count
@@ -161,7 +161,7 @@ class Terms:
         )
 
     def most_frequent(self, number: int) -> list[tuple[str, int]]:
-        """The most frequent terms with their counts, equals by name."""
+        """The most frequent terms with their counts; equal counts in the order of the terms."""
         return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:number]
 
 
@@ -178,7 +178,7 @@ Summary = Numbers | Lengths | Terms
 
 @dataclass(frozen=True)
 class RangeSummary:
-    """What is known of the rows of some ranges.
+    """Statistics of the rows of some ranges.
 
     train: the train split's summaries by column of a block ("numeric/3": the fourth of the
     vector). elsewhere: terms of the other splits. findings: keys that occur more than once.
@@ -189,7 +189,7 @@ class RangeSummary:
     findings: Findings = field(default_factory=Findings)
 
     def merge(self, other: "RangeSummary") -> "RangeSummary":
-        """Of the rows of both."""
+        """The statistics of the rows of both."""
         findings = Findings()
         findings.merge(self.findings)
         findings.merge(other.findings)
@@ -211,7 +211,7 @@ def _merge_by_name(these: dict, others: dict) -> dict:
 
 @dataclass
 class Tree:
-    """Summaries of ranges, merged as soon as both neighbours are there.
+    """Summaries of ranges, merged as soon as both neighbours are present.
 
     nodes: (level, place) -> summary of the ranges from place * 2**level on, 2**level of them.
     """
@@ -219,7 +219,7 @@ class Tree:
     nodes: dict[tuple[int, int], RangeSummary] = field(default_factory=dict)
 
     def add(self, summary: RangeSummary, level: int, place: int) -> "Tree":
-        """Put a node in its place."""
+        """Add a summary, and merge it with its neighbour if that is present."""
         while (neighbour := self.nodes.pop((level, place ^ 1), None)) is not None:
             left, right = (summary, neighbour) if place % 2 == 0 else (neighbour, summary)
             summary, level, place = left.merge(right), level + 1, place // 2
@@ -227,7 +227,7 @@ class Tree:
         return self
 
     def merge(self, others: Iterable["Tree"]) -> "Tree":
-        """Put all nodes of other trees in their places."""
+        """Add all nodes of other trees."""
         for other in others:
             for (level, place), summary in other.nodes.items():
                 self.add(summary, level, place)
@@ -235,6 +235,6 @@ class Tree:
 
     @property
     def whole(self) -> RangeSummary:
-        """The summary of all ranges, whose number is a power of two, once all are there."""
+        """The summary of all ranges, once all of them, a power of two, have been added."""
         (summary,) = self.nodes.values()
         return summary

@@ -1,7 +1,7 @@
-"""Who the rows of a table are: their splits, classes and shards, from what all workers report.
+"""Combines the reports of all workers: splits, classes and shards of a table.
 
-Decided in one place. It refuses what no model could be trained on, and is small, whatever the
-number of rows.
+Runs in one place; the reports are small, whatever the number of rows. Refuses a table on which no
+model could be trained.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from trainer.exporting.tables.parquet import Report, check_number_of_classes
 
 @dataclass(frozen=True)
 class Survey:
-    """Who the rows are. classes: () for regression. nans: values that were NaN, by column."""
+    """What is known of all rows. classes: () for regression. nans: number of NaNs by column."""
 
     layout: Layout
     classes: tuple[str, ...]
@@ -31,9 +31,9 @@ class Survey:
 
 
 def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]) -> Survey:
-    """Put together what was found in all rows.
+    """Combine the reports.
 
-    Raises ExportError if a row is unusable, a split is empty, or the classes are not ones to learn.
+    Raises ExportError if a row is unusable, a split is empty, or the classes cannot be learned.
     """
     files: list[SortedFile] = []
     findings = Findings()
@@ -81,6 +81,6 @@ def _check_classes(
         )
     if absent := [name for name in classes if not labels[name][0]]:
         raise ExportError(
-            f"no row of the train split has {len(absent)} of {len(classes)} classes of {title}: "
-            f"{listed(absent)}; add rows of them or leave theirs out"
+            f"no row in the train split for {len(absent)} of {len(classes)} classes of {title}: "
+            f"{listed(absent)}; add rows of them or remove theirs"
         )

@@ -1,4 +1,4 @@
-"""A table's TFRecord files and its dataset.json."""
+"""Writes a table's TFRecord files and its dataset.json."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -36,7 +36,10 @@ Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
 def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Writing) -> Shard:
-    """Write the file of one piece of work, one range of fingerprints after the other."""
+    """Write the TFRecord file of one ShardWork, range by range.
+
+    read: reads slices of temporary files. writing(name): a file to write, which becomes the object.
+    """
     start = time.monotonic()
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
@@ -57,7 +60,7 @@ def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Wri
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
-    """The features of the records of a block's rows, as dataset_description defines them."""
+    """The record features of a block's rows, as trainer.dataset_description defines them."""
     label = block.column("label")
     encoded = {
         "key": block.column("key").cast(pa.large_binary()),
@@ -92,7 +95,7 @@ def commit(
     shards: Iterable[Shard],
     write: Callable[[str, bytes], None],
 ) -> DatasetDescription:
-    """Write an empty rejected.jsonl and dataset.json through write(name, data)."""
+    """Write an empty rejected.jsonl, then dataset.json, through write(name, data)."""
     by_name = {shard.name: shard for shard in shards}
     columns, survey = plan.columns, plan.survey
     description = DatasetDescription(
