@@ -1,4 +1,6 @@
-"""columns.json: what the Parquet files of a table hold, written beside them by who exported it.
+"""columns.json: describes the Parquet files of a table. The task `check` writes it beside them.
+
+trainer/contracts/columns.schema.json describes every field:
 
     {"schema": 1,
      "task": "binary_classification", "multiclass_classification" or "regression",
@@ -6,21 +8,22 @@
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
-     "vocabulary": 1000,            terms kept per categorical feature at most
+     "vocabulary": 1000,            maximum number of terms per categorical feature
      "source": {"table", "query", "partition", "snapshot", "rows": 569}}       as dataset.json's
 
-Beside it lie rows-*.parquet, in which every row has `key` (STRING), `split` (STRING: train,
-validation or test), `label` (STRING; of a regression FLOAT64) and one column per feature.
+The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
+validation or test), `label` (STRING, or FLOAT64 for a regression) and one column per feature.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from trainer import contracts
+from trainer.contracts import ContractError
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
@@ -28,13 +31,10 @@ from trainer.dataset_description import (
     REGRESSION,
     SEQUENCE,
     SPLITS,
-    TASKS,
     TIMESTAMP,
 )
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
-
-SCHEMA_VERSION = 1
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = ("key", "split", "label")
@@ -53,8 +53,8 @@ def _is_list_of(is_element):
     return check
 
 
-# BigQuery's type -> whether an Arrow type is how a Parquet file holds it. DATETIME comes as a
-# timestamp without zone or, from older exports, as ISO text.
+# BigQuery's type -> whether an Arrow type is its type in a Parquet file. DATETIME is a timestamp
+# without a zone or, in older exports, ISO text.
 _ARROW = {
     "INT64": pa.types.is_integer,
     "FLOAT64": pa.types.is_floating,
@@ -80,7 +80,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class TableFeature:
-    """One feature's column. name: the researcher's; column: that of the Parquet files."""
+    """A feature. name: in the experiment file; column: in the Parquet files."""
 
     name: str
     column: str
@@ -89,14 +89,14 @@ class TableFeature:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """columns.json in memory; the module's docstring explains the fields. sha256: of its bytes."""
+    """columns.json; the module's docstring explains the fields. sha256: of the file's bytes."""
 
     task: str
     split_ranges: Mapping[str, tuple[int, int]]
@@ -118,11 +118,11 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are read from the Parquet files."""
+        """The columns to read from the Parquet files."""
         return [*_RESERVED, *(feature.column for feature in self.features)]
 
     def check_schema(self, schema: pa.Schema, where: str) -> None:
-        """Raise ExportError, naming all differences, unless a Parquet file has these columns."""
+        """Raise ExportError, naming the differences, unless a Parquet file has these columns."""
         label_type = "FLOAT64" if self.is_regression else "STRING"
         expected = {"key": "STRING", "split": "STRING", "label": label_type}
         expected |= {feature.column: feature.type for feature in self.features}
@@ -135,53 +135,39 @@ class Columns:
         if wrong:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise ExportError(
-                f"{where} does not hold what columns.json says: {'; '.join(wrong[:5])}{more}. "
+                f"{where} does not match columns.json: {'; '.join(wrong[:5])}{more}. "
                 "Export the snapshot again, and columns.json with it"
             )
 
 
 def parse(content: bytes, address: str) -> Columns:
-    """Read the columns.json found at `address`. Raises ExportError if it makes no sense."""
+    """Parse the columns.json read from `address`. Raises ExportError if it is invalid."""
     try:
-        document = json.loads(content)
-        if document["schema"] != SCHEMA_VERSION:
-            raise ExportError(
-                f"schema {document['schema']}; this trainer reads schema {SCHEMA_VERSION}"
-            )
-        columns = Columns(
-            task=document["task"],
-            split_ranges={name: tuple(document["split"][name]) for name in SPLITS},
-            key=document["key"]["name"],
-            label=document["label"]["name"],
-            features=tuple(
-                TableFeature(*(entry[field] for field in ("name", "column", "type", "kind")))
-                for entry in document["features"]
-            ),
-            vocabulary=document["vocabulary"],
-            source=document["source"],
-            sha256=hashlib.sha256(content).hexdigest(),
-        )
+        document = contracts.parse("columns", content, address)
+    except ContractError as error:
+        raise ExportError(str(error)) from error
+    columns = Columns(
+        task=document["task"],
+        split_ranges={name: tuple(document["split"][name]) for name in SPLITS},
+        key=document["key"]["name"],
+        label=document["label"]["name"],
+        features=tuple(TableFeature(**entry) for entry in document["features"]),
+        vocabulary=document["vocabulary"],
+        source=document["source"],
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+    try:
         _check(columns)
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
-    except KeyError as error:
-        raise ExportError(f"{address} lacks the key {error}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ExportError(f"{address} is no columns.json: {error}") from error
     return columns
 
 
 def _check(columns: Columns) -> None:
-    """Raise ExportError for what cannot be meant."""
-    if columns.task not in TASKS:
-        raise ExportError(f"unknown task {columns.task!r}; it is one of {', '.join(TASKS)}")
+    """Raise ExportError for what the schema cannot express."""
     edges = [edge for split in SPLITS for edge in columns.split_ranges[split]]
     if (edges[0], edges[-1]) != (0, BUCKETS) or edges[1:5:2] != edges[2:5:2]:
         raise ExportError(f"the split's ranges {edges} do not cover 0..{BUCKETS - 1} in order")
-    if not columns.features:
-        raise ExportError("there are no features; a model needs at least one")
-    if type(columns.vocabulary) is not int or columns.vocabulary < 1:
-        raise ExportError(f"vocabulary is {columns.vocabulary!r}, not a positive whole number")
     for attribute in ("name", "column"):
         values = [getattr(feature, attribute) for feature in columns.features]
         if repeated := sorted({value for value in values if values.count(value) > 1}):
@@ -191,10 +177,6 @@ def _check(columns: Columns) -> None:
             raise ExportError(
                 f"{feature.title}: a column's name is a plain identifier other than "
                 f"{', '.join(_RESERVED)}"
-            )
-        if feature.kind not in _TYPES:
-            raise ExportError(
-                f"{feature.title} has kind {feature.kind!r}, not one of {', '.join(_TYPES)}"
             )
         if feature.type not in _TYPES[feature.kind]:
             raise ExportError(

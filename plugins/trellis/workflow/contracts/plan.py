@@ -66,6 +66,7 @@ class Plan:
         return {
             "schema": SCHEMA,
             "experiment": self.experiment.name,
+            "description": self.experiment.about,
             "run": self.run.uri,
             "run_id": self.run_id,
             "created": self.created,
@@ -85,7 +86,9 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
 
     Raises FileError if this version does not understand its configuration.
     """
-    experiment, problems = validate(run.experiment, "", content["configuration"], load_schema())
+    experiment, problems = validate(
+        run.experiment, content["description"], content["configuration"], load_schema()
+    )
     if experiment is None:
         raise FileError(run.plan, problems)
     return Plan(

@@ -16,9 +16,17 @@ def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
     storage.write_json(platform, uri, content)
 
 
-def find(platform: Platform, kind: str, uri: str) -> Any | None:
-    """The document, None if there is no such object. Raises AirflowFailException if it does not
-    fit its schema: a retry would not help.
+_REMEDY = (
+    "Airflow and the job image must be of versions that fit each other (platform.yaml: registry); "
+    "clear the task that wrote the file once they do."
+)
+
+
+def find(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any | None:
+    """The document, None if there is no such object.
+
+    Raises AirflowFailException, with the remedy, if it does not fit its schema: a retry would not
+    help.
     """
     try:
         content = storage.read_json(platform, uri)
@@ -27,16 +35,13 @@ def find(platform: Platform, kind: str, uri: str) -> Any | None:
     try:
         check(kind, content, uri)
     except DocumentError as error:
-        raise AirflowFailException(
-            f"{error}. Airflow and the job image must be of versions that fit each other "
-            "(platform.yaml: registry); clear the task that wrote the file once they do."
-        ) from None
+        raise AirflowFailException(f"{error}. {remedy}") from None
     return content
 
 
-def read(platform: Platform, kind: str, uri: str) -> Any:
+def read(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any:
     """The document. Raises AirflowFailException if it is missing or does not fit its schema."""
-    content = find(platform, kind, uri)
+    content = find(platform, kind, uri, remedy)
     if content is None:
         raise AirflowFailException(
             f"There is no {uri}, which an earlier task of this run writes: clear that task."

@@ -10,6 +10,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError
 
+_REMEDY = "Another version of Trellis wrote this plan: clear `plan` to plan the run again."
+
 
 def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
     """What a run of the experiment's DAG does, as its `plan` stage decided.
@@ -17,7 +19,7 @@ def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
     Raises AirflowFailException if there is no plan, or this version does not understand it.
     """
     run = Run.of(experiment, platform, run_id)
-    content = documents.read(platform, "run_plan", run.plan)
+    content = documents.read(platform, "run_plan", run.plan, _REMEDY)
     try:
         return plan.from_json(content, run)
     except FileError as error:
@@ -29,7 +31,7 @@ def load_prediction(
 ) -> prediction_plan.PredictionPlan:
     """The same of the DAG EXPERIMENT-predict."""
     address = Prediction(experiment, platform, run_id).plan
-    content = documents.read(platform, "prediction_plan", address)
+    content = documents.read(platform, "prediction_plan", address, _REMEDY)
     try:
         return prediction_plan.from_json(content, platform)
     except FileError as error:
@@ -37,4 +39,4 @@ def load_prediction(
 
 
 def _not_understood(error: FileError) -> AirflowFailException:
-    return AirflowFailException(f"{error}\nClear `plan` to plan this run again.")
+    return AirflowFailException(f"{error}\n{_REMEDY}")

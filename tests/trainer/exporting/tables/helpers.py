@@ -21,6 +21,9 @@ def feature(column, kind="numeric", type_="FLOAT64", name=None):
     return {"name": name or column, "column": column, "type": type_, "kind": kind}
 
 
+SOURCE = {"table": "p.d.t", "query": None, "partition": None, "snapshot": "p.d.snapshot_f"}
+"""`source` of columns.json, but for the number of rows."""
+
 SMALL = [feature("x", name="the x"), feature("s", "categorical", "STRING")]
 
 
@@ -34,13 +37,7 @@ def document(features, rows, **changed):
         "label": {"name": "malignant"},
         "features": features,
         "vocabulary": 1000,
-        "source": {
-            "table": "p.d.t",
-            "query": None,
-            "partition": None,
-            "snapshot": "p.d.snapshot_f",
-            "rows": rows,
-        },
+        "source": SOURCE | {"rows": rows},
     } | changed
 
 

@@ -32,23 +32,26 @@ def test_what_is_written_is_read():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"schema": 2}, "schema 2; this trainer reads schema 1"),
-        ({"task": "clustering"}, "unknown task 'clustering'; it is one of binary_classification"),
+        ({"schema": 2}, "schema: expected 1, got 2"),
+        ({"task": "clustering"}, 'task: expected one of "binary_classification"'),
         ({"split": {"train": [0, 80], "validation": [85, 90], "test": [90, 100]}}, "do not cover"),
-        ({"split": {"train": [0, 80]}}, "lacks the key 'validation'"),
-        ({"features": []}, "there are no features"),
+        ({"split": {"train": [0, 80]}}, "split: the key 'validation' is missing"),
+        ({"features": []}, "features: expected a length of at least 1"),
         ({"features": [feature("a"), feature("a", name="b")]}, "two features have the column 'a'"),
         ({"features": [feature("a"), feature("b", name="a")]}, "two features have the name 'a'"),
         ({"features": [feature("a b")]}, "a column's name is a plain identifier"),
         ({"features": [feature("label")]}, "other than key, split, label"),
-        ({"features": [feature("a", "image")]}, "has kind 'image', not one of numeric, boolean"),
+        (
+            {"features": [feature("a", "image")]},
+            'features[0].kind: expected one of "numeric", "boolean"',
+        ),
         (
             {"features": [feature("a", "boolean")]},
             "boolean of type FLOAT64; that kind is of type B",
         ),
-        ({"features": [{"name": "a"}]}, "lacks the key 'column'"),
-        ({"vocabulary": 0}, "vocabulary is 0"),
-        ({"label": None}, "is no columns.json"),
+        ({"features": [{"name": "a"}]}, "features[0]: the key 'column' is missing"),
+        ({"vocabulary": 0}, "vocabulary: expected at least 1, got 0"),
+        ({"label": None}, "label: expected object, got null"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_address(changed, message):
@@ -59,7 +62,7 @@ def test_what_makes_no_sense_is_refused_with_its_address(changed, message):
 
 
 def test_what_is_no_json_is_refused():
-    with pytest.raises(ExportError, match=r"is no columns\.json"):
+    with pytest.raises(ExportError, match=r"columns\.json is not JSON"):
         parse(b"{", ADDRESS)
 
 
@@ -100,6 +103,6 @@ def test_all_differences_are_named():
     with pytest.raises(ExportError) as refused:
         columns.check_schema(SCHEMA, "gs://b/rows-0.parquet")
     assert str(refused.value).startswith(
-        "gs://b/rows-0.parquet does not hold what columns.json says: "
+        "gs://b/rows-0.parquet does not match columns.json: "
         "column label is string, not FLOAT64; column b is missing. "
     )

@@ -14,15 +14,15 @@ TRAINER = ROOT / "trainer/contracts"
 OF_AIRFLOW = {
     f"{kind}.schema.json"
     for kind in (
-        "columns",
         "deployment",
+        "plan_table",
         "prediction_plan",
         "prediction_result",
         "rollback",
         "run_plan",
     )
 }
-"""Of files that the job image neither writes nor reads, and of the whole of plan.json."""
+"""Of files that the job image neither writes nor reads, and the other views of plan.json."""
 
 SERVED = {
     "schema": 1,

@@ -40,11 +40,24 @@ def test_a_plan_of_another_version_is_refused_with_file_and_field(digits, platfo
         plans.load(digits, platform, RUN_ID)
 
 
+def test_a_plan_of_an_earlier_version_must_be_made_again(digits, platform, written):
+    address, content = written
+    del content["dataset"]["statement"]
+    storage.write_json(platform, address, content)
+    with pytest.raises(
+        AirflowFailException,
+        match=r"dataset: 'statement' is a required property. Another version .*: clear `plan` to",
+    ):
+        plans.load(digits, platform, RUN_ID)
+
+
 def test_a_parameter_of_another_version_is_refused(digits, platform, written):
     address, content = written
     content["configuration"]["tune"]["trails"] = 6
     storage.write_json(platform, address, content)
-    with pytest.raises(AirflowFailException, match=r"tune.trails: unknown key.*\nClear `plan`"):
+    with pytest.raises(
+        AirflowFailException, match=r"tune.trails: unknown key.*\nAnother version .*clear"
+    ):
         plans.load(digits, platform, RUN_ID)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import prediction_params
 from trellis.workflow.contracts.aliases import CHAMPION
@@ -29,6 +29,12 @@ from trellis.workflow.validation import group
 
 EXPIRES = timedelta(days=14)
 """The frozen rows are kept to inspect a prediction, not permanently."""
+
+
+_OTHER_VERSION = (
+    "Another version of Trellis trained this model: choose another version (Model in the trigger "
+    "form), or let a run promote one."
+)
 
 
 class NoModelError(ValueError):
@@ -155,7 +161,10 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"The description of {version.name} names no run, so its training data is unknown: "
             "choose another version (Model in the trigger form)."
         )
-    content = documents.find(platform, "run_plan", f"{version.run}plan.json")
+    try:
+        content = documents.find(platform, "plan_table", f"{version.run}plan.json", _OTHER_VERSION)
+    except AirflowFailException as error:
+        raise NoModelError(str(error)) from None
     if content is None:
         raise NoModelError(
             f"The plan of the run that made {version.name} is gone ({version.run}plan.json): "

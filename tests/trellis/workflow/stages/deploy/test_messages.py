@@ -8,6 +8,7 @@ from google.protobuf import json_format
 
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import from_json
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
 
@@ -52,6 +53,13 @@ def test_a_model_is_served_by_the_job_image(plan, group):
     assert model.artifact_uri == "gs://trellis-local/digits/runs/r/training/1/model"
     assert "explanation_spec" not in model
     assert "encryption_spec" not in model
+
+
+def test_model_and_endpoint_have_the_experiments_description(plan, group):
+    read = from_json(plan.to_json(), RUN)
+    about = "Handwritten digits: 1,797 grey images"
+    assert messages.model(read, group, CHALLENGER)["description"].startswith(about)
+    assert messages.planned_endpoint(read, group)["description"].startswith(about)
 
 
 def test_a_version_leads_back_to_its_run(plan, group):

@@ -35,9 +35,13 @@ def client(google):
 
 @pytest.fixture(scope="module")
 def rows(client, predictions):
-    """Predictions of a day's rows."""
+    """Predictions of a day's rows. An earlier version of Trellis has planned the champion's run."""
     made = predictions("rows", bigquery=TABLE, partition="day")
     made.promote("champion", table=LEARNED)
+    plan = made.folder / "rows/runs/r/plan.json"
+    content = json.loads(plan.read_text())
+    del content["description"], content["dataset"]["statement"]
+    plan.write_text(json.dumps(content))
     return made
 
 
@@ -121,7 +125,10 @@ def test_what_does_not_fit_begins_nothing(predictions, client, refused):
     )
     dear = predictions("no-fit", bigquery=TABLE, timeout="10 hours", machines={"replicas": 20})
     assert "may cost at most 43.70 USD" in refused(dear)
-    (made.folder / "no-fit/runs/r/plan.json").unlink()
+    plan = made.folder / "no-fit/runs/r/plan.json"
+    plan.write_text('{"schema": 2, "table": null}')
+    assert "Another version of Trellis trained this model: choose another version" in refused(made)
+    plan.unlink()
     assert "The plan of the run that made" in refused(made)
 
 
