@@ -70,7 +70,7 @@ def run(names: list[str], params: dict) -> int:
     served = serving.state(names, experiments.platform(), environment)
     for finished in runs:
         finished.show(served.get(finished.name))
-    _say_where_to_look()
+    _print_addresses()
     return 0 if all(finished.succeeded for finished in runs) else 1
 
 
@@ -90,7 +90,7 @@ def _wait_for_airflow(seconds: float = 180) -> Airflow:
     return airflow
 
 
-def _say_where_to_look() -> None:
+def _print_addresses() -> None:
     password = airflow_environment.settings()["password"]
     say()
     say(f"Airflow       user {airflow_environment.USER}, password {password}")

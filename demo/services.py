@@ -213,5 +213,5 @@ def _left_behind() -> list[psutil.Process]:
                 found.append(process)
         except ProcessLookupError:
             continue
-    stranger = any(p.pid == session and p.create_time() != began for p in found)
-    return [] if stranger else found
+    reused = any(p.pid == session and p.create_time() != began for p in found)
+    return [] if reused else found

@@ -18,7 +18,7 @@ from airflow.sdk import DAG, get_parsing_context
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.validation.file import load
+from trellis.workflow.validation.file import check_on, load
 
 
 def training(dag_file: str) -> dict[str, DAG]:
@@ -79,16 +79,20 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
 def check(dag_file: str) -> None:
     """Raise ImportError with every problem of the experiment files; make no DAG.
 
+    A file that reads well, but whose runs would all be refused (above its budget, or platform.yaml
+    lacks something), is reported too, and keeps its DAG.
+
     A DAG file of its own calls this: an error in a file that has DAGs would stop them all, as
     Airflow considers every DAG of a file with an import error stale. So the other files skip what
     they cannot read, and this one reports it under "Dag Import Errors" in the UI and in
     `airflow dags list-import-errors`. An experiment with problems has no DAG until its file is
     fixed; its runs and their logs are kept.
     """
+    group = _platform(dag_file)
     wrong = []
     for file in sorted(_folder(dag_file).glob("*.y*ml")):
         try:
-            load(file)
+            check_on(group, file, load(file))
         except FileError as error:
             wrong.append(str(error))
         if file.suffix != ".yaml":

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 IN_TASK_SECONDS = 5.0
 """A task defers only if its work takes longer than this."""
 
-FIRST_LOOK_SECONDS = 5.0
+FIRST_POLL_SECONDS = 5.0
 """When a trigger polls for the first time, unless its poll interval is longer."""
 
 LONGEST_PAUSE_SECONDS = 60.0
@@ -22,8 +22,8 @@ LONGEST_PAUSE_SECONDS = 60.0
 T = TypeVar("T")
 
 
-def in_task(look: Callable[[], T | None]) -> T | None:
-    """What `look` returns within a few seconds; None if it returns nothing, or fails.
+def in_task(poll: Callable[[], T | None]) -> T | None:
+    """What `poll` returns within a few seconds; None if it returns nothing, or fails.
 
     A failed poll does not fail the task: the trigger then waits, and repeats failed polls.
     """
@@ -32,7 +32,7 @@ def in_task(look: Callable[[], T | None]) -> T | None:
     while time.monotonic() + pause < deadline:
         time.sleep(pause)
         try:
-            found = look()
+            found = poll()
         except Exception:
             return None
         if found is not None:
@@ -42,18 +42,18 @@ def in_task(look: Callable[[], T | None]) -> T | None:
 
 
 async def in_trigger(
-    look: Callable[[], Awaitable[T | None]], subject: str, poll_interval: float, log: Any
+    poll: Callable[[], Awaitable[T | None]], subject: str, poll_interval: float, log: Any
 ) -> T:
-    """Call `look` every `poll_interval` seconds until it returns something; returns that.
+    """Call `poll` every `poll_interval` seconds until it returns something; returns that.
 
     A failed poll does not count as a failure of `subject`: it is logged and repeated, with growing
     pauses.
     """
     failures = 0
-    await asyncio.sleep(max(FIRST_LOOK_SECONDS, poll_interval))
+    await asyncio.sleep(max(FIRST_POLL_SECONDS, poll_interval))
     while True:
         try:
-            if (found := await look()) is not None:
+            if (found := await poll()) is not None:
                 return found
             failures = 0
         except Exception as error:

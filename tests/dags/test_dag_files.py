@@ -1,5 +1,6 @@
 """The DAG files as the DAG processor reads them, with good and wrong experiments."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,16 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
     assert "experiments/wrong.yaml: 2 problems" in report
     assert "line 21, tune.trails: unknown key; did you mean 'trials'?" in report
     assert "experiments/broken.yaml: 1 problem" in report
+
+
+def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
+    file = folder / "experiments/digits.yaml"
+    file.write_text(file.read_text().replace("budget: 2 USD", "budget: 0.01 USD"))
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert re.search(r"experiments/digits.yaml: 1 problem\n  line \d+, budget: .* 0.01 USD", report)
+    dags, errors = parse("trellis_training.py")
+    assert "digits" in dags
+    assert errors == {}
 
 
 def test_good_experiments_are_no_import_error(parse):

@@ -10,4 +10,4 @@ __all__ = ["airflow_database", "google"]
 def deferred_at_once(monkeypatch):
     """Every wait is the triggerer's, and no trigger begins with a pause; see test_waiting.py."""
     monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 0.0)
-    monkeypatch.setattr(waiting, "FIRST_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0.0)

@@ -57,14 +57,14 @@ def test_a_look_that_fails_leaves_the_wait_to_the_trigger():
 
 
 def test_a_trigger_fires_no_sooner_than_the_scheduler_has_read_its_events(monkeypatch):
-    monkeypatch.setattr(waiting, "FIRST_LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0.5)
     began = time.monotonic()
     assert in_trigger(looks("done")) == "done"
     assert time.monotonic() - began >= 0.5
 
 
 def test_a_long_poll_interval_is_pause_enough(monkeypatch):
-    monkeypatch.setattr(waiting, "FIRST_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0.1)
     began = time.monotonic()
     assert in_trigger(looks("done"), poll_interval=0.4) == "done"
     assert 0.4 <= time.monotonic() - began < 0.9

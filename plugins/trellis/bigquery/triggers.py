@@ -44,9 +44,9 @@ class BigQueryJobTrigger(BaseTrigger):
         return "trellis.bigquery.triggers.BigQueryJobTrigger", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        yield TriggerEvent(await in_trigger(self._look, self.job_id, self.poll_interval, self.log))
+        yield TriggerEvent(await in_trigger(self._poll, self.job_id, self.poll_interval, self.log))
 
-    async def _look(self) -> dict[str, Any] | None:
+    async def _poll(self) -> dict[str, Any] | None:
         try:
             status = await self._hook().get_job_status(
                 job_id=self.job_id, project_id=self.project_id, location=self.location

@@ -32,9 +32,9 @@ class FlexTemplateTrigger(TemplateJobStartTrigger):
         return ("trellis.dataflow.triggers.FlexTemplateTrigger", super().serialize()[1])
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        yield TriggerEvent(await in_trigger(self._look, self.job_id, self.poll_sleep, self.log))
+        yield TriggerEvent(await in_trigger(self._poll, self.job_id, self.poll_sleep, self.log))
 
-    async def _look(self) -> dict[str, Any] | None:
+    async def _poll(self) -> dict[str, Any] | None:
         try:
             state = await self._get_async_hook().get_job_status(
                 project_id=self.project_id or PROVIDE_PROJECT_ID,

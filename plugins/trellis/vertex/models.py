@@ -189,15 +189,15 @@ class AliasOperator(_RegistryOperator):
                 f"There is no {version.name}: it was deleted after this run registered it. "
                 "Clear the task that registers it."
             )
-        bearer = next((model for model in versions if self.alias in model.version_aliases), None)
+        holder = next((model for model in versions if self.alias in model.version_aliases), None)
         previous = next((m for m in versions if self.previous in m.version_aliases), None)
-        if bearer is None or bearer.version_id != mine.version_id:
-            before = f"version {bearer.version_id}" if bearer else "no version"
+        if holder is None or holder.version_id != mine.version_id:
+            before = f"version {holder.version_id}" if holder else "no version"
             self.log.info("%s: %s -> version %s", self.alias, before, version.version)
             # In this order: if killed in between, the next attempt still knows who had it.
-            if bearer is not None and self.previous:
-                merge_aliases(self._client, version_of(bearer), [self.previous])
-                previous = bearer
+            if holder is not None and self.previous:
+                merge_aliases(self._client, version_of(holder), [self.previous])
+                previous = holder
             merge_aliases(self._client, version, [self.alias, DEFAULT_ALIAS])
         dropped = [f"-{alias}" for alias in self.drop if alias in mine.version_aliases]
         merge_aliases(self._client, version, dropped)

@@ -27,7 +27,7 @@ def find_versions(client: Any, model: str, labels: str = "") -> list[Any]:
     return sorted(found, key=lambda version: int(version.version_id))
 
 
-def find_bearer(client: Any, model: str, alias: str) -> VersionName | None:
+def find_by_alias(client: Any, model: str, alias: str) -> VersionName | None:
     """The version that has the alias; None if no version has it, or there is no such model."""
     for version in find_versions(client, model):
         if alias in version.version_aliases:

@@ -36,11 +36,11 @@ class StepwiseOperator(VertexOperator):
         raise NotImplementedError
 
     def execute(self, context: Any) -> Any:
-        return self._patiently(lambda: self._advance(context, None))
+        return self._with_retries(lambda: self._advance(context, None))
 
     def resume(self, context: Any, event: dict[str, Any]) -> Any:
         """An operation has ended."""
-        return self._patiently(lambda: self._ended(context, event))
+        return self._with_retries(lambda: self._ended(context, event))
 
     def _advance(self, context: Any, done: str | None) -> Any:
         """Read the state and do one step; returns the task's result, or that of `_wait`.
@@ -85,9 +85,9 @@ class StepwiseOperator(VertexOperator):
             raise_if_failed(event, began, self._advice(event["code"]))
         return self._advance(context, began)
 
-    def _patiently(self, step: Callable[[], Any]) -> Any:
+    def _with_retries(self, step: Callable[[], Any]) -> Any:
         """Do a step, retrying while Vertex AI is busy; each try reads the state first."""
-        patient = retry.Retry(
+        retrying = retry.Retry(
             predicate=retry.if_exception_type(*TRY_AGAIN),
             initial=submission.FIRST_PAUSE_SECONDS,
             maximum=submission.LONGEST_PAUSE_SECONDS,
@@ -97,7 +97,7 @@ class StepwiseOperator(VertexOperator):
             ),
         )
         try:
-            return patient(step)()
+            return retrying(step)()
         except exceptions.RetryError as error:
             cause, seconds = error.cause, submission.PATIENCE_SECONDS
             raise VertexJobFailed(
@@ -110,10 +110,9 @@ class StepwiseOperator(VertexOperator):
                 "This may be transient; Airflow retries it."
             ) from error
         except exceptions.MethodNotImplemented as error:
-            # The answer of a regional host without Vertex AI.
+            hint = f"\nIs there a region {self.region} with Vertex AI?" if no_service(error) else ""
             raise VertexJobFailedForGood(
-                f"Vertex AI in {self.region} cannot {self.doing}: {reason(error)}\n"
-                f"Is there a region {self.region} with Vertex AI?"
+                f"Vertex AI in {self.region} cannot {self.doing}: {reason(error)}{hint}"
             ) from error
         except exceptions.ClientError as error:
             raise VertexJobFailedForGood(
@@ -129,6 +128,16 @@ class StepwiseOperator(VertexOperator):
     @property
     def _parent(self) -> str:
         return f"projects/{self.project_id}/locations/{self.region}"
+
+
+def no_service(error: exceptions.MethodNotImplemented) -> bool:
+    """Whether a host without Vertex AI answered, as in a region that does not exist.
+
+    Such a host answers HTTP 404, which gRPC reports as UNIMPLEMENTED with this text
+    (https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md). Vertex AI itself
+    returns UNIMPLEMENTED for a method that it does not offer.
+    """
+    return "http2 header with status: 404" in error.message
 
 
 def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:

@@ -55,7 +55,7 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     VertexJobFailedForGood as above, and for errors that waiting does not fix: permissions, a
     malformed job.
     """
-    patient = retry.Retry(
+    retrying = retry.Retry(
         predicate=retry.if_exception_type(*TRY_AGAIN),
         initial=FIRST_PAUSE_SECONDS,
         maximum=LONGEST_PAUSE_SECONDS,
@@ -63,7 +63,7 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
         on_error=lambda error: log.warning("Vertex AI refused, retrying: %s", reason(error)),
     )
     try:
-        return patient(_find_or_create_once)(jobs, message, log)
+        return retrying(_find_or_create_once)(jobs, message, log)
     except _NEVER as error:
         raise VertexJobFailedForGood(
             f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"

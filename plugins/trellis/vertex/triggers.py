@@ -15,7 +15,7 @@ from trellis.waiting import in_trigger
 
 
 class _VertexTrigger(BaseTrigger):
-    """Fires once, when `_look` returns an event.
+    """Fires once, when `_poll` returns an event.
 
     name: the resource name. poll_interval: seconds between two polls.
     """
@@ -45,7 +45,7 @@ class _VertexTrigger(BaseTrigger):
         return self.path, {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        yield TriggerEvent(await in_trigger(self._look, self.name, self.poll_interval, self.log))
+        yield TriggerEvent(await in_trigger(self._poll, self.name, self.poll_interval, self.log))
 
     async def _client(self) -> Any:
         self._connected = self._connected or await self._connect()
@@ -59,7 +59,7 @@ class _VertexTrigger(BaseTrigger):
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
 
-    async def _look(self) -> dict[str, Any] | None:
+    async def _poll(self) -> dict[str, Any] | None:
         """The event to fire, None until the work has ended."""
         raise NotImplementedError
 
@@ -85,7 +85,7 @@ class OperationTrigger(_VertexTrigger):
         path, arguments = super().serialize()
         return path, {"began": self.began, **arguments}
 
-    async def _look(self) -> dict[str, Any] | None:
+    async def _poll(self) -> dict[str, Any] | None:
         client = await self._client()
         try:
             operation = await client.get_operation(
@@ -130,7 +130,7 @@ class VertexJobTrigger(_VertexTrigger):
         self.log.info("The task was killed: cancelling its %s %s", title, self.name)
         await self._cancel(await self._client())
 
-    async def _look(self) -> dict[str, Any] | None:
+    async def _poll(self) -> dict[str, Any] | None:
         client = await self._client()
         try:
             job = await getattr(client, f"get_{self.kind}")(

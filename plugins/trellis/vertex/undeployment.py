@@ -17,7 +17,7 @@ from trellis.vertex.deployments import (
 from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
 from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
 from trellis.vertex.outcome import VertexJobFailed
-from trellis.vertex.registry import find_bearer
+from trellis.vertex.registry import find_by_alias
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.traffic import withdrawn
 from trellis.vertex.versions import VersionName, parse_version
@@ -73,7 +73,7 @@ class RetreatOperator(_UndeployingOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         self._link(context, self.endpoint)
         leaving = parse_version(self.model)
-        champion = find_bearer(self._models, self.model, self.champion)
+        champion = find_by_alias(self._models, self.model, self.champion)
         if champion is not None and champion.version == leaving.version:
             self.log.warning("%s is the %s: it stays", leaving.name, self.champion)
             endpoint = get_endpoint(self._client, self.endpoint)

@@ -79,6 +79,15 @@ def test_a_permission_that_is_missing_is_told():
         run(steps(exceptions.PermissionDenied(said)))
 
 
+def test_only_a_host_without_vertex_ai_makes_the_region_doubtful():
+    missing = exceptions.MethodNotImplemented("ListOperations is not implemented")
+    with pytest.raises(VertexJobFailedForGood, match=r"cannot deploy.*is not implemented$"):
+        run(steps(missing))
+    nobody = exceptions.MethodNotImplemented("Received http2 header with status: 404")
+    with pytest.raises(VertexJobFailedForGood, match=r"Is there a region us-central1 with Vertex"):
+        run(steps(nobody))
+
+
 def test_an_operation_that_failed_tells_why():
     with pytest.raises(VertexJobFailedForGood, match=r"exit code 1.*operations/2\)\nClear this"):
         run(steps(operation(code_pb2.FAILED_PRECONDITION, "exit code 1")))

@@ -56,10 +56,10 @@ class QueryApi:
         call = await call_of(request)
         found: dict[str, Any] = {}
 
-        def look(call: Call) -> None:
+        def find(call: Call) -> None:
             found.update(self._jobs.get(call))
 
-        await answer(look, call)
+        await answer(find, call)
         reference = found["jobReference"]
         job = self._runner.active(reference["projectId"], reference["jobId"])
         if job:

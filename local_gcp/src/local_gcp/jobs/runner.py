@@ -76,7 +76,7 @@ class Runner:
         self._wake = threading.Condition(state.lock)
         self._supervisor = Supervisor(home, environment, self.machine, self._active, self._save)
         self._thread: threading.Thread | None = None
-        self._look_again = True
+        self._woken = True
         """Something changed since the loop last looked, so it must not sleep."""
         self._stopping = False
 
@@ -93,7 +93,7 @@ class Runner:
             for run in self._active.values():
                 if run.replicas:
                     self._supervisor.end(run, "requeued", "local_gcp is stopped")
-            self._look()
+            self._wake_up()
         if self._thread:
             self._thread.join()
 
@@ -110,7 +110,7 @@ class Runner:
                 self._save(run)
             # The loop reads it from the table, where it is not if the transaction is undone.
             self._submitted.append(run_id)
-            self._look()
+            self._wake_up()
             return run
 
     def get(self, run_id: str) -> Run | None:
@@ -124,7 +124,7 @@ class Runner:
             self._take_submitted()
             if run := self._active.get(run_id):
                 self._supervisor.end(run, "cancelled", why)
-                self._look()
+                self._wake_up()
             elif self._table.get(run_id) is None:
                 raise KeyError(run_id)
 
@@ -135,7 +135,7 @@ class Runner:
             if not run or not run.spec.spot or run.state != "running" or run.ending:
                 return False
             self._supervisor.preempt(run, run.replicas[-1])
-            self._look()
+            self._wake_up()
             return True
 
     def forget(self, run_id: str) -> None:
@@ -175,7 +175,7 @@ class Runner:
     def _loop(self) -> None:
         while True:
             with self._wake:
-                self._look_again = False
+                self._woken = False
                 self._take_submitted()
                 for run in list(self._active.values()):
                     self._step(run)
@@ -191,12 +191,12 @@ class Runner:
                     except Exception:
                         log.exception("a listener of run %s failed", name)
             with self._wake:
-                if not self._look_again:
+                if not self._woken:
                     self._wake.wait(TICK if self._active else None)
 
-    def _look(self) -> None:
-        """Make the loop look again now. A caller holds the lock."""
-        self._look_again = True
+    def _wake_up(self) -> None:
+        """Make the loop start its next round now. The caller holds the lock."""
+        self._woken = True
         self._wake.notify_all()
 
     def _take_submitted(self) -> None:

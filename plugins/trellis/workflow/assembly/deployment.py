@@ -106,21 +106,21 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             previous=PREVIOUS,
             drop=[CHALLENGER],
             pre_execute=hooks.complete,
-            post_execute=hooks.crowned,
+            post_execute=hooks.promoted,
             **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
             endpoint=_ENDPOINT,
             keep=_kept if deploy.keep_previous else _served,
-            post_execute=hooks.tidied,
+            post_execute=hooks.cleaned_up,
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
             model=_MODEL,
             keep=deploy.keep_versions,
-            post_execute=hooks.tidied,
+            post_execute=hooks.cleaned_up,
             **common,
         )
         chain(register, endpoint, *steps, champion, undeploy, retention)

@@ -65,7 +65,7 @@ def inspect(
 
     run, days: see `interval.of_run`.
     """
-    source = look(platform, "source", experiment.row_source)
+    source = find(platform, "source", experiment.row_source)
     described = table.resolve(experiment, source.name, source.columns)
     partition = interval.of_run(described.partition, run, days)
     statement = snapshot_sql(experiment, described, source.sql, partition)
@@ -120,7 +120,7 @@ class Source:
         return examples
 
 
-def look(
+def find(
     platform: Platform,
     section: str,
     given: TableSource | QuerySource | TablePredict | QueryPredict,

@@ -49,7 +49,7 @@ class Endpoint:
         return next((version for version in self.versions if not version.own), None)
 
 
-def look(platform: Platform, run: Run) -> Endpoint | None:
+def find(platform: Platform, run: Run) -> Endpoint | None:
     """The endpoint of the run's experiment; None if there is none.
 
     Raises AirflowFailException for errors in platform.yaml or the project's permissions, and

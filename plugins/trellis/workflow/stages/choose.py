@@ -45,8 +45,8 @@ def task(experiment: Experiment, platform: Platform, tuning: Any) -> Any:
             )
         if len(chosen) < plan.experiment.train.top:
             print(
-                f"Only {len(chosen)} trials succeeded: all of them are trained in full, not "
-                f"{plan.experiment.train.top}."
+                f"{len(chosen)} trial{'s' * (len(chosen) > 1)} succeeded, so {len(chosen)} instead "
+                f"of {plan.experiment.train.top} will be trained in full."
             )
         return chosen
 

@@ -69,7 +69,7 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
     This happens if a training was cleared during its model's deployment, and the new comparison
     promotes nothing: then the tasks that would continue or undo the deployment are skipped.
     """
-    found = endpoint.look(platform, run)
+    found = endpoint.find(platform, run)
     for version in found.versions if found else ():
         if version.own and not version.champion:
             raise AirflowFailException(
@@ -85,7 +85,7 @@ def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) 
 
     Ignores what this run deployed itself, perhaps partly.
     """
-    found = endpoint.look(platform, run)
+    found = endpoint.find(platform, run)
     now = found.before.name if found and found.before else None
     scored = decision["served"]["model"] if decision["served"] else None
     deployed = found is not None and any(version.own for version in found.versions)

@@ -31,19 +31,19 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         deploy = plan.experiment.deploy
         if deploy is None:
             raise AirflowSkipException("This run deploys nothing: `deploy` is switched off.")
-        content = look(platform, plan.run, deploy.private)
+        content = record(platform, plan.run, deploy.private)
         print(describe(content))
         return content
 
     return served()
 
 
-def look(platform: Platform, run: layout.Run, private: bool = False) -> dict[str, Any]:
+def record(platform: Platform, run: layout.Run, private: bool = False) -> dict[str, Any]:
     """Write served.json, unless only the run's own model is served. Returns its content.
 
     private: deploy.private. Raises AirflowFailException if the endpoint is of the other kind.
     """
-    found = endpoint.look(platform, run)
+    found = endpoint.find(platform, run)
     if found and found.private != private:
         there, wanted = ("private", "public") if found.private else ("public", "private")
         raise AirflowFailException(

@@ -46,7 +46,7 @@ def decision(scored):
 
 
 def test_before_the_first_deployment_nothing_is_served(platform, google):
-    content = served.look(platform, run("first", "served-by-none"))
+    content = served.record(platform, run("first", "served-by-none"))
     assert content == {
         "schema": 1,
         "endpoint": None,
@@ -62,13 +62,13 @@ def test_before_the_first_deployment_nothing_is_served(platform, google):
 
 def test_the_model_with_most_requests_is_compared_with(platform, halfway):
     first, second = halfway
-    content = served.look(platform, run("third"))
+    content = served.record(platform, run("third"))
     assert (content["model"], content["traffic"]) == (first, 60)
     assert content["artifact_uri"] == f"gs://{deploying.BUCKET}/model"
     assert f"serves {first} (60% of the requests)" in served.describe(content)
 
     # The run whose model is on its way is not compared with itself.
-    own = served.look(platform, run("second"))
+    own = served.record(platform, run("second"))
     assert own["model"] == first
     promote.check_served(platform, run("second"), decision(first))
 
@@ -79,9 +79,9 @@ def test_the_model_with_most_requests_is_compared_with(platform, halfway):
 
     # All the way: what the run wrote down then stays, whatever is cleared.
     deploying.shift(own["endpoint"], second, 100)
-    assert served.look(platform, run("second")) == own
+    assert served.record(platform, run("second")) == own
     promote.check_served(platform, run("second"), decision(first))
-    assert served.look(platform, run("third"))["model"] == second
+    assert served.record(platform, run("third"))["model"] == second
     models, _ = deploying.clients()
     models.merge_version_aliases(name=second, version_aliases=["champion"])
     promote.check_none_halfway(platform, run("second"))
@@ -97,7 +97,7 @@ def test_what_is_served_must_be_what_was_compared_with(platform, halfway):
 
 def test_a_public_endpoint_does_not_become_private(platform, halfway):
     with pytest.raises(AirflowFailException, match=r"is a public endpoint, and deploy.private"):
-        served.look(platform, run("third"), private=True)
+        served.record(platform, run("third"), private=True)
 
 
 def test_a_region_that_does_not_exist(platform):
@@ -105,7 +105,7 @@ def test_a_region_that_does_not_exist(platform):
         platform.model_dump(mode="json", exclude_none=True) | {"region": "us-centre1"}
     )
     with pytest.raises(AirflowFailException, match=r"region us-centre1 .platform.yaml: region"):
-        served.look(elsewhere, run("third"))
+        served.record(elsewhere, run("third"))
 
 
 def test_a_person_reads_why():

@@ -145,8 +145,8 @@ def confusion(model: Trained, rows: pa.Table | None, options: Arguments) -> list
     names = [f.name for f in confusion_fields(model, None, options)[1:]]
     found = []
     known = {value: index for index, value in enumerate(model.classes)}
-    strangers = {value for value, label in zip(texts, labels, strict=True) if label < 0}
-    for value in sorted({*model.classes, *strangers}, key=lambda v: (str(type(v)), v)):
+    unknown = {value for value, label in zip(texts, labels, strict=True) if label < 0}
+    for value in sorted({*model.classes, *unknown}, key=lambda v: (str(type(v)), v)):
         own = labels == known[value] if value in known else texts == value
         counts = np.bincount(predicted[own], minlength=count)
         row = dict(zip(names, map(int, counts), strict=True))

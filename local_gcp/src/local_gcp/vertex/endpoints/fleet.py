@@ -171,7 +171,7 @@ class Fleet:
 
     def _step(self, deployment: Deployment, now: float) -> None:
         for replica in list(deployment.replicas):
-            self._look(deployment, replica, now)
+            self._advance(deployment, replica, now)
         if self._stopping:
             return
         if deployment.state in ("failing", "undeploying"):
@@ -222,7 +222,7 @@ class Fleet:
             for replica in replicas:
                 replica.leaving, replica.left = True, replica.left or time.time()
 
-    def _look(self, deployment: Deployment, replica: Replica, now: float) -> None:
+    def _advance(self, deployment: Deployment, replica: Replica, now: float) -> None:
         attempt = self._processes.attempt(deployment, replica)
         if not attempt.was_started:
             if replica.leaving:

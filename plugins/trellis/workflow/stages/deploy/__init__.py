@@ -8,7 +8,7 @@ hold                waiting time between two steps
 undeploy_previous   removes the previous version after `keep_previous`
 hooks               checks before a step, and its record afterwards
 record              reads and writes deployment.json
-look                current champion and shares
+current             current champion and shares
 
 The tasks and their order are in assembly/deployment.py.
 """

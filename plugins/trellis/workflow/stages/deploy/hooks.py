@@ -11,7 +11,7 @@ from trellis.workflow.contracts.aliases import CHAMPION, PREVIOUS
 from trellis.workflow.lookups import documents
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.deploy.look import Look
+from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
 
 
@@ -37,9 +37,9 @@ class DeploymentHooks:
         has changed the champion or the traffic meanwhile: this run does not override that.
         """
         content = self.record(context).read()
-        if stranger := self._stranger(content):
+        if change := self._foreign_change(content):
             raise AirflowFailException(
-                f"Stopped: {stranger} since this run's last step. That change is kept; to deploy "
+                f"Stopped: {change} since this run's last step. That change is kept; to deploy "
                 "this run's model nevertheless, clear deploy.endpoint and the tasks after it."
             )
 
@@ -47,7 +47,7 @@ class DeploymentHooks:
         """Before the challenger becomes champion: it must have all requests."""
         self.unchanged(context)
         content = self.record(context).read()
-        _, share = self._look().deployed(content["endpoint"], content["model"])
+        _, share = self._current().deployed(content["endpoint"], content["model"])
         if share != 100:
             raise AirflowFailException(
                 f"Stopped: {content['model']} has {share}% of the requests, not all, so it does "
@@ -58,19 +58,19 @@ class DeploymentHooks:
         """After a step that gave the challenger a share, or tested it."""
         record = self.record(context)
         content = record.read()
-        _, share = self._look().deployed(content["endpoint"], content["model"])
+        _, share = self._current().deployed(content["endpoint"], content["model"])
         details = result if isinstance(result, dict) and "examples" in result else {}
         changes = {"state": DEPLOYING, "share": share, "reason": None}
         if content["state"] == RETREATED:
             changes["previous"] = self._before(content["model"])
         record.step(_name(context), {"share": share, **details}, **changes)
 
-    def crowned(self, context: Any, result: Any) -> None:
+    def promoted(self, context: Any, result: Any) -> None:
         """After the alias moved."""
         details = {"version": result["version"], "previous": result["previous"]}
         self.record(context).step(_name(context), details, state=SERVING, reason=None)
 
-    def tidied(self, context: Any, result: Any) -> None:
+    def cleaned_up(self, context: Any, result: Any) -> None:
         """After unused models and versions were removed."""
         self.record(context).step(_name(context), result)
 
@@ -98,14 +98,14 @@ class DeploymentHooks:
 
     def _before(self, model: str) -> str | None:
         """The champion that the version replaces, or has replaced."""
-        look = self._look()
-        champion = look.bearer(model, CHAMPION)
-        return look.bearer(model, PREVIOUS) if champion == model else champion
+        current = self._current()
+        champion = current.version_with(model, CHAMPION)
+        return current.version_with(model, PREVIOUS) if champion == model else champion
 
-    def _stranger(self, content: dict[str, Any]) -> str | None:
+    def _foreign_change(self, content: dict[str, Any]) -> str | None:
         """What someone else has changed; None if nothing."""
-        look = self._look()
-        champion = look.bearer(content["model"], CHAMPION)
+        current = self._current()
+        champion = current.version_with(content["model"], CHAMPION)
         ours = (
             [content["model"]]
             if content["state"] == SERVING
@@ -115,7 +115,7 @@ class DeploymentHooks:
             return f"{champion or 'no version'} became the champion"
         if content["state"] == RETREATED:
             return None
-        _, share = look.deployed(content["endpoint"], content["model"])
+        _, share = current.deployed(content["endpoint"], content["model"])
         if share < content["share"]:
             return f"the share of {content['model']} went from {content['share']}% to {share}%"
         return None
@@ -123,8 +123,8 @@ class DeploymentHooks:
     def _run(self, context: Any) -> layout.Run:
         return layout.Run.of(self._experiment, self._platform, context["run_id"])
 
-    def _look(self) -> Look:
-        return Look(self._platform)
+    def _current(self) -> CurrentState:
+        return CurrentState(self._platform)
 
 
 def _name(context: Any) -> str:

@@ -87,7 +87,7 @@ def ask(
                     f"answered {number} of {len(examples)} examples, at {share}% of the requests. "
                     "Fewer examples, a larger first share, or a faster model finish in time."
                 )
-            predict = _patient if not latencies else _predict
+            predict = _predict_with_retries if not latencies else _predict
             answer, seconds = predict(client, endpoint, instance, example["key"])
             requests += 1
             if answer.deployed_model_id == deployed:
@@ -120,16 +120,16 @@ def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, 
         raise _refused(key, error) from error
 
 
-def _patient(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
+def _predict_with_retries(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
     """As `_timed`, but retries errors; used before the challenger's first answer."""
-    patient = retry.Retry(
+    retrying = retry.Retry(
         predicate=retry.if_exception_type(*_AT_THE_START),
         initial=0.5,
         maximum=4.0,
         timeout=START_SECONDS,
     )
     try:
-        return patient(_timed)(client, endpoint, instance)
+        return retrying(_timed)(client, endpoint, instance)
     except exceptions.RetryError as error:
         raise _refused(key, error.cause) from error
     except exceptions.GoogleAPICallError as error:

@@ -18,8 +18,8 @@ from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
-from trellis.workflow.stages.deploy.look import Look
 
 DAG_ID = "undeploy_previous"
 
@@ -45,7 +45,7 @@ class UndeployPreviousOperator(UndeployIdleOperator):
             raise AirflowSkipException(f"The endpoint {self.endpoint} is gone.") from None
         deployed = [version_at(each) for each in endpoint.deployed_models]
         others = [each.name for each in deployed if not each.is_the_same_as(version)]
-        champion = Look(self.platform).bearer(self.model, CHAMPION)
+        champion = CurrentState(self.platform).version_with(self.model, CHAMPION)
         self.keep = [*others, *filter(None, [champion])]
         return super()._advance(context, done)
 

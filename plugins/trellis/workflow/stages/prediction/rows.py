@@ -44,7 +44,7 @@ def inspect(
     `interval.of_run`.
     """
     predict = experiment.row_prediction
-    source = bigquery_source.look(platform, "predict", predict)
+    source = bigquery_source.find(platform, "predict", predict)
     column, left_out = fit(source.name, model, learned, source.columns, predict.partition)
     partition = interval.of_run(column, run, days, "predict.partition")
     statement = sql.render(

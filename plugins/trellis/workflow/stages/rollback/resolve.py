@@ -110,7 +110,7 @@ def _find(experiment: Experiment, known: Any, wanted: str) -> Any:
 
 
 def _serves_alone(experiment: Experiment, platform: Platform, version: str) -> bool:
-    found = endpoint.look(platform, layout.Run(platform.bucket, experiment.name, ""))
+    found = endpoint.find(platform, layout.Run(platform.bucket, experiment.name, ""))
     served = {v.name.rpartition("/")[2]: v.traffic for v in found.versions} if found else {}
     return served == {version.rpartition("/")[2]: 100}
 

@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowException
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.deploy.look import Look
+from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.rollback import resolve
 
 
@@ -39,9 +39,9 @@ def task(platform: Platform) -> Any:
 
 def check(platform: Platform, endpoint: str, version: str) -> None:
     """Raises AirflowException, to be retried, if someone else has changed it meanwhile."""
-    look = Look(platform)
-    _, share = look.deployed(endpoint, version)
-    champion = look.bearer(version, CHAMPION)
+    current = CurrentState(platform)
+    _, share = current.deployed(endpoint, version)
+    champion = current.version_with(version, CHAMPION)
     same = champion and parse_version(champion).is_the_same_as(parse_version(version))
     if share != 100 or not same:
         raise AirflowException(

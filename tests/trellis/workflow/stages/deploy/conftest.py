@@ -89,7 +89,7 @@ class Deployments:
         name = f"{PARENT}/models/{self.name}@{version}"
         self.models.merge_version_aliases(name=name, version_aliases=["champion", "-previous"])
 
-    def crown_another(self):
+    def promote_another(self):
         """What a later run leaves in the registry: a further version, the champion."""
         first = self.models.get_model(name=f"{PARENT}/models/{self.name}@1")
         sent = {

@@ -106,7 +106,7 @@ def test_after_a_retreat_it_does_not_replace_a_champion_it_was_not_compared_with
     these = deployments()
     these.run()
     run = these.run(skew=0.001)
-    these.crown_another()
+    these.promote_another()
     for task in ("smoke_30", "canary_30"):
         run = clear_and_go_on(these.dag, run, f"deploy.{task}")
         assert run.state == "failed"

@@ -6,12 +6,12 @@ from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import Endp
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
 from trellis.vertex.deployments import find_deployed, get_endpoint
-from trellis.vertex.registry import find_bearer
+from trellis.vertex.registry import find_by_alias
 from trellis.vertex.versions import parse_version
 from trellis.workflow.spec.platform import Platform
 
 
-class Look:
+class CurrentState:
     """Raises google.api_core.exceptions, and VertexJobFailedForGood if the endpoint is gone.
 
     endpoint: its name. model: names of versions, projects/.../models/ID@VERSION.
@@ -26,9 +26,9 @@ class Look:
         deployed = find_deployed(found, parse_version(model))
         return (deployed.id, found.traffic_split.get(deployed.id, 0)) if deployed else (None, 0)
 
-    def bearer(self, model: str, alias: str) -> str | None:
+    def version_with(self, model: str, alias: str) -> str | None:
         """The version of the same model that has the alias."""
-        version = find_bearer(self._models(), model, alias)
+        version = find_by_alias(self._models(), model, alias)
         return version.name if version else None
 
     def _endpoints(self) -> Any:
