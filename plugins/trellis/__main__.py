@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from trellis import prices
 from trellis.doctor import command
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import platform, reference
 from trellis.workflow.spec.problems import FileError
@@ -18,6 +19,7 @@ Work on experiment files and their Google Cloud project.
   trellis reference                           list every key: meaning, unit, bounds and default
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis doctor dags                         tell what the project on Google Cloud lacks
+  trellis prices dags                         compare the prices of machines with Google's of today
 """
 
 
@@ -49,7 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
     )
+    renew = commands.add_parser("prices", help="compare the prices of machines with Google's")
+    renew.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("dags"),
+        metavar="FOLDER",
+        help="folder of platform.yaml, which names the region (default: dags)",
+    )
+    renew.add_argument("--write", action="store_true", help="change the table")
     options = parser.parse_args(arguments)
+    if options.command == "prices":
+        return prices.run(options.folder, options.write)
     if options.command == "doctor":
         return command.run(options.folder)
     if options.command == "reference":
@@ -68,6 +82,8 @@ def _check(file: Path, folder: Path | None) -> int:
         return 1
     serving = cost.serving(experiment)
     after = f"; serving costs {serving}" if serving else ""
+    if group.region != machines.table().region:
+        print(f"{file}: prices are those of {machines.table().region}, jobs run in {group.region}")
     print(f"{file}: good; one run costs {cost.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
         print(f"{file}: one prediction costs {prediction_cost.at_most(experiment)}")

@@ -168,3 +168,13 @@ def test_the_rest_is_named(ask):
         501,
         True,
     )
+
+
+def test_the_billing_catalog_comes_in_pages(ask, differs):
+    url = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"
+    assert ask("GET", url)[0] == 404
+    differs(skus={"6F81-5844-456A": [{"skuId": "A"}, {"skuId": "B"}, {"skuId": "C"}]})
+    first = ask("GET", url, params={"pageSize": 2})[1]
+    assert [sku["skuId"] for sku in first["skus"]] == ["A", "B"]
+    rest = {"pageSize": 2, "pageToken": first["nextPageToken"]}
+    assert ask("GET", url, params=rest)[1] == {"skus": [{"skuId": "C"}], "nextPageToken": ""}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from trellis.doctor.checks.permissions import AS_AIRFLOW
 from trellis.doctor.examination import examine
-from trellis.doctor.google_api import CredentialsError
 from trellis.doctor.patient import Patient, read
+from trellis.google_api import CredentialsError
 from trellis.workflow.spec.problems import FileError
 
 

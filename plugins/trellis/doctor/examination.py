@@ -17,8 +17,8 @@ from trellis.doctor.checks import (
     tables,
 )
 from trellis.doctor.findings import Check, Finding, Hidden, Seen, Told
-from trellis.doctor.google_api import RefusedError
 from trellis.doctor.patient import Patient
+from trellis.google_api import RefusedError
 
 CHECKS: Sequence[Check] = (
     Check("Versions here", airflow.here, ""),

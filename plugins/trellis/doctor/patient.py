@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trellis.doctor.google_api import GoogleApi
+from trellis.google_api import GoogleApi
 from trellis.workflow.spec import platform as platforms
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform

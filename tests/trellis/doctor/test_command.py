@@ -10,7 +10,7 @@ import pytest
 
 from tests.airflow_side import ROOT
 from trellis.__main__ import main
-from trellis.doctor.google_api import GoogleApi, RefusedError
+from trellis.google_api import GoogleApi, RefusedError
 
 DISCOVERY = Path(googleapiclient.__file__).parent / "discovery_cache/documents"
 

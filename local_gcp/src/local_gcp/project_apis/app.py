@@ -21,6 +21,7 @@ from local_gcp.project_apis import facts, usage
 from local_gcp.project_apis.resources import Resources
 from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
 
+_MOST_SKUS = 5000
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 Answer = Callable[[Request, Resources], Mapping[str, Any]]
@@ -44,6 +45,7 @@ class ProjectApp:
             self._route("/v1/{name:path}:testIamPermissions", _permissions_of, "POST"),
             self._route("/v1/{name:path}:getIamPolicy", _policy),
             self._route("/v1/projects/{project}/locations/{region}/environments", _environments),
+            self._route("/v1/services/{service}/skus", _skus),
             self._route("/compute/v1/{name:path}", _resource),
             self._route("/v1/{name:path}", _resource),
             Route("/bigquery/v2/{name:path}:testIamPermissions", self._table, methods=["POST"]),
@@ -130,6 +132,22 @@ def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
     parent = f"projects/{here.project}/locations/{request.path_params['region']}"
     found = here.list(parent, "environments")
     return {"environments": found} if found else {}
+
+
+def _skus(request: Request, here: Resources) -> Mapping[str, Any]:
+    """A page of the catalog. The token is where it begins."""
+    service = request.path_params["service"]
+    if service not in here.facts.skus:
+        raise ApiError(404, f"Service {service} was not found.", "notFound")
+    try:
+        first = int(request.query_params.get("pageToken") or 0)
+        size = int(request.query_params.get("pageSize") or _MOST_SKUS)
+    except ValueError:
+        raise ApiError(400, "Invalid value at 'pageSize' or 'pageToken'.") from None
+    every = here.facts.skus[service]
+    end = first + min(size or _MOST_SKUS, _MOST_SKUS)
+    more = str(end) if end < len(every) else ""
+    return {"skus": every[first:end], "nextPageToken": more}
 
 
 def _resource(request: Request, here: Resources) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@
       "missing_permissions": ["storage.objects.create"],
       "absent": ["projects/local-gcp/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"],
       "quotas": {"aiplatform.googleapis.com/custom_model_training_cpus": 4},
+      "skus": {"6F81-5844-456A": [{"description": "N1 Predefined Instance Core ...", ...}]},
       "resources": {"projects/local-gcp/regions/us-central1/subnetworks/lab": {...}}
     }
 
@@ -12,6 +13,7 @@ disabled_apis        of these, Service Usage says so, and the APIs of this packa
 missing_permissions  the caller lacks them, by testIamPermissions; nothing else asks for them
 absent               resources that are answered 404, though they would be here else
 quotas               limits by metric, the same in every region; -1 for none
+skus                 the Cloud Billing Catalog, by service; none without this
 resources            what GET answers, by resource name, besides what is here anyway; NAME:policy
                      is the answer of getIamPolicy
 
@@ -37,6 +39,7 @@ class Facts:
     missing_permissions: Sequence[str] = ()
     absent: Sequence[str] = ()
     quotas: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skus: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     resources: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def permitted(self, asked: Sequence[str]) -> dict[str, list[str]]:

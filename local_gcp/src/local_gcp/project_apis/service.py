@@ -12,13 +12,14 @@ FILE = "project.json"
 
 
 class ProjectApis(Service):
-    """Service Usage, IAM, Compute Engine's, Artifact Registry's, KMS's and Composer's look-ups.
+    """Service Usage, IAM, look-ups of Artifact Registry, Composer, Compute Engine, KMS; prices.
 
     Comes before the services whose hosts it shares.
     """
 
     hosts = (
         "artifactregistry.googleapis.com",
+        "cloudbilling.googleapis.com",
         "cloudkms.googleapis.com",
         "composer.googleapis.com",
         "compute.googleapis.com",

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from trellis.doctor.findings import Finding, Seen
-from trellis.doctor.google_api import RefusedError
 from trellis.doctor.patient import Patient
+from trellis.google_api import RefusedError
 
 _BUCKET = "https://storage.googleapis.com/storage/v1/b/{bucket}"
 

@@ -20,4 +20,11 @@ def look(patient: Patient) -> Iterator[Finding | Seen]:
             "A run's cost is bounded by them, and checked against its budget.",
             "trellis prices --write",
         )
+    if patient.platform.region != table.region:
+        yield Finding(
+            f"The prices of machines are those of {table.region}, jobs run in "
+            f"{patient.platform.region}.",
+            "Budgets are checked by them, and other regions cost up to a third more.",
+            "trellis prices --write, in the checkout that the wheel is built of",
+        )
     yield Seen(f"of {table.date}, {table.region}")

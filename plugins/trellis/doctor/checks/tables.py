@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from trellis.doctor.checks.permissions import missing
 from trellis.doctor.findings import Finding, Seen
-from trellis.doctor.google_api import RefusedError
 from trellis.doctor.patient import Patient
+from trellis.google_api import RefusedError
 from trellis.workflow.spec.prediction import TablePredict
 from trellis.workflow.spec.source import TableSource
 

@@ -24,15 +24,16 @@ Use = Literal["training", "serving"]
 class MachineType:
     """A machine type.
 
-    usd: an hour on Compute Engine, in US dollars. training_usd: an hour of a training on Vertex AI,
-    where Google's page was read. gpu, gpus: the accelerators that are part of it. only: the one use
+    usd: an hour on Compute Engine, in US dollars. training_usd, serving_usd: an hour on Vertex AI,
+    where its own price is known. gpu, gpus: the accelerators that are part of it. only: the one use
     that it is for.
     """
 
     vcpus: float
     memory_gb: float
-    usd: float
+    usd: float | None = None
     training_usd: float | None = None
+    serving_usd: float | None = None
     gpu: str | None = None
     gpus: int = 0
     only: Use | None = None
@@ -42,10 +43,11 @@ class MachineType:
 class Attachable:
     """An accelerator that n1 machines can have, with the most vCPUs of a machine by its number."""
 
-    usd: float
     most_vcpus: Mapping[str, int]
+    usd: float | None = None
     most_memory_gb: float = math.inf
     training_usd: float | None = None
+    serving_usd: float | None = None
 
     def counts(self, type_: MachineType) -> list[int]:
         """How many of it a machine can have."""
@@ -84,8 +86,11 @@ class Machines:
         return total
 
     def _price(self, entry: MachineType | Attachable, use: Use) -> float:
-        if use == "training" and entry.training_usd is not None:
-            return entry.training_usd
+        own = entry.training_usd if use == "training" else entry.serving_usd
+        if own is not None:
+            return own
+        if entry.usd is None:  # renewal.py lets no such entry into the table
+            raise KeyError(f"no price for {use}")
         return entry.usd * self.factors[use]
 
 

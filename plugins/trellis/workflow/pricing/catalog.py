@@ -1,0 +1,117 @@
+"""Prices of machines as the Cloud Billing Catalog lists them: one SKU for a vCPU, a GB, a GPU.
+
+A SKU says what it is in its description alone, for example:
+
+    Vertex AI: Training/Pipelines on N1 Predefined Instance Core running in Americas
+    Vertex AI: Online/Batch Prediction Nvidia H100 80gb GPU running in Iowa
+    N1 Predefined Instance Ram running in Americas                  of Compute Engine
+
+Vertex AI bills on-demand machines by SKUs of its own. (Spot machines by Compute Engine's, and a
+management fee.) https://docs.cloud.google.com/billing/v1/how-tos/catalog-api
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SERVICES = {"compute": "6F81-5844-456A", "vertex": "C7E2-9256-1C43"}
+"""IDs of Compute Engine and Vertex AI in the catalog."""
+
+Whose = Literal["compute", "training", "serving"]
+"""Whose price: Compute Engine's, or Vertex AI's for a use."""
+
+_VERTEX = re.compile(
+    r"Vertex AI: (?:(?P<training>Training/Pipelines on )|Online/Batch Prediction )"
+    r"(?P<what>(?!management fee).+?)(?: running)? in .+",
+    re.IGNORECASE,
+)
+_COMPUTE = re.compile(r"(?P<what>.+?) running in .+")
+_MACHINE = re.compile(
+    r"(?:(?P<series>[A-Z]\d[A-Z]?) (?:AMD )?(?:Predefined )?Instance"
+    r"|(?P<c2>Compute optimized)|(?P<m1>Memory-optimized Instance)) (?P<part>Core|Ram)",
+    re.IGNORECASE,
+)
+_GPU = re.compile(r"Nvidia (?:Tesla )?(?P<model>.+?)(?: GPU)?", re.IGNORECASE)
+
+_GPUS = {
+    "a100": "NVIDIA_TESLA_A100",
+    "a100 80gb": "NVIDIA_A100_80GB",
+    "h100 80gb": "NVIDIA_H100_80GB",
+    "l4": "NVIDIA_L4",
+    "p100": "NVIDIA_TESLA_P100",
+    "p4": "NVIDIA_TESLA_P4",
+    "rtx pro 6000": "NVIDIA_RTX_PRO_6000",
+    "t4": "NVIDIA_TESLA_T4",
+    "v100": "NVIDIA_TESLA_V100",
+}
+_UNITS = ("h", "GiBy.h", "GBy.h")
+_NANO = 1e-9
+
+
+@dataclass(frozen=True)
+class Rates:
+    """US dollars an hour by (whose, name, part).
+
+    name: a series ("n1") with the parts core and ram, or an accelerator with the part gpu.
+    ambiguous: descriptions of SKUs that mean the same and differ in price; none of them counts.
+    """
+
+    usd: Mapping[tuple[Whose, str, str], float] = field(default_factory=dict)
+    ambiguous: tuple[str, ...] = ()
+
+    def machine(self, whose: Whose, series: str, vcpus: float, memory_gb: float) -> float | None:
+        """A machine without accelerators; None if a part of it has no price."""
+        core, ram = self.usd.get((whose, series, "core")), self.usd.get((whose, series, "ram"))
+        return None if core is None or ram is None else vcpus * core + memory_gb * ram
+
+    def gpu(self, whose: Whose, name: str) -> float | None:
+        """One accelerator."""
+        return self.usd.get((whose, name, "gpu"))
+
+
+def rates(skus: Iterable[Mapping[str, Any]], region: str) -> Rates:
+    """The rates of on-demand machines in a region. skus: as `services.skus.list` returns them."""
+    found: dict[tuple[Whose, str, str], dict[float, str]] = {}
+    for sku in skus:
+        if region in sku.get("serviceRegions", ()) and _on_demand(sku):
+            key, usd = meaning(sku["description"]), _usd(sku)
+            if key is not None and usd is not None:
+                found.setdefault(key, {})[usd] = sku["description"]
+    ambiguous = (text for prices in found.values() if len(prices) > 1 for text in prices.values())
+    return Rates(
+        {key: next(iter(prices)) for key, prices in found.items() if len(prices) == 1},
+        tuple(sorted(ambiguous)),
+    )
+
+
+def meaning(description: str) -> tuple[Whose, str, str] | None:
+    """What a SKU is the price of; None if it is nothing of a machine that is billed on demand."""
+    whose: Whose = "compute"
+    if found := _VERTEX.fullmatch(description):
+        whose = "training" if found["training"] else "serving"
+    elif description.startswith("Vertex AI") or not (found := _COMPUTE.fullmatch(description)):
+        return None
+    if machine := _MACHINE.fullmatch(found["what"]):
+        series = machine["series"] or ("c2" if machine["c2"] else "m1")
+        return whose, series.lower(), machine["part"].lower()
+    if (gpu := _GPU.fullmatch(found["what"])) and gpu["model"].lower() in _GPUS:
+        return whose, _GPUS[gpu["model"].lower()], "gpu"
+    return None
+
+
+def _on_demand(sku: Mapping[str, Any]) -> bool:
+    return sku.get("category", {}).get("usageType") == "OnDemand"
+
+
+def _usd(sku: Mapping[str, Any]) -> float | None:
+    """The price of an hour; None if it is by another unit, or in tiers."""
+    if not sku.get("pricingInfo"):
+        return None
+    # In chronological order: the last one is today's.
+    expression = sku["pricingInfo"][-1]["pricingExpression"]
+    tiers = expression["tieredRates"]
+    if expression.get("usageUnit") not in _UNITS or len(tiers) != 1:
+        return None
+    price = tiers[0]["unitPrice"]
+    return round(int(price.get("units", 0)) + price.get("nanos", 0) * _NANO, 9) or None

@@ -1,0 +1,63 @@
+import pytest
+
+from tests.trellis.workflow.pricing.skus import COMPUTE, SERVING, TRAINING, VERTEX, sku
+from trellis.workflow.pricing.catalog import meaning, rates
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"),
+    [
+        ("N1 Predefined Instance Core running in Americas", ("compute", "n1", "core")),
+        ("N2D AMD Instance Ram running in Americas", ("compute", "n2d", "ram")),
+        ("Compute optimized Core running in Americas", ("compute", "c2", "core")),
+        ("Memory-optimized Instance Ram running in Americas", ("compute", "m1", "ram")),
+        ("Nvidia Tesla A100 80GB GPU running in Iowa", ("compute", "NVIDIA_A100_80GB", "gpu")),
+        ("Nvidia L4 GPU running in Americas", ("compute", "NVIDIA_L4", "gpu")),
+        (f"{TRAINING} on A3 Instance RAM in Iowa", ("training", "a3", "ram")),
+        (f"{TRAINING} on NVIDIA H100 80GB in Iowa", ("training", "NVIDIA_H100_80GB", "gpu")),
+        (f"{SERVING} A3 Predefined Instance Core running in Iowa", ("serving", "a3", "core")),
+        (f"{SERVING} Nvidia H100 80gb GPU running in Iowa", ("serving", "NVIDIA_H100_80GB", "gpu")),
+        # What is not billed by the hour of an ordinary machine.
+        (f"{TRAINING} Management fee on N1 Instance Core in Americas", None),
+        (f"{SERVING} management fee on A3 Instance Core in Iowa", None),
+        ("Vertex AI: Training/Pipelines on SSD backed PD Capacity", None),
+        ("Spot Preemptible N1 Predefined Instance Core running in Americas", None),
+        ("N2 Custom Instance Core running in Americas", None),
+        ("Nvidia L4 GPU attached to DWS Defined Duration VMs running in Americas", None),
+        ("Commitment v1: N2 Cpu in Americas for 1 Year", None),
+        ("Sole Tenancy Premium for N1 Sole Tenancy Instance Core running in Americas", None),
+    ],
+)
+def test_a_description_says_what_the_price_is_of(description, expected):
+    assert meaning(description) == expected
+
+
+def test_prices_of_a_region():
+    here, there = rates([*COMPUTE, *VERTEX], "us-central1"), rates(COMPUTE, "europe-west4")
+    assert here.machine("compute", "n1", 4, 15) == pytest.approx(0.189999)
+    assert here.machine("training", "n1", 4, 15) == pytest.approx(0.21849885)
+    assert here.gpu("serving", "NVIDIA_H100_80GB") == 11.2660332
+    assert there.machine("compute", "n1", 4, 15) == pytest.approx(0.209007)
+    assert there.machine("compute", "n2", 4, 16) is None
+    assert there.gpu("compute", "NVIDIA_TESLA_T4") is None
+
+
+def test_the_newest_price_counts():
+    changed = sku("N1 Predefined Instance Core running in Americas", 1.0)
+    changed["pricingInfo"] += sku("", 2.5)["pricingInfo"]
+    assert rates([changed], "us-central1").usd == {("compute", "n1", "core"): 2.5}
+
+
+def test_two_prices_of_one_thing_are_none():
+    twice = [
+        sku(f"N2 Instance Core running in {where}", usd) for where, usd in (("A", 1), ("B", 2))
+    ]
+    found = rates([*twice, twice[0]], "us-central1")
+    assert not found.usd
+    assert len(found.ambiguous) == 2
+
+
+@pytest.mark.parametrize("unit", ["GiBy.mo", "count"])
+def test_a_price_by_another_unit_is_none(unit):
+    other = sku("N1 Predefined Instance Core running in Americas", 1, unit)
+    assert not rates([other], "us-central1").usd
