@@ -22,6 +22,9 @@ Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a 
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
+           With "parameters": {"explain": {}} in the request, each has an "explanation": what each
+           column, or each pixel, adds to the score. trainer/serving/parameters.py has the options,
+           trainer/serving/explanations.py the answer
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
   400, 413   the request is wrong, for example instances[3].image_bytes.b64; none of it is answered

@@ -6,17 +6,24 @@ A client program; prints one JSON object:
 
     difference   the largest between an answer's number and the offline prediction's
     labels       whether all labels are the same
-    explained    for each of three explained examples: attributions by feature, their sum, the
-                 prediction, and that of the baselines (what the endpoint itself says of them)
+    explained    for each of three examples and each way to ask for an explanation (predict,
+                 rawPredict): the explanation, the sum of its attributions, and the prediction's
+                 number for the class that it explains
+    refused      what is said of an option that there is none of
 """
 
+import base64
+import io
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
 from google.api_core.client_options import ClientOptions
+from google.api_core.exceptions import InvalidArgument
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format, struct_pb2
+from PIL import Image
 
 REGION = "europe-west4"
 PARENT = f"projects/local-gcp/locations/{REGION}"
@@ -39,8 +46,6 @@ def deploy(challenger):
             "predictRoute": "/predict",
         },
     }
-    if challenger["explanation_spec"]:
-        described["explanationSpec"] = challenger["explanation_spec"]
     model = api.Model()
     json_format.ParseDict(described, api.Model.pb(model))
     models = api.ModelServiceClient(client_options=WHERE)
@@ -69,22 +74,32 @@ def predict(client, endpoint, *instances):
     return [json_format.MessageToDict(p) for p in type(answer).pb(answer).predictions]
 
 
-def explain(client, endpoint, challenger, instance):
-    answer = client.explain(endpoint=endpoint, instances=[value(instance)])
-    (attribution,) = answer.explanations[0].attributions
-    inputs = challenger["explanation_spec"]["metadata"]["inputs"]
-    ordinary = {name: metadata["inputBaselines"][0] for name, metadata in inputs.items()}
-    (baseline,) = predict(client, endpoint, {**instance, **ordinary})
-    (prediction,) = predict(client, endpoint, instance)
-    name = attribution.output_display_name or "value"
-    attributed = dict(attribution.feature_attributions)
-    return {
-        "attributions": attributed,
-        "sum": sum(attributed.values()),
-        "prediction": numbers(prediction)[name],
-        "baseline": numbers(baseline)[name],
-        "likeliest": name == prediction.get("label", name),
-    }
+def explain(client, endpoint, instance, parameters):
+    answer = client.predict(
+        endpoint=endpoint, instances=[value(instance)], parameters=value(parameters)
+    )
+    return [json_format.MessageToDict(p) for p in type(answer).pb(answer).predictions]
+
+
+def explain_raw(client, endpoint, instance, parameters):
+    body = json.dumps({"instances": [instance], "parameters": parameters}).encode()
+    sent = {"content_type": "application/json", "data": body}
+    answer = client.raw_predict(request={"endpoint": endpoint, "http_body": sent})
+    return json.loads(answer.data)["predictions"]
+
+
+def explanation(prediction):
+    found = prediction["explanation"]
+    attributions = found["attributions"]
+    if "b64" in attributions:
+        png = base64.b64decode(attributions["b64"])
+        pixels = np.array(Image.open(io.BytesIO(png)), float)
+        total = ((pixels - 32768) / 32767 * attributions["scale"]).sum()
+        found["shape"] = pixels.shape
+    else:
+        total = sum(attributions.values())
+    number = numbers(prediction)[found.get("class", "value")]
+    return {**found, "sum": total, "number": number, "label": prediction.get("label")}
 
 
 def main(path):
@@ -103,11 +118,21 @@ def main(path):
         for offline, answer in pairs
         for name, number in numbers(offline).items()
     )
-    explained = instances[:3] if challenger["explanation_spec"] else []
+    explained = [
+        explanation(prediction)
+        for instance in instances[:3]
+        for ask in (explain, explain_raw)
+        for prediction in ask(client, endpoint, instance, {"explain": {}})
+    ]
+    try:
+        refused = explain(client, endpoint, instances[0], {"explain": {"method": "lime"}})
+    except InvalidArgument as error:
+        refused = error.message
     found = {
         "difference": difference,
         "labels": all(offline.get("label") == answer.get("label") for offline, answer in pairs),
-        "explained": [explain(client, endpoint, challenger, i) for i in explained],
+        "explained": explained,
+        "refused": refused,
     }
     print(json.dumps(found))
 

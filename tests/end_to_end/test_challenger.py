@@ -1,5 +1,6 @@
 """A training's challenger.json, registered, deployed and asked, by real processes throughout."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -16,6 +17,7 @@ HERE = Path(__file__).parent
 def challenge(local_gcp):
     """A function: name of a dataset -> challenger.json, and what its endpoint answered."""
 
+    @functools.cache
     def challenge(name):
         folder = f"gs://challenges/{name}"
         program = HERE / "train_challenger.py"
@@ -36,10 +38,24 @@ def test_an_endpoint_answers_what_was_predicted_offline(challenge, name):
     assert found["labels"]
     # A regression's values are 100 times as large as probabilities.
     assert found["difference"] < (1e-4 if name == "mixed" else 1e-5)
-    assert bool(found["explained"]) == (name != "digits")
+    assert "parameters.explain.method: unknown; expected class" in found["refused"]
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "mixed"])
+def test_an_endpoint_explains_what_it_answers(challenge, name):
+    challenger, found = challenge(name)
+    by_predict, by_raw_predict = found["explained"][::2], found["explained"][1::2]
+    assert len(by_predict) == len(by_raw_predict) == 3
+    for explained, raw in zip(by_predict, by_raw_predict, strict=True):
+        assert explained["sum"] == pytest.approx(raw["sum"], abs=1e-4)
     for explained in found["explained"]:
-        moved = explained["prediction"] - explained["baseline"]
-        assert explained["sum"] == pytest.approx(moved, abs=1e-4)
-        assert explained["likeliest"]
-        columns = set(challenger["examples"][0]["instance"]) - {"pulse"}
-        assert set(explained["attributions"]) == columns
+        assert explained["score"] == pytest.approx(explained["number"], abs=1e-4)
+        assert explained.get("class") == explained["label"]
+        off = abs(explained["sum"] - (explained["score"] - explained["baseline_score"]))
+        if name == "digits":
+            assert explained["shape"] == [8, 8]
+            assert off == pytest.approx(explained["approximation_error"], abs=1e-5)
+            assert off < 0.05
+        else:
+            assert off < 1e-4
+            assert set(explained["attributions"]) == set(challenger["examples"][0]["instance"])

@@ -23,7 +23,6 @@ notes         caveats of the ranking
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code
 challenger    challenger.json: what the deployment of a training needs
-explanation   which of its features an endpoint can explain, and how
 raw_examples  examples of the test split as clients send them
 scoring       predictions of the served model
 """

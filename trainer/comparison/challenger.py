@@ -8,7 +8,6 @@
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
                                                       regression {"value": 152.1}
-     "explanation_spec": {...},                       see `explanation`; null: no explanations
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from trainer import contracts, storage
-from trainer.comparison import explanation, provenance, raw_examples
+from trainer.comparison import provenance, raw_examples
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.predictions import Predictions, Values
@@ -56,7 +55,6 @@ def document(
         "contender": contender.name,
         "model": storage.join(contender.uri, "model") + "/",
         "examples": _examples(run, contender.scorable, examples, largest),
-        "explanation_spec": explanation.specification(run.dataset),
         "hyperparameters": dict(contender.parameters),
         "provenance": {
             "run": run.uri,

@@ -144,6 +144,6 @@ def _inputs(model: Model, batch: Sequence[RawExample]) -> list[Any]:
     """The batch as the server reads it from a request."""
     body = orjson.dumps({"instances": [example.instance for example in batch]})
     if model.rows:
-        return model.rows.read(body)
-    images = instances.read(body)
+        return model.rows.read(body).instances
+    images = instances.read(body).instances
     return [image.as_plain() for image in images if isinstance(image, EncodedImage)]

@@ -19,7 +19,7 @@ differ between workers (trainer.models.convolutional).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import keras
@@ -44,6 +44,8 @@ _SECOND = 1_000_000  # in microseconds
 _DAY = 24 * 3600 * _SECOND
 # 1970-01-01 was a Thursday: the fourth day of a week that begins on Monday.
 _DAYS_SINCE_MONDAY = 3
+
+_SCALED = "scaled"
 
 # Standard deviations from the mean up to which values are taken as they are.
 _FAR = 10.0
@@ -73,7 +75,21 @@ class Row:
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
     """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
     pixels = keras.Input(dataset.features[0].image_shape, dtype="uint8", name="image")
-    return pixels, layers.Rescaling(1 / 127.5, offset=-1)(pixels)
+    return pixels, layers.Rescaling(1 / 127.5, offset=-1, name=_SCALED)(pixels)
+
+
+def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
+    """A model of images as one that takes float32 pixels, by which it can be differentiated.
+
+    model: its input is from `image`. The result is called as a model: (pixels, training=False).
+    """
+    scaled = model.get_layer(_SCALED)
+    rest = keras.Model(scaled.output, model.output)
+
+    def call(pixels: tf.Tensor, training: bool) -> tf.Tensor:
+        return rest(scaled(pixels), training=training)
+
+    return call
 
 
 def table(dataset: DatasetDescription, embedding: int) -> Row:

@@ -11,8 +11,8 @@ An instance has exactly one of
 
 or is {"b64": BASE64} itself, as batch prediction sends the files of a `file-list`.
 
-Reads JPEG, PNG, BMP, GIF, WEBP and TIFF of up to 33.6 megapixels. "parameters" may be present if
-empty, as Google's clients send it: this model has none.
+Reads JPEG, PNG, BMP, GIF, WEBP and TIFF of up to 33.6 megapixels. "parameters" may be present, see
+trainer.serving.parameters.
 """
 
 import binascii
@@ -23,10 +23,11 @@ from typing import Any, TypeVar
 import orjson
 
 from trainer import storage
-from trainer.serving import strict_json
+from trainer.serving import parameters, strict_json
 from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation, short
 from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.limits import MAX_INSTANCES
+from trainer.serving.parameters import Request
 
 # https://cloud.google.com/storage/docs/objects#naming: 1024 bytes, and 222 for a bucket's name.
 _LONGEST_ADDRESS = 1300
@@ -49,17 +50,19 @@ class ImageAddress:
         return f"gs://{self.bucket}/{self.name}"
 
 
-def read(body: bytes) -> list[EncodedImage | ImageAddress]:
-    """The instances of a request, in its order. Raises InvalidRequestError."""
-    images, violations = [], []
-    for index, instance in enumerate(unwrap(body, _ONE_OF)):
+def read(body: bytes) -> Request[EncodedImage | ImageAddress]:
+    """The request, its instances in order. Raises InvalidRequestError."""
+    images: list[EncodedImage | ImageAddress] = []
+    violations = []
+    request = unwrap(body, _ONE_OF, parameters.OF_IMAGES)
+    for index, instance in enumerate(request.instances):
         try:
             images.append(_read(instance))
         except InvalidFieldError as error:
             violations.append(error.of_instance(index))
     if violations:
         raise InvalidRequestError(violations)
-    return images
+    return Request(images, request.explain)
 
 
 def checked(asked: Sequence[object], outcomes: Sequence[Outcome | Exception]) -> list[Outcome]:
@@ -82,8 +85,9 @@ def checked(asked: Sequence[object], outcomes: Sequence[Outcome | Exception]) ->
     return good
 
 
-def unwrap(body: bytes, expected: str) -> list[Any]:
-    """The values in a request's `instances`. expected: what one is, for messages.
+def unwrap(body: bytes, expected: str, options: Sequence[str]) -> Request[Any]:
+    """A request, its instances as they are. expected: what one is, for messages; options: the
+    fields that `explain` may have.
 
     Raises InvalidRequestError.
     """
@@ -98,8 +102,8 @@ def unwrap(body: bytes, expected: str) -> list[Any]:
         for name in document
         if name not in ("instances", "parameters")
     ]
-    if parameters := document.get("parameters"):
-        violations += _wrong_parameters(parameters)
+    explain, wrong = parameters.read(document.get("parameters"), options)
+    violations += wrong
     instances = document.get("instances")
     if not isinstance(instances, list):
         violations.append(_expected("instances", f"a list of {expected}", instances))
@@ -112,16 +116,7 @@ def unwrap(body: bytes, expected: str) -> list[Any]:
         raise InvalidRequestError(violations)
     if strict_json.may_repeat(body, document) and (repeated := strict_json.repeated(body)):
         raise InvalidRequestError(repeated)
-    return instances
-
-
-def _wrong_parameters(parameters: Any) -> list[Violation]:
-    if not isinstance(parameters, dict):
-        return [_expected("parameters", "nothing or {}", parameters)]
-    return [
-        Violation(f"parameters.{short(name)}", "unknown; this model has no parameters")
-        for name in parameters
-    ]
+    return Request(instances, explain)
 
 
 def _read(instance: Any) -> EncodedImage | ImageAddress:

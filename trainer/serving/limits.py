@@ -33,3 +33,11 @@ MAX_WAITING_COST = 1 << 29
 
 # A client that stops in the middle of its request must not keep its share of memory.
 BODY_TIMEOUT_SECONDS = 30
+
+# What the explanations of one request, and all that wait, may cost: values of rows, or pixels, that
+# the model is given (see the explainers). At most about 20 seconds of work for two slow cores.
+MAX_EXPLAINING_COST = 1 << 24
+
+# Bytes that the explanations of one answer may have: Vertex AI lets an answer of a shared public
+# endpoint have 1.5 MB, as it does a request.
+MAX_EXPLAINED_BYTES = 1_400_000

@@ -14,23 +14,22 @@ from typing import Any
 import cv2
 import numpy as np
 
-from trainer.dataset_description import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
+from trainer.serving.explanations import Explainer, Signature
+from trainer.serving.image_explanations import ImageExplainer
 from trainer.serving.images import EncodedImage, ImageError, inspect
+from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
 
 _SIGNATURE = "serving_default"
 _CLASSES = "classes"
 _FEATURES = "features"
+_ORDINARY = "ordinary"
+_DECODED = "decoded"
+_GRADIENT = "gradient"
 
 _DIVERGED = "the model returns NaN: its training diverged"
-
-_TYPES = {
-    NUMERIC: np.float64,
-    BOOLEAN: np.float64,
-    CATEGORICAL: object,
-    TIMESTAMP: np.int64,
-}
 
 
 class ModelError(Exception):
@@ -40,10 +39,12 @@ class ModelError(Exception):
 class Model:
     """A classifier or regression model, of images (ImageModel) or of rows (RowModel).
 
-    rows: reads requests for a model of rows; None for a model of images.
+    rows: reads requests for a model of rows; None for a model of images. explainer: None if the
+    SavedModel has no signatures for it, as one trained before there were explanations.
     """
 
     rows: RowReader | None = None
+    explainer: Explainer | None = None
 
     def __init__(self, tensorflow: Any, loaded: Any):
         self._tf = tensorflow
@@ -99,6 +100,16 @@ class Model:
     def _placeholder(self) -> Any:
         raise NotImplementedError
 
+    def _signature(self, name: str) -> Signature:
+        """A signature that takes and gives arrays."""
+        signature = self._loaded.signatures[name]
+
+        def call(**inputs: np.ndarray) -> dict[str, np.ndarray]:
+            tensors = {key: self._tf.constant(value) for key, value in inputs.items()}
+            return {key: value.numpy() for key, value in signature(**tensors).items()}
+
+        return call
+
     def _predictions(self, **inputs: Any) -> list[dict[str, Any] | Exception]:
         outputs = {name: value.numpy() for name, value in self._serve(**inputs).items()}
         if "value" in outputs:
@@ -122,6 +133,17 @@ class Model:
 
 class ImageModel(Model):
     """Its examples are plain EncodedImages."""
+
+    def __init__(self, tensorflow: Any, loaded: Any):
+        super().__init__(tensorflow, loaded)
+        if _GRADIENT in loaded.signatures:
+            _, inputs = loaded.signatures[_GRADIENT].structured_input_signature
+            self.explainer = ImageExplainer(
+                self._pixels, self._signature(_GRADIENT), tuple(inputs["image"].shape[1:])
+            )
+
+    def _pixels(self, data: bytes) -> np.ndarray:
+        return self._signature(_DECODED)(image_bytes=np.array([data], object))["image"][0]
 
     def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
         """See Model. A damaged image gets an ImageError in its place; the others get their
@@ -152,17 +174,17 @@ class RowModel(Model):
         texts = [[text.decode() for text in told[name]] for name in ("column", "kind", "input")]
         self._fields = [Field(*field) for field in zip(*texts, told["limit"].tolist(), strict=True)]
         self.rows = RowReader(self._fields)
+        if _ORDINARY in loaded.signatures:
+            self.explainer = RowExplainer(
+                self._signature(_SIGNATURE), self._fields, self._signature(_ORDINARY)()
+            )
 
     def predict(self, rows: Sequence[Row]) -> list[dict[str, Any] | Exception]:
         """See Model."""
         columns = zip(*(row.values for row in rows), strict=True)
         return self._predictions(
             **{
-                field.input: self._tf.constant(
-                    _padded(values)
-                    if field.kind == SEQUENCE
-                    else np.array(values, _TYPES[field.kind])
-                )
+                field.input: self._tf.constant(column(field.kind, values))
                 for field, values in zip(self._fields, columns, strict=True)
             }
         )
@@ -187,13 +209,6 @@ def _without_keras() -> Iterator[None]:
         yield
     finally:
         del modules["keras"]
-
-
-def _padded(sequences: Sequence[list[float]]) -> np.ndarray:
-    padded = np.full((len(sequences), max(map(len, sequences))), math.nan)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return padded
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,8 @@
-"""The path of a prediction request: body -> instances -> batch -> model -> predictions."""
+"""The path of a prediction request: body -> instances -> batch -> model -> predictions.
+
+Explanations are made in a thread of their own, one example at a time, so that no prediction waits
+for them.
+"""
 
 import asyncio
 import logging
@@ -8,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from trainer.serving import instances
+from trainer.serving import explaining, instances
 from trainer.serving.batching import Batcher, Bound
 from trainer.serving.errors import (
     InvalidRequestError,
@@ -18,6 +22,8 @@ from trainer.serving.errors import (
     TooSlowError,
     Violation,
 )
+from trainer.serving.explaining import Unexplained
+from trainer.serving.explanations import Explainer
 from trainer.serving.fetching import Fetcher
 from trainer.serving.images import EncodedImage, ImageError
 from trainer.serving.instances import ImageAddress
@@ -26,11 +32,13 @@ from trainer.serving.limits import (
     MAX_BATCH,
     MAX_BATCH_COST,
     MAX_BODY_BYTES,
+    MAX_EXPLAINING_COST,
     MAX_FETCHED_BYTES,
     MAX_HELD_BYTES,
     MAX_WAITING,
     MAX_WAITING_COST,
 )
+from trainer.serving.parameters import Request
 from trainer.serving.rows import Row, RowReader
 
 _log = logging.getLogger(__name__)
@@ -46,6 +54,8 @@ class Predictor(Protocol):
     """The part of trainer.serving.model.Model that the service uses."""
 
     rows: RowReader | None
+    classes: list[str]
+    explainer: Explainer | None
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
         """A prediction for each example; an ImageError for an image that cannot be decoded."""
@@ -66,6 +76,12 @@ class PredictionService:
             lambda example: example.cost,
             batch=Bound(MAX_BATCH, MAX_BATCH_COST),
             waiting=Bound(MAX_WAITING, MAX_WAITING_COST),
+        )
+        self._explainer: Batcher[Unexplained, dict[str, Any]] = Batcher(
+            lambda waiting: [unexplained.explain() for unexplained in waiting],
+            lambda unexplained: unexplained.cost,
+            batch=Bound(1, MAX_EXPLAINING_COST),
+            waiting=Bound(MAX_WAITING, MAX_EXPLAINING_COST),
         )
 
     @property
@@ -92,22 +108,23 @@ class PredictionService:
     async def _answer(self, model: Predictor, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()
         if model.rows:
-            rows = await loop.run_in_executor(self._workers, model.rows.read, body)
-            return await self._predict(rows, rows)
-        asked = await loop.run_in_executor(self._workers, instances.read, body)
+            read = await loop.run_in_executor(self._workers, model.rows.read, body)
+            return await self._predict(model, read, read.instances)
+        request = await loop.run_in_executor(self._workers, instances.read, body)
+        asked = request.instances
         addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
         images = [instance for instance in asked if isinstance(instance, EncodedImage)]
         if not addresses:
-            return await self._predict(asked, images)
+            return await self._predict(model, request, images)
         with self._holding(MAX_FETCHED_BYTES):
             found = iter(await self._fetcher.fetch(addresses))
             outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
-            return await self._predict(asked, instances.checked(asked, outcomes))
+            return await self._predict(model, request, instances.checked(asked, outcomes))
 
     async def _predict(
-        self, asked: Sequence[object], examples: Sequence[Example]
+        self, model: Predictor, request: Request[Any], examples: Sequence[Example]
     ) -> list[Prediction]:
-        """asked: the request's instances, from which the examples were made."""
+        """examples: what the request's instances became."""
         cost = sum(example.cost for example in examples)
         if cost > MAX_WAITING_COST:  # the queue could never accept it
             reason = (
@@ -116,7 +133,15 @@ class PredictionService:
                 "JPEG nor PNG counts eight times"
             )
             raise InvalidRequestError([Violation("instances", reason)])
-        return instances.checked(asked, await self._batcher.submit(examples))
+        asked, how = request.instances, request.explain
+        if how:
+            explaining.check(model, how, examples)
+        predictions = instances.checked(asked, await self._batcher.submit(examples))
+        if not how:
+            return predictions
+        unexplained = explaining.of(model, how, examples, predictions)
+        found = instances.checked(asked, await self._explainer.submit(unexplained))
+        return [{**p, "explanation": e} for p, e in zip(predictions, found, strict=True)]
 
     def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
         """Predict a batch, in the batcher's thread. The examples of a batch that fails are retried

@@ -39,6 +39,7 @@ from trainer.serving.errors import (
     short,
 )
 from trainer.serving.instances import kind_of, unwrap
+from trainer.serving.parameters import OF_ROWS, Request
 
 # Numbers that round to infinity in float32, which the model uses; the export refuses the same.
 _INFINITE = 2.0**128 - 2.0**103
@@ -103,11 +104,12 @@ class RowReader:
         """A row of missing values."""
         return Row(tuple(NULLS[field.kind] for field in self._fields.values()))
 
-    def read(self, body: bytes) -> list[Row]:
-        """The instances of a request, in its order. Raises InvalidRequestError."""
+    def read(self, body: bytes) -> Request[Row]:
+        """The request, its instances in order. Raises InvalidRequestError."""
         rows: list[Row] = []
         violations: list[Violation] = []
-        for index, instance in enumerate(unwrap(body, self._expected)):
+        request = unwrap(body, self._expected, OF_ROWS)
+        for index, instance in enumerate(request.instances):
             wrong: list[InvalidFieldError] = []
             row = self._row(instance, wrong, hints=len(violations) < MAX_VIOLATIONS)
             violations += [error.of_instance(index) for error in wrong]
@@ -115,7 +117,7 @@ class RowReader:
                 rows.append(row)
         if violations:
             raise InvalidRequestError(violations)
-        return rows
+        return Request(rows, request.explain)
 
     def _row(self, instance: Any, wrong: list[InvalidFieldError], hints: bool) -> Row | None:
         if not isinstance(instance, dict):

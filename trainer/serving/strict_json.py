@@ -40,6 +40,8 @@ def may_repeat(body: bytes, document: dict[str, Any]) -> bool:
     Counts `":`, at a hundredth of a search's cost. Misses fields with a space before the colon.
     """
     left = len(document)
+    if isinstance(parameters := document.get("parameters"), dict):
+        left += len(parameters) + sum(len(v) for v in parameters.values() if isinstance(v, dict))
     for instance in document["instances"]:
         if isinstance(instance, dict):
             left += len(instance)

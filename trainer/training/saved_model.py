@@ -17,7 +17,14 @@ Further signatures:
     features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
               serving_default), each (features,) string; limit (features,) int64, how many elements
               of a sequence are read, 0 for others
+    ordinary  () -> of a model of rows: its baseline for explanations, one row of the inputs of
+              serving_default (trainer.training.ordinary_row)
     stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
+    decoded   image_bytes (n,) string -> image (n, height, width, channels) uint8, as the model
+              sees it; of a model of images
+    gradient  image (n, height, width, channels) float32 from 0 to 255, index (n,) int64 of a class
+              -> score (n,) that class's probability, or the value; gradient, of the score by the
+              image; of a model of images
 
 Preprocessing is part of it, so that serving cannot differ from training.
 """
@@ -33,8 +40,9 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription
-from trainer.models.inputs import step_limit
+from trainer.models.inputs import from_floats, step_limit
 from trainer.training.objective import Regression
+from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
 
@@ -47,9 +55,11 @@ def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> 
     """Write the SavedModel. model: not mirrored."""
     archive = keras.export.ExportArchive()
     archive.track(model)
-    predict = _regression(model, dataset) if dataset.is_regression else _classes(model, dataset)
+    answering = _regression if dataset.is_regression else _classes
+    predict = answering(model, dataset)
     if dataset.kind == "image":
         _add_image_endpoints(archive, dataset, predict)
+        _add_gradient(archive, dataset, answering(from_floats(model), dataset))
     else:
         _add_table_endpoints(archive, dataset, predict)
     if not dataset.is_regression:
@@ -81,7 +91,7 @@ def predict(
     return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
 
 
-def _classes(model: keras.Model, dataset: DatasetDescription) -> Predict:
+def _classes(model: Callable[..., tf.Tensor], dataset: DatasetDescription) -> Predict:
     names = tf.constant(dataset.classes)
 
     def predict(inputs: tf.Tensor | dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -92,7 +102,7 @@ def _classes(model: keras.Model, dataset: DatasetDescription) -> Predict:
     return predict
 
 
-def _regression(model: keras.Model, dataset: DatasetDescription) -> Predict:
+def _regression(model: Callable[..., tf.Tensor], dataset: DatasetDescription) -> Predict:
     objective = Regression(dataset)
     return lambda inputs: {"value": objective.values(model(inputs, training=False))}
 
@@ -106,7 +116,32 @@ def _add_image_endpoints(
     def serve(image_bytes):
         return predict(preprocessing.decode_any_size(image_bytes, shape))
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
+    def decoded(image_bytes):
+        return {"image": preprocessing.decode_any_size(image_bytes, shape)}
+
     archive.add_endpoint("serving_default", serve)
+    archive.add_endpoint("decoded", decoded)
+
+
+def _add_gradient(
+    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
+) -> None:
+    """predict: takes images of floats."""
+    images = tf.TensorSpec([None, *dataset.features[0].image_shape], tf.float32, name="image")
+
+    @tf.function(input_signature=[images, tf.TensorSpec([None], tf.int64, name="index")])
+    def gradient(image, index):
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            outputs = predict(image)
+            if dataset.is_regression:
+                score = outputs["value"]
+            else:
+                score = tf.gather(outputs["probabilities"], index, batch_dims=1)
+        return {"score": score, "gradient": tape.gradient(score, image)}
+
+    archive.add_endpoint("gradient", gradient)
 
 
 def _add_table_endpoints(
@@ -132,6 +167,12 @@ def _add_table_endpoints(
         "limit": [step_limit(feature) for feature in dataset.features],
     }
     _add_constants(archive, "features", features)
+    specs = rows.signature()
+    ordinary = {
+        name: tf.constant([value], specs[name].dtype)
+        for name, value in zip(rows.names, ordinary_row(dataset), strict=True)
+    }
+    _add_constants(archive, "ordinary", ordinary)
 
 
 def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict) -> None:

@@ -54,7 +54,7 @@ def instances(folder, kind, values, **options):
 def served(kind, values):
     """What the model's signature is given for these values of instances."""
     body = json.dumps({"instances": [{"x": value} for value in values]}).encode()
-    return [row.values[0] for row in RowReader([Field("x", kind, "x", 9)]).read(body)]
+    return [row.values[0] for row in RowReader([Field("x", kind, "x", 9)]).read(body).instances]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def image_model(tmp_path_factory):
         rejected=0,
     )
     folder = tmp_path_factory.mktemp("image_model")
-    saved_model.export(brightness_model(), dataset, folder)
+    saved_model.export(brightness_model(dataset), dataset, folder)
     return str(folder)
 
 

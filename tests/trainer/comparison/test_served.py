@@ -168,9 +168,8 @@ def shades(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("shades")
     run = RunFolder(folder, LABELS, CLASSES)
-    saved_model.export(
-        brightness_model(), dataset_description.load(str(run.dataset)), folder / "model"
-    )
+    dataset = dataset_description.load(str(run.dataset))
+    saved_model.export(brightness_model(dataset), dataset, folder / "model")
     return folder / "model"
 
 

@@ -8,15 +8,15 @@ from tests.trainer.training.tables import mixed_rows, write_table
 from trainer import dataset_description, models
 from trainer.dataset_description import Counts, DatasetDescription, Feature, Split
 from trainer.hyperparameters import Hyperparameters
+from trainer.models import inputs
 from trainer.training import saved_model
 
 CLASSES = ("dark", "light")
 
 
-def brightness_model():
+def brightness_model(dataset):
     """Tells dark images from light ones by their mean."""
-    pixels = keras.Input((8, 8, 1), dtype="uint8")
-    x = keras.layers.Rescaling(1 / 127.5, offset=-1)(pixels)
+    pixels, x = inputs.image(dataset)
     x = keras.layers.GlobalAveragePooling2D()(x)
     model = keras.Model(pixels, keras.layers.Dense(2)(x))
     model.set_weights([np.array([[-2.0, 2.0]]), np.zeros(2)])
@@ -39,7 +39,7 @@ def model_folder(tmp_path_factory):
         rejected=0,
     )
     folder = tmp_path_factory.mktemp("serving") / "model"
-    saved_model.export(brightness_model(), dataset, folder)
+    saved_model.export(brightness_model(dataset), dataset, folder)
     return folder
 
 

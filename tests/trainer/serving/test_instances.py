@@ -17,7 +17,7 @@ FORMS = r'expected {"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
 
 
 def read(*of_request, **others):
-    return instances.read(json.dumps({"instances": of_request, **others}).encode())
+    return instances.read(json.dumps({"instances": of_request, **others}).encode()).instances
 
 
 def violations(body):
@@ -36,7 +36,7 @@ def test_both_forms_of_an_image():
 
 
 @pytest.mark.parametrize("parameters", [None, {}])
-def test_googles_clients_send_parameters_although_there_are_none(parameters):
+def test_googles_clients_send_parameters_that_say_nothing(parameters):
     assert len(read(GOOD, parameters=parameters)) == 1
 
 
@@ -55,8 +55,10 @@ def test_googles_clients_send_parameters_although_there_are_none(parameters):
         ({"instances": []}, "instances", "expected 1 to 256 instances, got 0"),
         ({"instances": [GOOD] * 2000}, "instances", "expected 1 to 256 instances, got 2000"),
         ({"instances": [GOOD], "instance": 1}, "instance", "unknown"),
-        ({"instances": [GOOD], "parameters": [1]}, "parameters", "expected nothing or {}"),
-        ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "has no parameters"),
+        ({"instances": [GOOD], "parameters": [1]}, "parameters", "expected an object, such as"),
+        ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "the only parameter is"),
+        ({"instances": [GOOD], "parameters": {"explain": 1}}, "parameters.explain", "an object"),
+        ({"instances": [], "parameters": {"explain": {"k": 4}}}, "parameters.explain.k", "class,"),
         ({"instances": [7]}, "instances[0]", f"{FORMS}, got the value 7"),
         ({"instances": [None]}, "instances[0]", f"{FORMS}, got nothing"),
         ({"instances": [[0.5] * 64]}, "instances[0]", f"{FORMS}, got a list of 64"),
@@ -123,4 +125,4 @@ DOCUMENTS = st.recursive(
 @given(DOCUMENTS.map(json.dumps).map(str.encode) | st.binary(max_size=200))
 def test_whatever_comes_is_read_or_refused(body):
     with contextlib.suppress(InvalidRequestError):
-        assert instances.read(body)
+        assert instances.read(body).instances

@@ -1,5 +1,7 @@
+import base64
 import math
 
+import cv2
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from trainer.exporting.images.convert import ImageError
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
+from trainer.serving.parameters import Explain
 
 BLACK, WHITE = inspect(image(0)), inspect(image(255))
 CUT = inspect(image(0, (512, 512), ".jpg")[:-100])  # its header is whole
@@ -50,6 +53,36 @@ def test_a_damaged_image_leaves_the_others_of_its_batch_their_answers(model):
     assert "cannot be decoded" in str(cut)
     assert "JPEG" in str(cut)
     assert "node" not in str(cut)
+
+
+@pytest.mark.parametrize("baseline", ["black", "grey", "white"])
+def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
+    """Of a model that looks at the mean only, every pixel's share is as large as its distance."""
+    pixels = np.arange(0, 256, 4, np.uint8).reshape(8, 8)
+    example = inspect(cv2.imencode(".png", pixels)[1].tobytes())
+    (prediction,) = model.predict([example])
+    found = model.explainer.explain(example, 1, Explain(baseline=baseline, steps=100))
+    assert found["score"] == pytest.approx(prediction["probabilities"]["light"], abs=1e-6)
+    png = base64.b64decode(found["attributions"]["b64"])
+    shares = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    assert (shares.dtype, shares.shape) == (np.uint16, (8, 8))
+    shares = (shares - 32768.0) / 32767 * found["attributions"]["scale"]
+    moved = found["score"] - found["baseline_score"]
+    assert abs(shares.sum() - moved) == pytest.approx(found["approximation_error"], abs=1e-6)
+    assert found["approximation_error"] < 1e-3
+    distances = pixels.astype(float) - {"black": 0, "grey": 127.5, "white": 255}[baseline]
+    assert shares == pytest.approx(moved * distances / distances.sum(), abs=1e-4)
+
+
+def test_an_image_of_any_size_is_explained_as_it_was_predicted(model):
+    for example in (
+        WHITE,
+        inspect(image(200, (31, 17), ".jpg")),
+        inspect(image(9, (3, 3), ".bmp")),
+    ):
+        (prediction,) = model.predict([example.as_plain()])
+        found = model.explainer.explain(example, 0, Explain())
+        assert found["score"] == pytest.approx(prediction["probabilities"]["dark"], abs=1e-6)
 
 
 def test_a_model_that_answers_nan_is_said_to(model, monkeypatch):

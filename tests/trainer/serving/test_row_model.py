@@ -10,7 +10,10 @@ from http.client import HTTPConnection
 import numpy as np
 import pytest
 
+from trainer import dataset_description
+from trainer.comparison.raw_examples import time_text
 from trainer.serving.model import Model, RowModel
+from trainer.serving.parameters import Explain
 
 KNOWN = {
     "size": 1e6,
@@ -35,7 +38,7 @@ def answers(model):
     """A function: instances -> one number for each, its value or the first probability."""
 
     def answers(*instances):
-        rows = model.rows.read(json.dumps({"instances": instances}).encode())
+        rows = model.rows.read(json.dumps({"instances": instances}).encode()).instances
         predictions = model.predict(rows)
         assert len(predictions) == len(instances)
         return [p.get("value") or float(p["probabilities"]["0"]) for p in predictions]
@@ -73,6 +76,65 @@ def test_it_warms_up_on_a_row_of_which_nothing_is_known(model):
     model.warm_up(4)
 
 
+def explained(model, instance, index=None, **how):
+    """The explanation of an instance, for the predicted class or another, and its baseline row."""
+    row = model.rows.read(json.dumps({"instances": [instance]}).encode()).instances[0]
+    (prediction,) = model.predict([row])
+    if model.classes and index is None:
+        index = model.classes.index(prediction["label"])
+    return model.explainer.explain(row, index, Explain(**how))
+
+
+@pytest.mark.parametrize("instance", [KNOWN, dict.fromkeys(KNOWN), {**KNOWN, "pulse": []}])
+def test_attributions_add_up_to_what_the_score_moved(model, answers, instance):
+    found = explained(model, instance, index=0 if model.classes else None)
+    assert found["score"] == pytest.approx(answers(instance)[0], abs=1e-6)
+    moved = found["score"] - found["baseline_score"]
+    assert abs(moved) > 1e-4
+    assert sum(found["attributions"].values()) == pytest.approx(moved, abs=1e-6)
+    assert list(found["attributions"]) == list(KNOWN), "each column once, whatever its kind"
+    assert found["approximation_error"] >= 0
+
+
+def test_what_is_explained_is_the_row_against_the_train_splits_ordinary_one(
+    model, answers, row_model_folder
+):
+    statistics = {
+        feature.column: feature
+        for feature in dataset_description.load(str(row_model_folder.parent / "d")).features
+    }
+    of = statistics.__getitem__
+    pulse = of("pulse").statistics
+    ordinary = {
+        "size": of("size").statistics.mean,
+        "class": of("class").statistics.mean,
+        "smoker": of("smoker").statistics.mean > 0.5,
+        "site": of("site").vocabulary[0],
+        "_ward": of("_ward").vocabulary[0],
+        "taken": time_text(round(of("taken").statistics.mean * 1e6)),
+        "pulse": [pulse.mean] * round(pulse.mean_length),
+    }
+    found = explained(model, KNOWN, index=0 if model.classes else None)
+    assert found["baseline_score"] == pytest.approx(answers(ordinary)[0], abs=1e-6)
+    nothing = explained(model, ordinary)
+    assert nothing["attributions"] == pytest.approx(dict.fromkeys(KNOWN, 0), abs=1e-6)
+    # With one field of its own, all that moves the score is that field's doing.
+    for name in KNOWN:
+        found = explained(model, {**ordinary, name: KNOWN[name]}, 0 if model.classes else None)
+        others = [share for other, share in found["attributions"].items() if other != name]
+        assert others == pytest.approx([0] * 6, abs=1e-6)
+        moved = found["score"] - found["baseline_score"]
+        assert found["attributions"][name] == pytest.approx(moved, abs=1e-6)
+
+
+def test_another_class_is_explained_by_its_own_probability(model):
+    if not model.classes:
+        pytest.skip("a regression has no classes")
+    first, second = (explained(model, KNOWN, index)["attributions"] for index in (0, 1))
+    # Of two classes, what is for the one is against the other.
+    assert list(first.values()) == pytest.approx([-share for share in second.values()], abs=1e-6)
+
+
 def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
     if not model.classes:
         pytest.skip("once is enough")
@@ -86,8 +148,9 @@ def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
         assert "ready" in process.stdout.readline()
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
 
-        def ask(*instances):
-            connection.request("POST", "/predict", json.dumps({"instances": instances}))
+        def ask(*instances, **parameters):
+            body = {"instances": instances, "parameters": parameters}
+            connection.request("POST", "/predict", json.dumps(body))
             response = connection.getresponse()
             return response.status, json.load(response)
 
@@ -100,6 +163,22 @@ def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
         assert status == 400
         (violation,) = document["error"]["details"][0]["fieldViolations"]
         assert violation["field"] == "instances[1].smoker"
+        status, document = ask(KNOWN, dict.fromkeys(KNOWN), explain={"paths": 50.0, "class": "1"})
+        assert status == 200
+        for prediction, unexplained in zip(document["predictions"], (first, second), strict=True):
+            found = prediction.pop("explanation")
+            assert prediction == unexplained
+            assert found["class"] == "1"
+            assert found["score"] == pytest.approx(prediction["probabilities"]["1"], abs=1e-6)
+            moved = found["score"] - found["baseline_score"]
+            assert sum(found["attributions"].values()) == pytest.approx(moved, abs=1e-6)
+        status, document = ask(KNOWN, explain={"class": "2"})
+        assert status == 400
+        (violation,) = document["error"]["details"][0]["fieldViolations"]
+        assert violation == {
+            "field": "parameters.explain.class",
+            "description": 'not a class of this model; expected "0", "1"',
+        }
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)

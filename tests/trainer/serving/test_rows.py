@@ -30,7 +30,7 @@ GOOD = {
 
 def read(*instances):
     body = json.dumps({"instances": instances}).encode()
-    return [row.values for row in RowReader(FIELDS).read(body)]
+    return [row.values for row in RowReader(FIELDS).read(body).instances]
 
 
 def violations(*instances):

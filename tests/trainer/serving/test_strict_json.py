@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from trainer.serving import strict_json
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.instances import unwrap
+from trainer.serving.parameters import OF_ROWS
 
 
 def told(body):
     """What is said of a request to a model with the fields size and site."""
     with pytest.raises(InvalidRequestError) as refused:
-        unwrap(body, "{...}")
+        unwrap(body, "{...}", OF_ROWS)
     return str(refused.value)
 
 
@@ -43,12 +44,12 @@ def test_the_field_is_named(body, words):
 
 def test_a_value_that_reads_like_a_field_is_none():
     rows = [{"site": 'a "size": 2', "size": 1}, {"site": "size", "size": 2}, "size"]
-    assert unwrap(orjson.dumps({"instances": rows}), "") == rows
+    assert unwrap(orjson.dumps({"instances": rows}), "", OF_ROWS).instances == rows
 
 
 def test_what_is_too_deep_for_python_is_left_to_the_reader_of_instances():
     deep = b"[" * 1000 + b'{"size": 1}' + b"]" * 1000
-    (instance,) = unwrap(b'{"instances": [%s]}' % deep, "")
+    (instance,) = unwrap(b'{"instances": [%s]}' % deep, "", OF_ROWS).instances
     assert isinstance(instance, list)
 
 

@@ -78,6 +78,6 @@ class Deploy(Section):
     )
     private: bool = key(
         "an endpoint that only the group's VPC network (platform.yaml: network), Airflow included, "
-        "can reach; without explanations, which Vertex AI gives on public endpoints only",
+        "can reach",
         False,
     )

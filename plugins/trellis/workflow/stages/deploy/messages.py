@@ -28,7 +28,6 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
     """
     schema = load_schema()
     provenance = challenger["provenance"]
-    explained = challenger["explanation_spec"]
     return {
         "display_name": plan.experiment.name,
         "description": plan.experiment.about[:_MAX_DESCRIPTION],
@@ -47,7 +46,6 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
             "health_route": "/health",
             "predict_route": "/predict",
         },
-        **({"explanation_spec": explained} if explained else {}),
         **job_messages.encryption(platform),
     }
 

@@ -126,7 +126,6 @@ if promotion:
         "contender": "training/1",
         "model": f"{options.run}training/1/model/",
         "examples": [{"key": "row-1", "instance": {"x": 1}, "prediction": {"value": 2}}],
-        "explanation_spec": None,
         "hyperparameters": {},
         "provenance": {"run": options.run, "dataset": "3f2a", **PROVENANCE},
     }

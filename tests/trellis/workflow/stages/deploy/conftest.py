@@ -162,7 +162,6 @@ def challenger(run):
         "contender": "training/1",
         "model": f"{run.training(1)}model/",
         "examples": examples({1: 2, 2.5: 5, -3: -6}),
-        "explanation_spec": None,
         "hyperparameters": {"units": 8},
         "provenance": {
             "run": run.uri,

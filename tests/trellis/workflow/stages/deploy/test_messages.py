@@ -18,7 +18,6 @@ CHALLENGER = {
     "contender": "training/1",
     "model": "gs://trellis-local/digits/runs/r/training/1/model/",
     "examples": [],
-    "explanation_spec": None,
     "hyperparameters": {"learning_rate": 0.001, "units": 64},
     "provenance": {
         "run": "gs://trellis-local/digits/runs/r/",
@@ -88,18 +87,6 @@ def test_a_description_that_is_too_long_loses_its_longest_part():
     assert len(text) <= 2000
     assert json.loads(text)["left_out"] == ["hyperparameters"]
     assert json.loads(text)["versions"] == {"tensorflow": "2.21.0"}
-
-
-def test_a_table_model_explains_itself(plan, group):
-    spec = {
-        "parameters": {"sampled_shapley_attribution": {"path_count": 10}},
-        "metadata": {
-            "inputs": {"radius": {"input_baselines": [14.1]}},
-            "outputs": {"probabilities": {}},
-        },
-    }
-    model = message_of(Model, messages.model(plan, group, {**CHALLENGER, "explanation_spec": spec}))
-    assert model.explanation_spec.parameters.sampled_shapley_attribution.path_count == 10
 
 
 def test_the_endpoint_belongs_to_the_experiment(plan, group):

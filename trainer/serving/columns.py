@@ -1,0 +1,26 @@
+"""The values of a field -> a column of the model's signature (trainer.training.raw_rows)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trainer.dataset_description import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+
+_TYPES = {
+    NUMERIC: np.float64,
+    BOOLEAN: np.float64,
+    CATEGORICAL: object,
+    TIMESTAMP: np.int64,
+}
+
+
+def column(kind: str, values: Sequence[Any]) -> np.ndarray:
+    """(n,), or of sequences (n, longest), filled up with NaN. kind: the feature's."""
+    if kind != SEQUENCE:
+        return np.array(values, _TYPES[kind])
+    padded = np.full((len(values), max(map(len, values))), math.nan)
+    for row, sequence in zip(padded, values, strict=True):
+        row[: len(sequence)] = sequence
+    return padded

@@ -1,0 +1,89 @@
+"""From predictions to what is to be explained of them: checked before anything is computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trainer.serving.errors import InvalidRequestError, Violation, short
+from trainer.serving.explanations import Explainer
+from trainer.serving.limits import MAX_EXPLAINED_BYTES, MAX_EXPLAINING_COST
+from trainer.serving.parameters import EXPLAIN, Explain
+
+
+class Explained(Protocol):
+    """The part of trainer.serving.model.Model that is used here."""
+
+    classes: list[str]
+    explainer: Explainer | None
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """One prediction that is to be explained. label: of the class, None: of a regression."""
+
+    explainer: Explainer
+    example: Any
+    label: str | None
+    index: int | None
+    how: Explain
+
+    @property
+    def cost(self) -> int:
+        """See Explainer."""
+        return self.explainer.cost(self.example, self.how)
+
+    def explain(self) -> dict[str, Any] | Exception:
+        """As trainer.serving.explanations describes it; what went wrong is returned."""
+        try:
+            found = self.explainer.explain(self.example, self.index, self.how)
+        except Exception as error:  # TensorFlow's, which are of many kinds
+            return error
+        return found if self.label is None else {"class": self.label, **found}
+
+
+def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
+    """Raises InvalidRequestError if the model's predictions for them cannot be explained so."""
+    explainer = model.explainer
+    if explainer is None:
+        raise _refusal(EXPLAIN, "this model was saved without explanations: train it again")
+    if how.label is not None and how.label not in model.classes:
+        raise _refusal(f"{EXPLAIN}.class", _expected(model.classes))
+    cost = sum(explainer.cost(example, how) for example in examples)
+    if cost > MAX_EXPLAINING_COST:
+        reason = (
+            f"they would take {cost / 1e6:.1f} million {explainer.unit}, and one request may take "
+            f"{MAX_EXPLAINING_COST / 1e6:.1f}: ask for fewer {explainer.effort}, or send fewer "
+            "instances"
+        )
+        raise _refusal(EXPLAIN, reason)
+    size = explainer.answer_bytes * len(examples)
+    if size > MAX_EXPLAINED_BYTES:
+        reason = (
+            f"the answer could have {size / 1e6:.1f} MB, and {MAX_EXPLAINED_BYTES / 1e6:.1f} is "
+            "the limit: send fewer instances"
+        )
+        raise _refusal("instances", reason)
+
+
+def of(
+    model: Explained, how: Explain, examples: Sequence[Any], predictions: Sequence[dict[str, Any]]
+) -> list[Unexplained]:
+    """Each example with its prediction's class, or with the one asked for; checked."""
+    assert model.explainer
+    found = []
+    for example, prediction in zip(examples, predictions, strict=True):
+        label = how.label if how.label is not None else prediction.get("label")
+        index = None if label is None else model.classes.index(label)
+        found.append(Unexplained(model.explainer, example, label, index, how))
+    return found
+
+
+def _expected(classes: Sequence[str]) -> str:
+    if not classes:
+        return "this model predicts a value, and has no classes"
+    few = ", ".join(f'"{short(name)}"' for name in classes[:10])
+    return f"not a class of this model; expected {few}{', ...' * (len(classes) > 10)}"
+
+
+def _refusal(field: str, reason: str) -> InvalidRequestError:
+    return InvalidRequestError([Violation(field, reason)])

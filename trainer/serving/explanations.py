@@ -1,0 +1,55 @@
+"""Explanations of predictions: how much of a score comes from each feature, or from each pixel.
+
+    {"class": "7",                   whose probability is explained; not of a regression
+     "score": 0.9731,                its probability, or the value
+     "baseline_score": 0.0912,       that of the baseline: a row of ordinary values, a plain image
+     "attributions": ...,            what adds up to the difference
+     "approximation_error": 0.0004}
+
+of a row: "attributions" is {COLUMN: number, ...}, sampled Shapley values (trainer.serving.shapley).
+They add up to score - baseline_score but for rounding; "approximation_error" is the largest
+standard error of one of them, since only some orders of the features are drawn.
+
+of an image: "attributions" is {"b64": ..., "scale": number}, integrated gradients
+(trainer.serving.integrated_gradients) as a 16-bit grey PNG of the size that the model sees. A
+pixel's attribution is (value - 32768) / 32767 * scale. "approximation_error" is by how much their
+sum differs from score - baseline_score.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from trainer.serving.errors import ModelFailureError
+from trainer.serving.parameters import Explain
+
+# Of a SavedModel: arrays by the names of its inputs -> arrays by those of its outputs.
+Signature = Callable[..., Mapping[str, np.ndarray]]
+
+
+class Explainer(Protocol):
+    """Explains one model's predictions.
+
+    unit: what the cost counts; effort: the option that it grows with; answer_bytes: of JSON that an
+    explanation has at most.
+    """
+
+    unit: str
+    effort: str
+    answer_bytes: int
+
+    def cost(self, example: Any, how: Explain) -> int:
+        """The work that an explanation takes; see trainer.serving.limits."""
+
+    def explain(self, example: Any, index: int | None, how: Explain) -> dict[str, Any]:
+        """The fields above but "class". index: of the class; None: of a regression."""
+
+
+def finite(numbers: np.ndarray) -> np.ndarray:
+    """The numbers; raises ModelFailureError if one of them is none."""
+    if not np.isfinite(numbers).all():
+        raise ModelFailureError(
+            "the model returns NaN between the baseline and the example: it cannot be explained"
+        )
+    return numbers

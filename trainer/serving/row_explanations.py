@@ -1,0 +1,69 @@
+"""Explanations of a model of rows: sampled Shapley values of its features."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainer.serving import shapley
+from trainer.serving.columns import column
+from trainer.serving.explanations import Signature, finite
+from trainer.serving.parameters import Explain
+from trainer.serving.rows import Field, Row
+
+# Rows in one call of the model: bounds its memory.
+_ROWS = 256
+
+# Bytes of a number, with the marks around it and its name.
+_NUMBER = 32
+
+
+class RowExplainer:
+    """Of a model of rows. serve: its signature; ordinary: the baseline, by input."""
+
+    unit = "values"
+    effort = "paths"
+
+    def __init__(
+        self, serve: Signature, fields: Sequence[Field], ordinary: Mapping[str, np.ndarray]
+    ):
+        self._serve = serve
+        self._fields = fields
+        self.answer_bytes = sum(_NUMBER + len(field.column.encode()) for field in fields)
+        self._ordinary = [ordinary[field.input][0] for field in fields]
+
+    def cost(self, row: Row, how: Explain) -> int:
+        """See Explainer: values that the model is given."""
+        return row.cost * shapley.evaluations(len(self._fields), how.paths)
+
+    def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:
+        """See Explainer."""
+        # Each field's two values: the ordinary one, and its own.
+        pairs = [
+            column(field.kind, pair)
+            for field, *pair in zip(self._fields, self._ordinary, row.values, strict=True)
+        ]
+
+        def score(own: np.ndarray) -> np.ndarray:
+            found = []
+            for start in range(0, len(own), _ROWS):
+                part = own[start : start + _ROWS].astype(np.intp)
+                rows = {
+                    field.input: pair[part[:, place]]
+                    for place, (field, pair) in enumerate(zip(self._fields, pairs, strict=True))
+                }
+                answer = self._serve(**rows)
+                found.append(
+                    answer["value"] if index is None else answer["probabilities"][:, index]
+                )
+            return finite(np.concatenate(found))
+
+        shares = shapley.shares(score, len(self._fields), how.paths)
+        kind = np.float64 if index is None else np.float32
+        columns = [field.column for field in self._fields]
+        return {
+            "score": kind(shares.score),
+            "baseline_score": kind(shares.baseline_score),
+            "attributions": dict(zip(columns, shares.values.astype(kind), strict=True)),
+            "approximation_error": kind(shares.error),
+        }
