@@ -13,6 +13,8 @@ auc, ranks    area under the ROC curve, from ranks
 calibration   expected calibration error and its interval
 bootstrap     resamples of the test split, and percentile intervals
 proportions   intervals of shares of examples, where the bootstrap fails
+pseudo_error  intervals of averages over classes, where the bootstrap fails
+samples       the scores in all resamples, with and without pseudo-errors
 studentized   intervals of mean errors, where the bootstrap fails
 intervals     which interval each metric has
 scoreboard    the ranking, and the difference between any two contenders

@@ -79,6 +79,9 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "Recall, averaged over the classes: rare classes count as much as frequent ones.",
             _balanced_accuracy,
             _balanced_accuracy_resampled,
+            interval="pseudo-error bootstrap",
+            difference_interval="paired pseudo-error bootstrap",
+            pseudo_errors=True,
         ),
         Metric(
             "f1",
@@ -88,6 +91,9 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "only two: neither is declared the positive one.",
             _macro_f1,
             _macro_f1_resampled,
+            interval="pseudo-error bootstrap",
+            difference_interval="paired pseudo-error bootstrap",
+            pseudo_errors=True,
         ),
         Metric(
             "auc",
@@ -96,7 +102,9 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "Area under the ROC curve, one class against the rest, averaged over the classes.",
             macro_auc,
             macro_auc_resampled,
-            interval="newcombe or bootstrap",
+            interval="newcombe or pseudo-error bootstrap",
+            difference_interval="paired pseudo-error bootstrap",
+            pseudo_errors=True,
         ),
         Metric(
             "log_loss",

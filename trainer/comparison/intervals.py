@@ -1,19 +1,18 @@
 """Which interval fits which metric: methods by the names that leaderboard.json gives them.
 
 The percentile bootstrap is used where its coverage is right, and a better method elsewhere;
-`proportions`, `auc`, `calibration` and `studentized` give the measurements.
+`proportions`, `pseudo_error`, `auc`, `calibration` and `studentized` give the measurements.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from trainer.comparison import bootstrap, proportions, studentized
+from trainer.comparison import bootstrap, proportions, pseudo_error, studentized
 from trainer.comparison.auc import newcombe_interval
 from trainer.comparison.calibration import calibration_interval
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.samples import Samples
 
 LEVEL = 0.95
 
@@ -21,52 +20,79 @@ Interval = tuple[float, float]
 
 
 def _bootstrap(
-    metric: Metric, outcome: Any, value: float, samples: np.ndarray, level: float
+    metric: Metric, outcome: Any, value: float, samples: Samples, level: float
 ) -> Interval:
-    return bootstrap.interval(samples, level)
+    return bootstrap.interval(samples.plain, level)
 
 
 def _clopper_pearson(
-    metric: Metric, outcome: Outcome, value: float, samples: np.ndarray, level: float
+    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
     return proportions.share_interval(outcome.correct, level)
 
 
-def _newcombe_or_bootstrap(
-    metric: Metric, outcome: Outcome, value: float, samples: np.ndarray, level: float
+def _pseudo_error(
+    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
+) -> Interval:
+    return pseudo_error.interval(samples.plain, samples.with_pseudo_errors[0], level)
+
+
+def _newcombe_or_pseudo_error(
+    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
     if outcome.class_count == 2:
         return newcombe_interval(value, outcome, level)
-    return bootstrap.interval(samples, level)
+    return _pseudo_error(metric, outcome, value, samples, level)
 
 
 def _calibration(
-    metric: Metric, outcome: Outcome, value: float, samples: np.ndarray, level: float
+    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
-    return calibration_interval(outcome, value, samples, level)
+    return calibration_interval(outcome, value, samples.plain, level)
 
 
 def _studentized(
-    metric: Metric, outcome: Any, value: float, samples: np.ndarray, level: float
+    metric: Metric, outcome: Any, value: float, samples: Samples, level: float
 ) -> Interval:
     if metric.terms is None:
         raise TypeError(f"the metric {metric.name} has no terms for a studentized bootstrap")
-    return studentized.interval(metric.terms(outcome), value, samples, level)
+    return studentized.interval(metric.terms(outcome), value, samples.plain, level)
 
 
 # (metric, outcome of the metric's kind, its score, the score's resamples, level) -> interval
-METHODS: dict[str, Callable[[Metric, Any, float, np.ndarray, float], Interval]] = {
+METHODS: dict[str, Callable[[Metric, Any, float, Samples, float], Interval]] = {
     "bootstrap": _bootstrap,
     "clopper-pearson": _clopper_pearson,
-    "newcombe or bootstrap": _newcombe_or_bootstrap,
+    "pseudo-error bootstrap": _pseudo_error,
+    "newcombe or pseudo-error bootstrap": _newcombe_or_pseudo_error,
     "calibration bootstrap": _calibration,
     "studentized bootstrap": _studentized,
 }
 
-# (outcome, the other's outcome, resamples of the difference of their scores, level) -> interval
-DIFFERENCE_METHODS: dict[str, Callable[[Any, Any, np.ndarray, float], Interval]] = {
-    "paired bootstrap": lambda outcome, other, samples, level: bootstrap.interval(samples, level),
-    "bonett-price": lambda outcome, other, samples, level: proportions.difference_interval(
-        outcome.correct, other.correct, level
-    ),
+
+def _paired_bootstrap(
+    outcome: Any, other: Any, samples: Samples, others: Samples, level: float
+) -> Interval:
+    return bootstrap.interval(samples.plain - others.plain, level)
+
+
+def _bonett_price(
+    outcome: Outcome, other: Outcome, samples: Samples, others: Samples, level: float
+) -> Interval:
+    return proportions.difference_interval(outcome.correct, other.correct, level)
+
+
+def _paired_pseudo_error(
+    outcome: Outcome, other: Outcome, samples: Samples, others: Samples, level: float
+) -> Interval:
+    return pseudo_error.difference_interval(
+        samples.with_pseudo_errors, others.with_pseudo_errors, level
+    )
+
+
+# (outcome, the other's outcome, the score's resamples, the other's, level) -> interval
+DIFFERENCE_METHODS: dict[str, Callable[[Any, Any, Samples, Samples, float], Interval]] = {
+    "paired bootstrap": _paired_bootstrap,
+    "bonett-price": _bonett_price,
+    "paired pseudo-error bootstrap": _paired_pseudo_error,
 }

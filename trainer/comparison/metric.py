@@ -15,6 +15,7 @@ class Metric:
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
+    pseudo_errors: whether its intervals need the resamples of `pseudo_error`.
     terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it
     is no such mean. The interval "studentized bootstrap" needs them.
     of_label: whether its values have the unit of the label, so that the number of meaningful
@@ -31,6 +32,7 @@ class Metric:
     resampled: Callable[[Any, np.ndarray], np.ndarray]
     interval: str = "bootstrap"
     difference_interval: str = "paired bootstrap"
+    pseudo_errors: bool = False
     terms: Callable[[Any], np.ndarray] | None = None
     of_label: bool = False
 

@@ -14,7 +14,7 @@ from trainer.comparison.scoreboard import Scoreboard, Standing
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
 SMALL_SPLIT = 1000
-# Below this many errors, or examples of a class, resampling is unreliable (see `proportions`).
+# Below this many examples of a class, its scores are unreliable.
 FEW = 10
 # An example with at least this share of the squared error dominates the RMSE of a small split.
 _HEAVY = 0.2
@@ -28,7 +28,7 @@ def notes(
     selected: str | None,
     classes: Sequence[str],
 ) -> list[str]:
-    """Sentences about the selection, a small test split, few errors, rare classes and failures.
+    """Sentences about the selection, a small test split, rare classes and failures.
 
     failed: how many contenders could not be scored. selected: the training that competes. classes:
     empty for a regression, which has fewer notes.
@@ -40,7 +40,6 @@ def notes(
         _optimism(competing),
         _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
         _close_race(competing, scores.primary),
-        _few_errors(of_classes) if classes else None,
         _rare_classes(of_classes, classes) if classes else None,
         f"{failed} of {failed + len(scores.standings)} contenders failed and could not be scored."
         if failed
@@ -108,21 +107,6 @@ def _close_race(standings: Sequence[Standing], primary: Metric) -> str | None:
     return (
         f"In {primary.title}, the difference between the winner and {_joined(close)} is not "
         "significant on this test split: its interval includes zero."
-    )
-
-
-def _few_errors(outcomes: Mapping[str, Outcome]) -> str | None:
-    few = [name for name, outcome in outcomes.items() if np.count_nonzero(~outcome.correct) < FEW]
-    if not few:
-        return None
-    verb = "makes" if len(few) == 1 else "make"
-    if next(iter(outcomes.values())).class_count == 2:
-        good, bad = "The intervals of accuracy and AUC account", "F1 and differences in AUC"
-    else:
-        good, bad = "The interval of accuracy accounts", "F1 and AUC"
-    return (
-        f"{_joined(few)} {verb} fewer than {FEW} errors. {good} for that; the intervals of "
-        f"balanced accuracy, {bad} are too narrow, because they resample these few errors."
     )
 
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.comparison import bootstrap
+from trainer.comparison import samples
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
+from trainer.comparison.samples import Samples
 
 DECIMALS = 6
 # Metrics that rank like the training losses: cross-entropy and squared error.
@@ -128,13 +129,7 @@ class Scoreboard:
         self.is_regression = regression = primary.name in REGRESSION_METRICS
         self._outcomes = outcomes
         self._metrics = metrics_for(regression)
-        resampled = bootstrap.resampled_scores(
-            list(outcomes.values()), list(self._metrics.values())
-        )
-        self._samples = {
-            name: dict(zip(self._metrics, scores, strict=True))
-            for name, scores in zip(outcomes, resampled, strict=True)
-        }
+        self._samples = samples.draw(outcomes, list(self._metrics.values()))
         self._scores = {
             name: _scores(outcome, self._metrics.values(), self._samples[name])
             for name, outcome in outcomes.items()
@@ -197,8 +192,8 @@ class Scoreboard:
         """A contender's score minus another's."""
         this, that = self._outcomes[name], self._outcomes[other]
         method = DIFFERENCE_METHODS[metric.difference_interval]
-        resampled = self._samples[name][metric.name] - self._samples[other][metric.name]
-        interval = method(this, that, resampled, self.difference_level)
+        resampled = self._samples[name][metric.name], self._samples[other][metric.name]
+        interval = method(this, that, *resampled, self.difference_level)
         # Of the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
@@ -206,13 +201,13 @@ class Scoreboard:
 
 
 def _scores(
-    outcome: AnyOutcome, metrics: Iterable[Metric], samples: Mapping[str, np.ndarray]
+    outcome: AnyOutcome, metrics: Iterable[Metric], drawn: Mapping[str, Samples]
 ) -> dict[str, Estimate]:
     estimates = {}
     for metric in metrics:
         value = metric.point(outcome)
         if not math.isnan(value):
             method = METHODS[metric.interval]
-            interval = method(metric, outcome, value, samples[metric.name], LEVEL)
+            interval = method(metric, outcome, value, drawn[metric.name], LEVEL)
             estimates[metric.name] = Estimate.of(value, interval, decimals(metric, outcome.labels))
     return estimates

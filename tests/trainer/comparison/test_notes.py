@@ -38,11 +38,6 @@ def test_a_close_race_is_called_one():
     assert "difference between the winner and b is not significant" in note
 
 
-def test_few_errors_make_intervals_too_narrow():
-    (note,) = sentences({"a": outcome(2000, 9), "b": outcome(2000, 100)})
-    assert note.startswith("a makes fewer than 10 errors.")
-
-
 def test_rare_classes_are_named_with_their_counts():
     common = outcome(2000, 100)
     three = np.column_stack([common.probabilities, np.zeros(2000)])
