@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from . import locations
 from .database import quoted
 from .errors import BigQueryError, already_exists, not_found
 from .refs import DatasetRef, ModelRef, TableRef
@@ -83,10 +84,18 @@ class TableRecord:
 
 
 class Catalog:
-    """Reads and changes the catalogue through one cursor, in the transaction that it is in."""
+    """Reads and changes the catalogue through one cursor, in the transaction that it is in.
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection):
-        self.cursor = cursor
+    `location`: of a job, which finds nothing of other locations; None for requests, which find all.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, location: str | None = None):
+        self.cursor, self.location = cursor, location
+
+    @property
+    def everywhere(self) -> Catalog:
+        """The same for all locations."""
+        return Catalog(self.cursor)
 
     # Datasets -----------------------------------------------------------------------------------
 
@@ -96,13 +105,14 @@ class Catalog:
             "SELECT resource FROM catalog.datasets WHERE project = ? AND dataset = ?",
             [ref.project, ref.dataset],
         ).fetchone()
-        return json.loads(row[0]) if row else None
+        resource = json.loads(row[0]) if row else None
+        return resource if resource and self._is_here(resource) else None
 
     def dataset(self, ref: DatasetRef) -> dict[str, Any]:
         """REST Dataset; BigQueryError(notFound)."""
         found = self.find_dataset(ref)
         if found is None:
-            raise not_found("Dataset", ref)
+            raise not_found("Dataset", ref, self.location)
         return found
 
     def datasets(self, project: str) -> list[dict[str, Any]]:
@@ -110,11 +120,24 @@ class Catalog:
         rows = self.cursor.execute(
             "SELECT resource FROM catalog.datasets WHERE project = ? ORDER BY dataset", [project]
         ).fetchall()
-        return [json.loads(row[0]) for row in rows]
+        return list(filter(self._is_here, (json.loads(row[0]) for row in rows)))
+
+    def _is_here(self, resource: dict[str, Any]) -> bool:
+        return self.location is None or locations.same(
+            self.location, resource.get("location", locations.DEFAULT)
+        )
+
+    def location_of(self, ref: TableRef) -> str | None:
+        """Where the table's dataset is; None for a dataset that is not there."""
+        if ref.dataset == ANONYMOUS:
+            table = self.find(ref)
+            return table and table.resource.get("location", locations.DEFAULT)
+        dataset = self.find_dataset(ref.dataset_ref)
+        return dataset and dataset["location"]
 
     def create_dataset(self, ref: DatasetRef, resource: dict[str, Any]) -> None:
         """BigQueryError(duplicate) when it is there."""
-        if self.find_dataset(ref) is not None:
+        if self.everywhere.find_dataset(ref) is not None:
             raise already_exists("Dataset", ref)
         self.cursor.execute(
             "INSERT INTO catalog.datasets VALUES (?, ?, ?)",
@@ -154,7 +177,11 @@ class Catalog:
         if row is None:
             return None
         record = TableRecord(ref, row[0], json.loads(row[1]))
-        return None if _expired(record) else record
+        if ref.dataset == ANONYMOUS:
+            here = self._is_here(record.resource)
+        else:
+            here = self.location is None or self.find_dataset(ref.dataset_ref) is not None
+        return record if here and not _expired(record) else None
 
     def get(self, ref: TableRef) -> TableRecord:
         """BigQueryError(notFound) for a missing table or dataset."""
@@ -162,7 +189,7 @@ class Catalog:
         if found is None:
             if ref.dataset != ANONYMOUS:
                 self.dataset(ref.dataset_ref)
-            raise not_found("Table", ref.whole)
+            raise not_found("Table", ref.whole, self.location)
         return found
 
     def tables(self, ref: DatasetRef) -> list[TableRecord]:
@@ -186,7 +213,9 @@ class Catalog:
         self._forget(ref)  # an expired one may be left
         now = str(now_ms())
         expiration = None
-        if ref.dataset != ANONYMOUS:
+        if ref.dataset == ANONYMOUS:
+            resource = {**resource, "location": self.location or locations.DEFAULT}
+        else:
             dataset = self.dataset(ref.dataset_ref)
             if dataset.get("defaultTableExpirationMs") and "view" not in resource:
                 expiration = str(int(now) + int(dataset["defaultTableExpirationMs"]))
@@ -292,7 +321,17 @@ class Catalog:
 
     def find_model(self, ref: ModelRef) -> dict[str, Any] | None:
         """The model's record, or None."""
+        if self.find_dataset(ref.dataset_ref) is None:
+            return None
         return self.models(ref.dataset_ref).get(ref.model)
+
+    def model(self, ref: ModelRef) -> dict[str, Any]:
+        """The model's record; BigQueryError(notFound) for a missing model or dataset."""
+        found = self.find_model(ref)
+        if found is None:
+            self.dataset(ref.dataset_ref)
+            raise not_found("Model", ref, self.location)
+        return found
 
     def put_model(self, ref: ModelRef, record: dict[str, Any]) -> None:
         """Make or replace a model's record."""

@@ -10,6 +10,7 @@ from .database import quoted
 from .destination import Disposition, insert, prepare
 from .errors import invalid, not_emulated
 from .jobs import Job
+from .locations import same
 from .locks import TableLocks
 from .partition_times import appending
 from .partitions import condition
@@ -33,6 +34,9 @@ class CopyWork:
         sources = [TableRef.from_api(source) for source in given]
         target = TableRef.from_api(configuration["destinationTable"])
         job.begin(self._locks, [target])
+        disposition = Disposition.of(configuration, write="WRITE_EMPTY")
+        for source in sources:
+            _check_location(job, source, disposition)
         records = [job.catalog.get(source) for source in sources]
         for record in records:
             if record.view_query is not None:
@@ -41,7 +45,6 @@ class CopyWork:
                 )
             if record.fields != records[0].fields:
                 raise invalid(f"Cannot copy tables with different schemas: {record.ref}")
-        disposition = Disposition.of(configuration, write="WRITE_EMPTY")
         first = records[0]
         if target.partition is None:
             disposition = dataclasses.replace(
@@ -56,6 +59,19 @@ class CopyWork:
         )
         job.catalog.save(record.changed())
         return {"copy": {"copiedRows": str(rows)}}
+
+
+def _check_location(job: Job, source: TableRef, disposition: Disposition) -> None:
+    """BigQuery copies tables to other locations, but it does not append there."""
+    found = job.catalog.everywhere.location_of(source)
+    if found is None or job.location is None or same(found, job.location):
+        return
+    if disposition.write == "WRITE_APPEND":
+        raise invalid(
+            "Cross-region table copy with append mode (--append_table or WRITE_APPEND) is "
+            "unsupported. Use copy without the append mode."
+        )
+    raise not_emulated(f"copy jobs between locations ({found} to {job.location})")
 
 
 def _copy(

@@ -12,6 +12,7 @@ from .database import quoted
 from .destination import Disposition, insert, prepare, with_schema
 from .errors import already_exists, invalid, invalid_query, not_emulated, not_found
 from .jobs import Job
+from .locations import same
 from .partitions import checked_partitioning
 from .refs import DatasetRef, TableRef
 from .resources import new_dataset
@@ -99,7 +100,7 @@ def create_schema(job: Job, translated: Translated, configuration: Query) -> Que
     details = translated.details
     assert isinstance(details, CreateSchema)
     target = {"ddlTargetDataset": details.ref.api}
-    if job.catalog.find_dataset(details.ref) is not None and details.if_not_exists:
+    if job.catalog.everywhere.find_dataset(details.ref) is not None and details.if_not_exists:
         return {**target, "ddlOperationPerformed": "SKIP"}
     names = {
         "description": "description",
@@ -108,7 +109,12 @@ def create_schema(job: Job, translated: Translated, configuration: Query) -> Que
         "labels": "labels",
         "default_table_expiration_days": "defaultTableExpirationMs",
     }
-    body = _named(details.options, names, "CREATE SCHEMA")
+    body = {"location": job.location, **_named(details.options, names, "CREATE SCHEMA")}
+    if not same(body["location"], job.location or body["location"]):
+        raise invalid_query(
+            f"The location {body['location']} of the dataset {details.ref} is not the query's, "
+            f"{job.location}."
+        )
     stored = {"datasetId": details.ref.dataset, **new_dataset(body)}
     job.catalog.create_dataset(details.ref, stored)
     return {**target, "ddlOperationPerformed": "CREATE"}
@@ -177,7 +183,7 @@ def _drop_column(catalog: Catalog, record: TableRecord, action: DropColumn) -> T
     if field is None:
         if action.if_exists:
             return record
-        raise not_found("Column", action.name, "")
+        raise not_found("Column", action.name)
     _refuse_partitioning(record, field)
     if len(record.fields) == 1:
         raise invalid(f"Cannot drop the only column of {record.ref}.")
@@ -188,7 +194,7 @@ def _drop_column(catalog: Catalog, record: TableRecord, action: DropColumn) -> T
 def _rename_column(catalog: Catalog, record: TableRecord, action: RenameColumn) -> TableRecord:
     field = _find(record, action.old)
     if field is None:
-        raise not_found("Column", action.old, "")
+        raise not_found("Column", action.old)
     _refuse_partitioning(record, field)
     if _find(record, action.new) is not None and action.new.lower() != action.old.lower():
         raise invalid(f"Column already exists: {action.new}")

@@ -63,7 +63,7 @@ def prepare(
     decorator = target.partition
     if record is None:
         if disposition.create == "CREATE_NEVER":
-            raise not_found("Table", target)
+            raise not_found("Table", target, catalog.location)
         record = catalog.create(target, _new_resource(fields, disposition, decorator))
         if decorator:
             partitions.check_decorator(record, decorator)

@@ -60,10 +60,12 @@ def invalid(message: str) -> BigQueryError:
     return BigQueryError("invalid", message)
 
 
-def not_found(
-    kind: str, name: object, where: str = " was not found in location US"
-) -> BigQueryError:
-    """`kind`: "Table", "Dataset", "Model" or "Job"; `name` as BigQuery writes it (`p:d.t`)."""
+def not_found(kind: str, name: object, location: str | None = None) -> BigQueryError:
+    """`kind`: "Table", "Dataset", "Model" or "Job"; `name` as BigQuery writes it (`p:d.t`).
+
+    `location`: of the job that looked for it; None for a request.
+    """
+    where = f" was not found in location {location}" if location else ""
     return BigQueryError("notFound", f"Not found: {kind} {name}{where}")
 
 

@@ -17,6 +17,7 @@ from .database import Database, literal, quoted, stream
 from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
 from .jobs import Job
+from .locations import DEFAULT
 from .locks import TableLocks
 from .partitions import condition
 from .refs import TableRef
@@ -136,6 +137,7 @@ class Exporter:
                 "https://cloud.google.com/bigquery/docs/exporting-data."
             )
         self._files.path(uri.replace("*", "0" * 12))
+        self._files.check_destination(uri, job.location or DEFAULT)
         self._check(fields, options)
         folder = self._database.temporary / f"extract_{job.id}_{id(job)}"
         folder.mkdir()

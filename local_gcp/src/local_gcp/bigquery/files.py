@@ -10,18 +10,42 @@ import os
 import re
 from pathlib import Path
 
+from local_gcp.storage.catalog import Catalog as StorageCatalog
 from local_gcp.storage.naming import bucket_path, object_path
+from local_gcp.storage.resources import bucket_places
 
+from . import locations
 from .errors import BigQueryError, invalid
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Files:
-    """Objects of Cloud Storage below `buckets`. ApiError for names that cannot be."""
+    """Objects of Cloud Storage below `buckets`. ApiError for names that cannot be.
 
-    def __init__(self, buckets: Path):
-        self._buckets = buckets
+    `catalog`: Cloud Storage's, which knows where buckets are.
+    """
+
+    def __init__(self, buckets: Path, catalog: StorageCatalog):
+        self._buckets, self._catalog = buckets, catalog
+
+    def check_source(self, uri: str, location: str) -> None:
+        """BigQueryError(invalid) unless a load in `location` can read the URI's bucket."""
+        name, places = self._places(uri)
+        if not locations.fits(location, places):
+            raise locations.too_far(name, location)
+
+    def check_destination(self, uri: str, location: str) -> None:
+        """BigQueryError(invalid) unless an extract in `location` can write to the URI's bucket."""
+        name, places = self._places(uri)
+        if not locations.fits(location, places):
+            raise locations.too_far(location, name)
+
+    def _places(self, uri: str) -> tuple[str, list[str]]:
+        """The location of the URI's bucket as BigQuery writes it, and the regions in it."""
+        row = self._catalog.bucket(split_uri(uri)[0])
+        name, regions = bucket_places(row.fields if row else {})
+        return (name if name in locations.MULTI_REGIONS else name.lower()), regions
 
     def matching(self, uris: list[str]) -> list[tuple[str, Path]]:
         """(uri, file) of each object that the URIs name; at most one `*` in each.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from local_gcp.storage.call import Call
 
 from .catalog import Catalog, etag
 from .database import Database
-from .errors import BigQueryError, already_exists, invalid
+from .errors import BigQueryError, already_exists, invalid, not_found
 from .job_store import JobStore
 from .jobs import Job, JobRunner
+from .locations import MULTI_REGIONS
 from .pages import position_of, token_of
 from .query_job import check as check_query
-from .refs import DatasetRef
-from .resources import DEFAULT_LOCATION, checked_project, new_job
+from .refs import DatasetRef, TableRef
+from .resources import checked_project, new_job
+from .sql import datasets_named, schema_location
 
 _KINDS = ("query", "load", "extract", "copy")
 _MOST_JOBS = 1000
@@ -53,7 +55,8 @@ class JobApi:
         _fill_projects(configuration[kind], project)
         if kind == "query":
             check_query(configuration[kind])
-        return new_job(project, self._location(configuration[kind]), body, configuration)
+        location = self._location(project, configuration[kind])
+        return new_job(project, location, body, configuration)
 
     def refuse_used(self, project: str, job: str) -> None:
         """BigQueryError(duplicate) when there is a job of this id."""
@@ -66,7 +69,11 @@ class JobApi:
     def get(self, call: Call) -> dict[str, Any]:
         """jobs.get."""
         project = checked_project(call.params["project"])
-        return self._runner.find(project, call.params["job"], call.query.get("location"))
+        location = call.query.get("location")
+        found = self._runner.find(project, call.params["job"], location)
+        if not location and found["jobReference"]["location"] not in MULTI_REGIONS:
+            raise not_found("Job", f"{project}:{call.params['job']}")
+        return found
 
     def list(self, call: Call) -> dict[str, Any]:
         """jobs.list, newest first."""
@@ -127,16 +134,31 @@ class JobApi:
         job.amend(status={"state": "DONE"}, statistics=statistics)
         return job.resource
 
-    def _location(self, configuration: dict[str, Any]) -> str:
-        """Where the job runs unless it says so: where its datasets are."""
-        named = ("destinationTable", "defaultDataset", "sourceTable")
-        for reference in filter(None, map(configuration.get, named)):
-            with self._database.cursor() as cursor:
-                dataset = DatasetRef(reference["projectId"], reference["datasetId"])
-                found = Catalog(cursor).find_dataset(dataset)
-            if found:
-                return found["location"]
-        return DEFAULT_LOCATION
+    def _location(self, project: str, configuration: dict[str, Any]) -> str | None:
+        """Where the job runs unless it says so: where the first dataset is that it names."""
+        with self._database.cursor() as cursor:
+            catalog = Catalog(cursor)
+            for ref in _tables_named(project, configuration):
+                found = catalog.location_of(ref)
+                if found:
+                    return found
+        return schema_location(configuration.get("query") or "")
+
+
+def _tables_named(project: str, configuration: dict[str, Any]) -> Iterator[TableRef]:
+    """Tables of the datasets that a job's configuration names, the destination's last.
+
+    https://cloud.google.com/bigquery/docs/locations#default-location
+    """
+    for dataset, table in datasets_named(configuration.get("query") or ""):
+        yield TableRef(project, dataset, table)
+    if configuration.get("defaultDataset"):
+        default = DatasetRef.from_api(configuration["defaultDataset"])
+        yield TableRef(default.project, default.dataset, "")
+    for name in ("sourceTable", "sourceTables", "destinationTable"):
+        given = configuration.get(name) or []
+        for reference in given if isinstance(given, list) else [given]:
+            yield TableRef.from_api(reference)
 
 
 def _fill_projects(configuration: dict[str, Any], project: str) -> None:

@@ -56,14 +56,19 @@ class Job:
         return self.resource["jobReference"]["projectId"]
 
     @property
+    def location(self) -> str | None:
+        """Where it runs; None for work of requests, which is in all locations."""
+        return self.resource["jobReference"].get("location")
+
+    @property
     def configuration(self) -> dict[str, Any]:
         """REST JobConfiguration."""
         return self.resource["configuration"]
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue in this job's transaction."""
-        return Catalog(self.cursor)
+        """The catalogue of the job's location, in its transaction."""
+        return Catalog(self.cursor, self.location)
 
     def amend(self, **parts: dict[str, Any]) -> None:
         """Merge into `status`, `statistics` or `configuration`; readers see all of it or none."""
@@ -167,7 +172,7 @@ class JobRunner:
         there = location or (resource or {}).get("jobReference", {}).get("location")
         if resource is None or there.lower() != resource["jobReference"]["location"].lower():
             name = f"{project}:{location}.{job}" if location else f"{project}:{job}"
-            raise not_found("Job", name, "")
+            raise not_found("Job", name)
         return resource
 
     def cancel(self, project: str, job: str) -> None:

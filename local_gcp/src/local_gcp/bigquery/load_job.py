@@ -16,6 +16,7 @@ from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
 from .jobs import Job
 from .json_source import JsonSource
+from .locations import DEFAULT
 from .locks import TableLocks
 from .refs import TableRef
 from .schema import Field, fields_from_api
@@ -141,6 +142,8 @@ class LoadWork:
     def _paths(self, job: Job, configuration: dict[str, Any]) -> list[Path]:
         uris = configuration.get("sourceUris")
         if uris:
+            for uri in uris:
+                self._files.check_source(uri, job.location or DEFAULT)
             return [path for _, path in self._files.matching(uris)]
         path = self._uploads / job.id
         job.on_commit(lambda: path.unlink(missing_ok=True))

@@ -9,7 +9,7 @@ from local_gcp.storage.call import Call
 from .catalog import Catalog, etag, now_ms
 from .database import Database
 from .dataset_api import check_etag, merged_labels
-from .errors import not_emulated, not_found
+from .errors import not_emulated
 from .locks import TableLocks
 from .ml import ModelRecord, Models
 from .pages import page_by_name
@@ -74,11 +74,7 @@ class ModelApi:
 
 
 def _need(catalog: Catalog, ref: ModelRef) -> ModelRecord:
-    found = catalog.find_model(ref)
-    if found is None:
-        catalog.dataset(ref.dataset_ref)
-        raise not_found("Model", ref)
-    return ModelRecord.from_json(found)
+    return ModelRecord.from_json(catalog.model(ref))
 
 
 def _ref(call: Call) -> ModelRef:

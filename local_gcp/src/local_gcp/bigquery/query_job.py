@@ -61,7 +61,7 @@ class QueryWork:
         return self._one(
             job,
             configuration,
-            lambda: self._translation.statement(job.cursor, statement, settings),
+            lambda: self._translation.statement(job.catalog, statement, settings),
         )
 
     def dry_run(self, job: Job) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class QueryWork:
             return {"query": query, "totalBytesProcessed": "0"}
         (statement,) = sql.split(configuration["query"])
         job.cursor.execute("BEGIN")
-        translated = self._translation.statement(job.cursor, statement, settings)
+        translated = self._translation.statement(job.catalog, statement, settings)
         estimate = self._estimator.estimate(job.cursor, translated)
         check_limit(estimate, configuration.get("maximumBytesBilled"))
         found = {"statementType": translated.kind, **estimate.statistics}
@@ -104,7 +104,7 @@ class QueryWork:
                 )
         executor = _Executor(self, job, configuration)
         sql.script.run(
-            configuration["query"], executor, self._translation.catalog(job.cursor), settings
+            configuration["query"], executor, self._translation.catalog(job.catalog), settings
         )
         job.cursor.execute("BEGIN")
         last = executor.last_result

@@ -8,12 +8,12 @@ from typing import Any
 
 from local_gcp.project import PROJECT_NUMBER, project_id
 
+from . import locations
 from .catalog import TableRecord, etag, now_ms
 from .errors import BigQueryError, invalid
 from .refs import DatasetRef
 
 API = "https://bigquery.googleapis.com/bigquery/v2"
-DEFAULT_LOCATION = "US"
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,1024}")
 
 
@@ -43,8 +43,8 @@ def new_job(
             f'Invalid job ID "{job}". Job IDs have 1 to 1024 letters, numbers, dashes and '
             "underscores."
         )
-    location = reference.get("location") or location or DEFAULT_LOCATION
-    return job_resource(project, location, job, configuration)
+    place = locations.canonical(reference.get("location") or location or locations.DEFAULT)
+    return job_resource(project, place, job, configuration)
 
 
 def job_resource(
@@ -66,7 +66,7 @@ def job_resource(
 
 
 def table_resource(
-    record: TableRecord, rows: int, size: int, location: str, partitions: int | None = None
+    record: TableRecord, rows: int, size: int, location: str | None, partitions: int | None = None
 ) -> dict[str, Any]:
     """REST Table."""
     ref = record.ref
@@ -135,7 +135,7 @@ def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
     now = str(now_ms())
     resource = {name: body[name] for name in kept if body.get(name) is not None}
     resource.setdefault("access", _default_access())
-    resource["location"] = body.get("location") or DEFAULT_LOCATION
+    resource["location"] = locations.canonical(body.get("location") or locations.DEFAULT)
     return {**resource, "creationTime": now, "lastModifiedTime": now}
 
 

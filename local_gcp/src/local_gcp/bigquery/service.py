@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from local_gcp.service import Context, Service
+from local_gcp.storage.catalog import Catalog as StorageCatalog
 
 from .app import bigquery_app
 from .catalog import Catalog
@@ -53,7 +54,7 @@ class BigQuery(Service):
         translation = Translation(sizes, models, context.project)
         self.warehouse = Warehouse(database, locks, translation)
 
-        files = Files(context.home.buckets)
+        files = Files(context.home.buckets, StorageCatalog(context.home.storage / "catalog.db"))
         exporter = Exporter(database, files)
         statements = Statements(models, exporter)
         query = QueryWork(locks, translation, Estimator(sizes), statements)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from .catalog import Catalog, TableRecord
-from .errors import not_found
 from .ml import ModelRecord, Models
 from .partition_times import times, unknown
 from .refs import DatasetRef, ModelRef, TableRef
@@ -49,13 +48,11 @@ class SqlCatalog:
         stored = self._catalog.datasets(self._project)
         return [DatasetRef(self._project, resource["datasetId"]) for resource in stored]
 
-    def has_model(self, ref: ModelRef) -> bool:
-        return self._catalog.find_model(ref) is not None
+    def check_model(self, ref: ModelRef) -> None:
+        self._catalog.model(ref)
 
     def ml_fields(self, call: MlCall) -> tuple[Field, ...]:
-        record = self._catalog.find_model(call.model)
-        if record is None:
-            raise not_found("Model", call.model)
+        record = self._catalog.model(call.model)
         return self._models.fields(
             call.function, ModelRecord.from_json(record), call.input_fields, call.options
         )

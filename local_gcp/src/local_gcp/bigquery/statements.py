@@ -190,11 +190,12 @@ class Statements:
         ref = translated.target
         assert isinstance(ref, ModelRef)
         target = {"ddlTargetTable": {**TableRef(*ref.api.values()).api}}
+        job.catalog.dataset(ref.dataset_ref)
         old = job.catalog.find_model(ref)
         if old is None:
             if translated.details.if_exists:  # type: ignore[union-attr]
                 return {**target, "ddlOperationPerformed": "SKIP"}
-            raise not_found("Model", ref)
+            raise not_found("Model", ref, job.location)
         job.catalog.delete_model(ref)
         job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))
         return {**target, "ddlOperationPerformed": "DROP"}
@@ -202,10 +203,7 @@ class Statements:
 
 def need_model(job: Job, ref: ModelRef) -> ModelRecord:
     """BigQueryError(notFound) for a missing one."""
-    found = job.catalog.find_model(ref)
-    if found is None:
-        raise not_found("Model", ref)
-    return ModelRecord.from_json(found)
+    return ModelRecord.from_json(job.catalog.model(ref))
 
 
 def _iteration(found: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from local_gcp.storage.call import Call
 
-from .catalog import ANONYMOUS, Catalog, TableRecord, etag
+from .catalog import Catalog, TableRecord, etag
 from .database import Database
 from .dataset_api import check_etag, merged_labels
 from .destination import checked_clustering, with_schema
@@ -17,7 +17,7 @@ from .pages import page_by_name
 from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql, times, touch, unknown
 from .partitions import check_decorator, checked_partitioning, condition
 from .refs import DatasetRef, TableRef
-from .resources import DEFAULT_LOCATION, checked_project, table_item, table_resource
+from .resources import checked_project, table_item, table_resource
 from .schema import Field, fields_from_api, fields_to_api
 from .sizes import Sizes
 from .translation import Translation
@@ -187,7 +187,8 @@ class TableApi:
                 "views in legacy SQL (useLegacySql is true unless it is set to false)"
             )
         query = view.get("query") or ""
-        fields = self._translation.view_fields(catalog.cursor, query)
+        here = Catalog(catalog.cursor, catalog.dataset(ref.dataset_ref)["location"])
+        fields = self._translation.view_fields(here, query)
         words = {f.name: f.description for f in fields_from_api(schema or {})}
         fields = [dataclasses.replace(f, description=words.get(f.name)) for f in fields]
         return {
@@ -202,21 +203,15 @@ class TableApi:
         resource = {name: record.resource[name] for name in kept}
         resource["schema"] = fields_to_api(SUMMARY_FIELDS)
         shown = dataclasses.replace(record, resource=resource)
-        return table_resource(shown, rows, 0, self._location(catalog, record))
-
-    def _location(self, catalog: Catalog, record: TableRecord) -> str:
-        if record.ref.dataset == ANONYMOUS:
-            return DEFAULT_LOCATION
-        return catalog.dataset(record.ref.dataset_ref)["location"]
+        return table_resource(shown, rows, 0, catalog.location_of(record.ref))
 
     def _resource(self, catalog: Catalog, record: TableRecord) -> dict[str, Any]:
-        location = self._location(catalog, record)
         parts = self._sizes.partitions(catalog.cursor, record)
         if record.ref.partition:
             parts = [part for part in parts if part.id == record.ref.partition]
         count = len(parts) if record.partitioning else None
         rows, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
-        return table_resource(record, rows, size, location, count)
+        return table_resource(record, rows, size, catalog.location_of(record.ref), count)
 
 
 def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:

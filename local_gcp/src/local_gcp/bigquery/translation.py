@@ -1,4 +1,4 @@
-"""GoogleSQL ready for DuckDB, over the catalogue that one cursor sees."""
+"""GoogleSQL ready for DuckDB, over what the catalogue shows."""
 
 from __future__ import annotations
 
@@ -18,38 +18,36 @@ from .sql_catalog import SqlCatalog
 
 
 class Translation:
-    """Translates statements, each in the transaction of the cursor that it is given."""
+    """Translates statements, each over the catalogue that it is given."""
 
     def __init__(self, sizes: Sizes, models: Models, project: str):
         self._sizes, self._models, self._project = sizes, models, project
 
-    def catalog(self, cursor: duckdb.DuckDBPyConnection) -> SqlCatalog:
-        """What the cursor's transaction sees."""
-        return SqlCatalog(Catalog(cursor), self._sizes, self._models, self._project)
+    def catalog(self, catalog: Catalog) -> SqlCatalog:
+        """What exists, as the translation asks for it."""
+        return SqlCatalog(catalog, self._sizes, self._models, self._project)
 
     def statement(
         self,
-        cursor: duckdb.DuckDBPyConnection,
+        catalog: Catalog,
         statement: sql.Statement,
         settings: Settings,
         variables: Mapping[str, Variable] | None = None,
     ) -> Translated:
         """One of `sql.split`; BigQueryError for what is wrong in it or not emulated."""
-        return sql.translate(statement, self.catalog(cursor), settings, variables)
+        return sql.translate(statement, self.catalog(catalog), settings, variables)
 
-    def query(
-        self, cursor: duckdb.DuckDBPyConnection, text: str, dataset: DatasetRef | None = None
-    ) -> Translated:
+    def query(self, catalog: Catalog, text: str, dataset: DatasetRef | None = None) -> Translated:
         """A text that must be one SELECT."""
         settings = Settings(self._project, dataset)
-        translated = sql.translate(text, self.catalog(cursor), settings)
+        translated = sql.translate(text, self.catalog(catalog), settings)
         if translated.kind != "SELECT":
             raise invalid_query("Expected a SELECT statement")
         return translated
 
-    def view_fields(self, cursor: duckdb.DuckDBPyConnection, text: str) -> list[Field]:
+    def view_fields(self, catalog: Catalog, text: str) -> list[Field]:
         """The columns that a view's query answers."""
-        return list(self.query(cursor, text).fields)
+        return list(self.query(catalog, text).fields)
 
     def table_query(
         self,
@@ -61,6 +59,6 @@ class Translation:
         """DuckDB query for the rows of a table or view. `where`: GoogleSQL condition."""
         chosen = ", ".join(f"`{name}`" for name in columns) if columns is not None else "*"
         text = f"SELECT {chosen} FROM `{ref.project}`.`{ref.dataset}`.`{ref.whole.table}`"
-        translated = self.query(cursor, f"{text} WHERE {where}" if where else text)
+        translated = self.query(Catalog(cursor), f"{text} WHERE {where}" if where else text)
         assert translated.sql
         return translated.sql

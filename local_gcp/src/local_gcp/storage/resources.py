@@ -59,7 +59,15 @@ _BUCKET_FIELDS_NOT_EMULATED = (
 )
 
 _MULTI_REGIONS = ("ASIA", "EU", "US")
-_DUAL_REGIONS = ("ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4")
+_DUAL_REGIONS = {
+    "ASIA1": ("ASIA-NORTHEAST1", "ASIA-NORTHEAST2"),
+    "EUR4": ("EUROPE-NORTH1", "EUROPE-WEST4"),
+    "EUR5": ("EUROPE-WEST1", "EUROPE-WEST2"),
+    "EUR7": ("EUROPE-WEST2", "EUROPE-WEST3"),
+    "EUR8": ("EUROPE-WEST3", "EUROPE-WEST6"),
+    "NAM4": ("US-CENTRAL1", "US-EAST1"),
+}
+"""https://cloud.google.com/storage/docs/locations#location-dr"""
 
 _MAX_METADATA_BYTES = 8192
 
@@ -158,6 +166,13 @@ def _place(fields: dict[str, Any]) -> dict[str, str]:
     if location in _DUAL_REGIONS or "customPlacementConfig" in fields:
         kind = "dual-region"
     return {"location": location, "locationType": kind}
+
+
+def bucket_places(fields: dict[str, Any]) -> tuple[str, list[str]]:
+    """A bucket's location, and the places that it consists of: two regions of a dual-region."""
+    location = _place(fields)["location"]
+    custom = (fields.get("customPlacementConfig") or {}).get("dataLocations")
+    return location, list(custom or _DUAL_REGIONS.get(location, [location]))
 
 
 def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:

@@ -49,8 +49,9 @@ class Warehouse:
     def datasets(self):
         return sorted({ref.dataset_ref for ref in self.stored})
 
-    def has_model(self, ref):
-        return ref.model == "model"
+    def check_model(self, ref):
+        if ref.model != "model":
+            raise not_found("Model", ref)
 
     def ml_fields(self, call):
         return self.ml_columns

@@ -1,6 +1,7 @@
 """GoogleSQL on DuckDB: statements are resolved, typed and written anew for DuckDB.
 
 statements.py   a script's statements and their kinds
+references.py   which datasets a script names, before it is translated
 translate.py    one statement to DuckDB
 translated.py     what comes out
 catalog.py        what exists: tables and models, asked of the warehouse
@@ -21,6 +22,7 @@ from .catalog import Catalog, Partition, Table
 from .macros import register
 from .messages import of_duckdb
 from .partitioning import Partitioning
+from .references import datasets_named, schema_location
 from .settings import CONNECTION_SETTINGS, Settings, Variable
 from .statements import Statement, split
 from .translate import translate
@@ -38,8 +40,10 @@ __all__ = [
     "Table",
     "Translated",
     "Variable",
+    "datasets_named",
     "of_duckdb",
     "register",
+    "schema_location",
     "script",
     "split",
     "translate",

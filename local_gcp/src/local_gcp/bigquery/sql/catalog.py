@@ -63,8 +63,8 @@ class Catalog(Protocol):
     def datasets(self) -> Iterable[DatasetRef]:
         """All datasets."""
 
-    def has_model(self, ref: ModelRef) -> bool:
-        """Whether the model exists."""
+    def check_model(self, ref: ModelRef) -> None:
+        """BigQueryError(notFound) unless the model exists."""
 
     def ml_fields(self, call: MlCall) -> tuple[Field, ...]:
         """The columns that an ML.* function answers, known without running it.

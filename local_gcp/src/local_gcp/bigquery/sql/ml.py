@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from local_gcp.bigquery.errors import not_found
 from local_gcp.bigquery.refs import ModelRef
 from local_gcp.bigquery.schema import quoted
 
@@ -46,8 +45,7 @@ def call(ctx: Context, node: exp.Table, alias: str | None) -> tuple[str, Relatio
         options |= _options(ctx, function, arguments.pop(0))
     if arguments:
         raise ctx.error(f"Too many arguments in {function}", node)
-    if not ctx.job.catalog.has_model(model):
-        raise not_found("Model", model)
+    ctx.job.catalog.check_model(model)
     made = MlCall(
         function=function,
         model=model,

@@ -1,0 +1,68 @@
+"""Locations of datasets and jobs, and which buckets are near enough to them.
+
+https://cloud.google.com/bigquery/docs/locations. A location is a region, or one of the
+multi-regions US and EU, which are separate from the regions in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from local_gcp.project import REGIONS, known_regions
+
+from .errors import BigQueryError, invalid
+
+DEFAULT = "US"
+"""Of a dataset that says nothing else, and of a job that names no dataset."""
+
+MULTI_REGIONS = ("US", "EU")
+"""Requests find a job in them without its location, as documented:
+https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/get"""
+
+_NOT_OF_VERTEX = {"asia-southeast3", "europe-west10", "northamerica-south1", "us-central2"}
+"""Regions of BigQuery alone; those of `--regions` are all there are, if it is given."""
+
+_OUTSIDE_EU = ("europe-west2", "europe-west6")
+"""London and Zürich: regions of Europe, not of the multi-region EU."""
+
+
+def canonical(location: str) -> str:
+    """The location as BigQuery writes it; BigQueryError(invalid) for one that does not exist."""
+    name = location.upper() if location.upper() in MULTI_REGIONS else location.lower()
+    regions = known_regions()
+    if regions == REGIONS:
+        regions |= _NOT_OF_VERTEX
+    if name not in MULTI_REGIONS and name not in regions:
+        raise invalid(f"Location {location} does not support this operation.")
+    return name
+
+
+def same(one: str, other: str) -> bool:
+    """Whether both are the same location; case does not matter."""
+    return one.lower() == other.lower()
+
+
+def fits(location: str, bucket: Iterable[str]) -> bool:
+    """Whether BigQuery in `location` reads and writes a bucket in the places `bucket`.
+
+    `bucket`: its region or multi-region, or the regions of a dual-region. A dataset in US takes
+    any. Google's pages disagree on the others: those of loads and extracts say that dataset and
+    bucket must be in the same location, that of locations that data from elsewhere are charged for.
+    Refused here is what was refused for years.
+    https://cloud.google.com/bigquery/docs/loading-data-cloud-storage-csv,
+    https://cloud.google.com/bigquery/docs/locations#load-data-location-considerations
+    """
+    places = [place.lower() for place in bucket]
+    if location == "US" or location.lower() in places:
+        return True
+    if location != "EU":
+        return False
+    return all(place.startswith("europe-") and place not in _OUTSIDE_EU for place in places)
+
+
+def too_far(source: str, destination: str) -> BigQueryError:
+    """For a load or an extract between two locations."""
+    return invalid(
+        "Cannot read and write in different locations: "
+        f"source: {source}, destination: {destination}"
+    )
