@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from . import locations
+from . import encryption, locations
 from .database import quoted
 from .errors import BigQueryError, already_exists, not_found
 from .refs import DatasetRef, ModelRef, TableRef
@@ -213,16 +213,22 @@ class Catalog:
         self._forget(ref)  # an expired one may be left
         now = str(now_ms())
         expiration = None
+        key = resource.get("encryptionConfiguration")
         if ref.dataset == ANONYMOUS:
             resource = {**resource, "location": self.location or locations.DEFAULT}
+            key = encryption.checked(key, resource["location"])
         else:
             dataset = self.dataset(ref.dataset_ref)
+            if key is None and "view" not in resource:
+                key = dataset.get("defaultEncryptionConfiguration")
+            key = encryption.checked(key, dataset["location"])
             if dataset.get("defaultTableExpirationMs") and "view" not in resource:
                 expiration = str(int(now) + int(dataset["defaultTableExpirationMs"]))
         resource = {
             "type": "VIEW" if "view" in resource else "TABLE",
             **({"expirationTime": expiration} if expiration else {}),
             **resource,
+            **({"encryptionConfiguration": key} if key else {}),
             "creationTime": now,
             "lastModifiedTime": now,
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .catalog import PARTITION_TIME, TableRecord
+from .catalog import PARTITION_TIME, Catalog, TableRecord
 from .database import quoted
 from .destination import Disposition, insert, prepare
+from .encryption import checked
 from .errors import invalid, not_emulated
 from .jobs import Job
 from .locations import same
@@ -52,11 +53,17 @@ class CopyWork:
                 partitioning=first.partitioning,
                 clustering=first.resource.get("clustering"),
             )
-        record = prepare(job.catalog, target, first.fields, disposition)
-        rows = sum(
-            _copy(job, record, source, ref, target.partition)
-            for source, ref in zip(records, sources, strict=True)
-        )
+        if sources == [target] and disposition.write == "WRITE_TRUNCATE":
+            record = first  # with another key, or none
+            rows = job.execute(f"SELECT count(*) FROM {first.sql}").fetchall()[0][0]
+        else:
+            record = prepare(job.catalog, target, first.fields, disposition)
+            rows = sum(
+                _copy(job, record, source, ref, target.partition)
+                for source, ref in zip(records, sources, strict=True)
+            )
+        if disposition.write == "WRITE_TRUNCATE" and target.partition is None:
+            record = _with_key(job.catalog, record, disposition.key)
         job.catalog.save(record.changed())
         return {"copy": {"copiedRows": str(rows)}}
 
@@ -72,6 +79,13 @@ def _check_location(job: Job, source: TableRef, disposition: Disposition) -> Non
             "unsupported. Use copy without the append mode."
         )
     raise not_emulated(f"copy jobs between locations ({found} to {job.location})")
+
+
+def _with_key(catalog: Catalog, record: TableRecord, key: dict[str, Any] | None) -> TableRecord:
+    """A replaced table has the job's key or the dataset's, and not its own of before."""
+    dataset = catalog.dataset(record.ref.dataset_ref)
+    wanted = checked(key or dataset.get("defaultEncryptionConfiguration"), dataset["location"])
+    return record.changed(encryptionConfiguration=wanted)
 
 
 def _copy(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from . import encryption
 from .catalog import Catalog, TableRecord, now_ms
 from .database import quoted
 from .destination import Disposition, insert, prepare, with_schema
@@ -54,6 +55,7 @@ def create_table(job: Job, translated: Translated, configuration: Query) -> Quer
         raise already_exists("Table", ref)
     if old is not None:
         catalog.drop(old)
+    refuse_key(configuration)
     fields = list(details.fields)
     options = table_options(details.options)
     partitioning = None
@@ -86,6 +88,8 @@ def create_view(job: Job, translated: Translated, configuration: Query) -> Query
         raise already_exists("Table", ref)
     if old is not None:
         catalog.drop(old)
+    if "kms_key_name" in details.options:
+        raise not_emulated("a view with the option kms_key_name")
     resource = {
         **table_options(details.options),
         "view": {"query": details.query, "useLegacySql": False},
@@ -108,6 +112,7 @@ def create_schema(job: Job, translated: Translated, configuration: Query) -> Que
         "location": "location",
         "labels": "labels",
         "default_table_expiration_days": "defaultTableExpirationMs",
+        "default_kms_key_name": "defaultEncryptionConfiguration",
     }
     body = {"location": job.location, **_named(details.options, names, "CREATE SCHEMA")}
     if not same(body["location"], job.location or body["location"]):
@@ -220,6 +225,11 @@ def _set_options(catalog: Catalog, record: TableRecord, action: SetOptions) -> T
             raise invalid("partition_expiration_days is only for partitioned tables.")
         partitioning = {**record.partitioning, "expirationMs": expiration}
         changes["timePartitioning"] = {k: v for k, v in partitioning.items() if v is not None}
+    if "encryptionConfiguration" in changes:
+        location = catalog.dataset(record.ref.dataset_ref)["location"]
+        old = record.resource.get("encryptionConfiguration")
+        new = encryption.replaced(old, changes["encryptionConfiguration"], location)
+        changes["encryptionConfiguration"] = new
     return record.changed(**changes)
 
 
@@ -241,8 +251,18 @@ def table_options(options: dict[str, Any]) -> dict[str, Any]:
         "expiration_timestamp": "expirationTime",
         "require_partition_filter": "requirePartitionFilter",
         "partition_expiration_days": "partitionExpirationMs",
+        "kms_key_name": "encryptionConfiguration",
     }
     return _named(options, names, "a table")
+
+
+def refuse_key(configuration: Query) -> None:
+    """BigQueryError for a job's key when a statement creates something: OPTIONS say it there."""
+    if configuration.get("destinationEncryptionConfiguration"):
+        raise not_emulated(
+            "destinationEncryptionConfiguration for what a statement creates; "
+            "use OPTIONS(kms_key_name=...)"
+        )
 
 
 def _named(options: dict[str, Any], names: dict[str, str], what: str) -> dict[str, Any]:
@@ -252,6 +272,8 @@ def _named(options: dict[str, Any], names: dict[str, str], what: str) -> dict[st
             raise not_emulated(f"{what} with the option {name}")
         if name == "labels" and value is not None:
             value = {pair["key"]: pair["value"] for pair in map(_pair, value)}
+        elif name.endswith("kms_key_name") and value is not None:
+            value = {"kmsKeyName": value}
         elif name.endswith("_days") and value is not None:
             value = str(int(float(value) * 24 * 3600 * 1000))
         elif isinstance(value, datetime):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from . import partitions
+from . import encryption, partitions
 from .catalog import ANONYMOUS, PARTITION_TIME, PLACEHOLDER, Catalog, TableRecord, column_definition
 from .database import literal, quoted
 from .errors import BigQueryError, already_exists, invalid, not_found
@@ -27,6 +27,8 @@ class Disposition:
     clustering: dict[str, Any] | None = None
     updates: frozenset[str] = frozenset()
     """Of schemaUpdateOptions."""
+    key: dict[str, Any] | None = None
+    """REST EncryptionConfiguration."""
     properties: dict[str, Any] = dataclasses.field(default_factory=dict)
     """For a table that is made: description, labels, friendlyName, expirationTime."""
 
@@ -39,6 +41,7 @@ class Disposition:
             configuration.get("timePartitioning"),
             configuration.get("clustering"),
             frozenset(configuration.get("schemaUpdateOptions", ())),
+            configuration.get("destinationEncryptionConfiguration"),
             dict(configuration.get("destinationTableProperties", {})),
         )
         if found.write not in _DISPOSITIONS:
@@ -73,6 +76,7 @@ def prepare(
     if decorator:
         partitions.check_decorator(record, decorator)
     _check_partitioning(record, disposition)
+    record = _with_key(catalog, record, disposition, decorator)
     if disposition.write == "WRITE_EMPTY" and _has_rows(catalog, record, decorator):
         raise already_exists("Table", target)
     if disposition.write == "WRITE_TRUNCATE" and not decorator:
@@ -147,7 +151,23 @@ def _new_resource(
         resource["timePartitioning"] = partitions.checked_partitioning(partitioning, fields)
     if disposition.clustering:
         resource["clustering"] = checked_clustering(disposition.clustering, fields)
+    if disposition.key is not None:
+        resource["encryptionConfiguration"] = disposition.key
     return resource
+
+
+def _with_key(
+    catalog: Catalog, record: TableRecord, disposition: Disposition, decorator: str | None
+) -> TableRecord:
+    """The table with the key that the job asks for: another one only if all of it is replaced."""
+    location = catalog.location_of(record.ref)
+    assert location
+    wanted = encryption.checked(disposition.key, location)
+    if wanted in (None, record.resource.get("encryptionConfiguration")):
+        return record
+    if disposition.write != "WRITE_TRUNCATE" or decorator:
+        raise encryption.mismatch()
+    return record.changed(encryptionConfiguration=wanted)
 
 
 def checked_clustering(resource: dict[str, Any], fields: list[Field]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from local_gcp.storage.call import Call
 from .catalog import Catalog, etag, now_ms
 from .database import Database
 from .dataset_api import check_etag, merged_labels
-from .errors import not_emulated
+from .encryption import replaced
 from .locks import TableLocks
 from .ml import ModelRecord, Models
 from .pages import page_by_name
@@ -47,17 +47,19 @@ class ModelApi:
             return _need(Catalog(cursor), ref).rest(ref)
 
     def patch(self, call: Call) -> dict[str, Any]:
-        """models.patch: description, friendlyName, labels and expirationTime."""
+        """models.patch: description, friendlyName, labels, expirationTime and the key."""
         ref = _ref(call)
         with self._locks.hold([ref.dataset_ref]), self._database.transaction() as cursor:
             catalog = Catalog(cursor)
             record = _need(catalog, ref)
             check_etag(call, record.rest(ref)["etag"])
-            if call.body.get("encryptionConfiguration"):
-                raise not_emulated("models with encryptionConfiguration")
             changes = {name: call.body[name] for name in _PATCHED if name in call.body}
             if "labels" in changes:
                 changes["labels"] = merged_labels(record.resource.get("labels"), changes["labels"])
+            if "encryptionConfiguration" in call.body:
+                old = record.resource.get("encryptionConfiguration")
+                new, location = call.body["encryptionConfiguration"], record.resource["location"]
+                changes["encryptionConfiguration"] = replaced(old, new, location)
             changed = {**record.resource, **changes, "lastModifiedTime": str(now_ms())}
             record.resource = {name: v for name, v in changed.items() if v is not None}
             catalog.put_model(ref, record.json)

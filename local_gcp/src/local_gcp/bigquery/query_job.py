@@ -139,6 +139,7 @@ class _Executor:
         job.check()
         digest = hashlib.md5(job.id.encode()).hexdigest()
         kept = ("defaultDataset", "useLegacySql", "maximumBytesBilled")
+        kept += ("destinationEncryptionConfiguration",)
         query = {name: self._configuration[name] for name in kept if name in self._configuration}
         reference = job.resource["jobReference"]
         resource = job_resource(

@@ -8,7 +8,7 @@ from typing import Any
 
 from local_gcp.project import PROJECT_NUMBER, project_id
 
-from . import locations
+from . import encryption, locations
 from .catalog import TableRecord, etag, now_ms
 from .errors import BigQueryError, invalid
 from .refs import DatasetRef
@@ -136,6 +136,9 @@ def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
     resource = {name: body[name] for name in kept if body.get(name) is not None}
     resource.setdefault("access", _default_access())
     resource["location"] = locations.canonical(body.get("location") or locations.DEFAULT)
+    key = body.get("defaultEncryptionConfiguration")
+    if key and key.get("kmsKeyName"):  # null removes it
+        resource["defaultEncryptionConfiguration"] = encryption.checked(key, resource["location"])
     return {**resource, "creationTime": now, "lastModifiedTime": now}
 
 

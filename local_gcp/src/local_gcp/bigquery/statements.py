@@ -5,12 +5,13 @@ Each function returns the statement's part of REST `JobStatistics2` (`statistics
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-from . import ddl
+from . import ddl, encryption
 from .catalog import ANONYMOUS, now_ms
 from .database import lend, stream
 from .destination import Disposition, anonymous, write_query
@@ -91,7 +92,7 @@ class Statements:
         assert translated.sql is not None
         disposition = Disposition.of(configuration, write="WRITE_EMPTY")
         if given is None or target.dataset == ANONYMOUS:
-            disposition = Disposition("WRITE_TRUNCATE")
+            disposition = Disposition("WRITE_TRUNCATE", key=disposition.key)
         _check_names(fields)
         record, rows = write_query(job, target, fields, translated.sql, disposition)
         if target.dataset == ANONYMOUS:
@@ -156,13 +157,26 @@ class Statements:
         details = translated.details
         assert isinstance(details, CreateModel)
         assert translated.sql
-        job.catalog.dataset(details.ref.dataset_ref)
+        ddl.refuse_key(configuration)
+        dataset = job.catalog.dataset(details.ref.dataset_ref)
         old = job.catalog.find_model(details.ref)
         target = {"ddlTargetTable": {**TableRef(*details.ref.api.values()).api}}
         if old is not None and details.if_not_exists:
             return {**target, "ddlOperationPerformed": "SKIP"}
         if old is not None and not details.replace:
             raise already_exists("Model", details.ref)
+        options = dict(details.options)
+        key = options.pop("kms_key_name", None)
+        given = {"kmsKeyName": key} if key is not None else None
+        kept = {"location": dataset["location"]}
+        protected = encryption.of_model(
+            given or dataset.get("defaultEncryptionConfiguration"),
+            str(options.get("model_type")),
+            kept["location"],
+        )
+        if protected:
+            kept["encryptionConfiguration"] = protected
+        details = dataclasses.replace(details, options=options)
         schema = arrow_schema(translated.fields)
         iterations: list[dict[str, Any]] = []
 
@@ -174,6 +188,7 @@ class Statements:
         with stream(job.cursor, translated.sql, _BATCH_ROWS) as reader:
             rows = pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in reader))
             record = self._models.create(details, rows, progress, job.cancelled)
+        record.resource |= kept
         job.catalog.put_model(details.ref, record.json)
         if old is not None:
             job.on_commit(lambda: self._models.delete(ModelRecord.from_json(old)))

@@ -11,6 +11,7 @@ from .catalog import Catalog, TableRecord, etag
 from .database import Database
 from .dataset_api import check_etag, merged_labels
 from .destination import checked_clustering, with_schema
+from .encryption import replaced
 from .errors import invalid, not_emulated
 from .locks import TableLocks
 from .pages import page_by_name
@@ -24,6 +25,7 @@ from .translation import Translation
 
 _KEPT = ("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter")
 _KEPT += ("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags")
+_KEPT += ("encryptionConfiguration",)
 _NOT_EMULATED = (
     "externalDataConfiguration",
     "materializedView",
@@ -32,7 +34,6 @@ _NOT_EMULATED = (
     "snapshotDefinition",
     "cloneDefinition",
     "tableConstraints",
-    "encryptionConfiguration",
 )
 
 
@@ -127,6 +128,8 @@ class TableApi:
                 labels = merged_labels(record.resource.get("labels"), body["labels"])
                 changes["labels"] = labels or None
             self._check_partitioning(record, changes)
+            if "encryptionConfiguration" in changes:
+                changes["encryptionConfiguration"] = self._key(catalog, record, body)
             schema = changes.pop("schema", None)
             if record.view_query is not None:
                 changes |= self._view(
@@ -140,6 +143,13 @@ class TableApi:
             record = record.changed(**changes)
             catalog.save(record)
             return self._resource(catalog, record)
+
+    def _key(self, catalog: Catalog, record: TableRecord, body: dict[str, Any]) -> Any:
+        old = record.resource.get("encryptionConfiguration")
+        if "encryptionConfiguration" not in body:  # a full update without it leaves it
+            return old
+        location = catalog.dataset(record.ref.dataset_ref)["location"]
+        return replaced(old, body["encryptionConfiguration"], location)
 
     def _check_partitioning(self, record: TableRecord, changes: dict[str, Any]) -> None:
         if "timePartitioning" not in changes:
@@ -163,6 +173,8 @@ class TableApi:
         _refuse(body)
         resource = {name: body[name] for name in _KEPT if body.get(name) is not None}
         if "view" in resource:
+            if resource.pop("encryptionConfiguration", None):
+                raise not_emulated("views with encryptionConfiguration")
             return {
                 **resource,
                 **self._view(catalog, resource["view"], ref, resource.get("schema")),

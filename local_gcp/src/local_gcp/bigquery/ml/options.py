@@ -285,6 +285,6 @@ _TYPES_NOT_EMULATED = {
 _NOT_EMULATED = {
     "approx_global_feature_contrib", "dart_normalize_type", "data_split_test_fraction",
     "hparam_tuning_algorithm", "hparam_tuning_objectives", "integrated_gradients_num_steps",
-    "kms_key_name", "max_parallel_trials", "model_registry", "num_trials", "tf_version",
+    "max_parallel_trials", "model_registry", "num_trials", "tf_version",
     "vertex_ai_model_id", "vertex_ai_model_version_aliases", "xgboost_version",
 }  # fmt: skip

@@ -19,8 +19,8 @@ Resource = dict[str, Any]
 _TYPES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSION"}
 
 
-def of(model: Trained, started: str, location: str = "US") -> Resource:
-    """REST Model without names and times. `started`: RFC 3339."""
+def of(model: Trained, started: str) -> Resource:
+    """REST Model without names, times and location. `started`: RFC 3339."""
     evaluation = _evaluation(model)
     run: Resource = {
         "trainingOptions": options.rest(model.options),
@@ -31,7 +31,6 @@ def of(model: Trained, started: str, location: str = "US") -> Resource:
     }
     resource: Resource = {
         "modelType": _TYPES.get(model.model_type, model.model_type),
-        "location": location,
         "trainingRuns": [run],
         "featureColumns": [_column(f) for f in model.encoder.fields],
         "labelColumns": [_column(model.label)],
