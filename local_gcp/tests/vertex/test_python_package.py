@@ -1,6 +1,7 @@
 """Python packages of a pythonPackageSpec, installed offline by the replica itself."""
 
 import io
+import re
 import subprocess
 import tarfile
 import zipfile
@@ -29,9 +30,9 @@ def run(tmp_path, bucket):
     """run("gs://b/x.tar.gz", "trainer.task", "--epochs", "3") -> completed process"""
     (tmp_path / "attempt").mkdir()
 
-    def run(uri, module, *arguments):
+    def run(uri, module, *arguments, packages=()):
         return subprocess.run(
-            [PYTHON, installer.__file__, "--package", uri, "--", module, *arguments],
+            [PYTHON, installer.__file__, "--package", uri, *packages, "--", module, *arguments],
             env={
                 "GCS_ROOT": str(bucket.parent),
                 "LOCAL_GCP_ATTEMPT": str(tmp_path / "attempt"),
@@ -67,12 +68,45 @@ def test_a_wheel_runs_as_module_with_its_arguments(bucket, run):
     assert (done.stdout, done.returncode) == ("trained ['--epochs', '3']\n", 0)
 
 
-def test_what_a_wheel_requires_and_the_environment_lacks_is_named(bucket, run):
-    requires = "Requires-Dist: no-such-thing>=1\nRequires-Dist: pytest\n"
+@pytest.mark.parametrize(
+    ("requirement", "problem"),
+    [
+        ("no-such-thing>=1", "requires no-such-thing>=1, which is not installed"),
+        ("numpy<1", r"requires numpy<1, and numpy \d\S* is installed"),
+        ("odd @ https://example.com/odd.whl", "requires odd @ https://example.com/odd.whl, which"),
+    ],
+)
+def test_what_the_environment_lacks_ends_the_program_with_its_name(
+    bucket, run, requirement, problem
+):
+    requires = f"Requires-Dist: numpy\nRequires-Dist: {requirement}\n"
     wheel(bucket / "t-0.1-py3-none-any.whl", FILES, requires)
     done = run("gs://b/t-0.1-py3-none-any.whl", "trainer.task")
-    assert "requires no-such-thing>=1, which is not installed here" in done.stdout
-    assert "pytest" not in done.stdout
+    assert (done.stdout, done.returncode) == ("", 1)
+    (reason,) = done.stderr.splitlines()
+    assert re.search(problem, reason)
+    assert f"{PYTHON} -m pip install" in reason
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    ["numpy>=1", "NumPy", "no-such-thing; python_version < '3'", "no-such-thing; extra == 'gpu'"],
+)
+def test_what_the_environment_has_or_nobody_asks_for_is_no_problem(bucket, run, requirement):
+    wheel(bucket / "t-0.1-py3-none-any.whl", FILES, f"Requires-Dist: {requirement}\n")
+    assert run("gs://b/t-0.1-py3-none-any.whl", "trainer.task").stdout == "trained []\n"
+
+
+def test_packages_may_require_each_other(bucket, run):
+    """Vertex AI installs all of `package_uris` together."""
+    wheel(bucket / "t-0.1-py3-none-any.whl", FILES, "Requires-Dist: other>=2\n")
+    with zipfile.ZipFile(bucket / "other-2.1-py3-none-any.whl", "w") as archive:
+        archive.writestr("other.py", "")
+        metadata = "Metadata-Version: 2.1\nName: other\nVersion: 2.1\n"
+        archive.writestr("other-2.1.dist-info/METADATA", metadata)
+    uris = ["gs://b/t-0.1-py3-none-any.whl", "--package", "gs://b/other-2.1-py3-none-any.whl"]
+    done = run(uris[0], "trainer.task", packages=uris[1:])
+    assert done.stdout == "trained []\n"
 
 
 def test_a_missing_package_is_named(run):

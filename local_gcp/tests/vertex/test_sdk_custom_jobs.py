@@ -27,6 +27,7 @@ def test_sdk(local_gcp, tmp_path):
     assert answer["endless"] == ["JOB_STATE_CANCELLED", "CANCELED"]
     assert "The replica workerpool0-0 exited with a non-zero status of 1." in answer["broken"]
     assert "ValueError: units must be positive" in answer["broken"]
+    assert "requires no-such-thing==1.0, which is not installed" in answer["lacking"]
     assert sorted(answer["found"]) == ["broken", "endless"]
     assert answer["got"] == "distributed"
     assert answer["name"] in answer["deleted"]

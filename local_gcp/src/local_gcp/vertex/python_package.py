@@ -5,19 +5,22 @@
 Runs as the replica's program, in the environment of its image, so it uses the standard library and
 that environment's setuptools only. Wheels are unpacked; source distributions are built with
 setuptools first. Vertex AI would fetch what packages require from an index; nothing leaves this
-machine, so what the environment lacks is named in the log.
+machine, so a program whose environment lacks something ends before it begins, and says what.
 """
 
 import importlib.metadata
 import os
-import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
-from email.parser import Parser
 from pathlib import Path
+
+try:
+    from packaging.requirements import Requirement
+except ImportError:  # an environment's own copy is in its setuptools
+    from setuptools._vendor.packaging.requirements import Requirement  # type: ignore
 
 _BUILD = "import sys, setuptools.build_meta as b; b.__legacy__.build_wheel(sys.argv[1])"
 
@@ -29,6 +32,7 @@ def main(arguments: "list[str]") -> None:
     target = Path(os.environ["LOCAL_GCP_ATTEMPT"], "packages")
     for uri in uris:
         install(_local(uri), target)
+    check_requirements(target)
     path = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(path)
     os.execv(sys.executable, [sys.executable, "-m", module, *rest])
@@ -87,21 +91,33 @@ def _extract(archive: Path, folder: Path) -> None:
 def _unpack_wheel(wheel: Path, target: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         file.extractall(target)
-        names = [name for name in file.namelist() if name.endswith(".dist-info/METADATA")]
-        metadata = Parser().parsestr(file.read(names[0]).decode()) if names else {}
-    for requirement in metadata.get_all("Requires-Dist") or [] if names else []:
-        name = re.match(r"[\w.-]+", requirement)[0]
-        if "extra ==" not in requirement and not _installed(name):
-            note = f"local_gcp: {wheel.name} requires {requirement}, which is not installed here"
-            print(note, flush=True)
 
 
-def _installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+def check_requirements(target: Path) -> None:
+    """End the program unless what the packages in `target` require is there, or is one of them."""
+    for package in importlib.metadata.distributions(path=[str(target)]):
+        for text in package.requires or []:
+            problem = _problem(text, target)
+            if problem:
+                _fail(
+                    f"{package.metadata['Name']} {package.version} requires {text}, {problem} in "
+                    "the environment that stands for the image. Vertex AI fetches it; local runs "
+                    f"fetch nothing. Install it there: {sys.executable} -m pip install '{text}'"
+                )
+
+
+def _problem(text: str, target: Path) -> str:
+    """Why the requirement is not met, "" if it is."""
+    requirement = Requirement(text)
+    if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+        return ""
+    path = [str(target), *sys.path]
+    found = next(iter(importlib.metadata.distributions(name=requirement.name, path=path)), None)
+    if found is None or requirement.url:
+        return "which is not installed"
+    if not requirement.specifier.contains(found.version, prereleases=True):
+        return f"and {requirement.name} {found.version} is installed"
+    return ""
 
 
 def _fail(problem: str) -> None:

@@ -78,10 +78,22 @@ def test_a_classifier_is_evaluated_on_the_test_set(run):
     assert result.converged
     assert result.metrics["auRoc"] > 0.9
     assert sum(map(sum, result.metrics["confusionMatrix"]["rows"])) == SETS["test"]
-    assert result.attributions["x"] > 10 * abs(result.attributions["noise"])
+    assert result.attributions["x"] > 10 * result.attributions["noise"] >= 0
+    assert sum(result.attributions.values()) == pytest.approx(1)
     evaluated = pq.read_table(folder / EVALUATED)
     assert evaluated.num_rows == SETS["test"]
     assert evaluated["predicted_label"][0].as_py()["classes"] == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("growth", "expected"),
+    [
+        ({"a": 3.0, "b": 1.0, "noise": -0.5}, {"a": 0.75, "b": 0.25, "noise": 0.0}),
+        ({"a": -1.0, "b": 0.0}, {"a": 0.0, "b": 0.0}),
+    ],
+)
+def test_attributions_are_shares(growth, expected):
+    assert train.shares(growth) == expected
 
 
 def test_a_regression_gives_an_interval_that_holds_most_values(run):

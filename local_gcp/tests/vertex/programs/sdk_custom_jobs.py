@@ -66,6 +66,7 @@ script = aiplatform.CustomJob.from_local_script(
     script_path=str(SCRIPT),
     container_uri=IMAGE,
     args=["--epochs", "3"],
+    requirements=["numpy>=1"],
     environment_variables={"FLAVOUR": "sweet"},
     machine_type="n1-standard-4",
     replica_count=1,
@@ -73,6 +74,14 @@ script = aiplatform.CustomJob.from_local_script(
     labels={"team": "sdk", "name": "script"},
 )
 script.run(sync=False)
+
+lacking = aiplatform.CustomJob.from_local_script(
+    display_name="lacking",
+    script_path=str(SCRIPT),
+    container_uri=IMAGE,
+    requirements=["no-such-thing==1.0"],
+)
+lacking.run(sync=False)
 
 broken = job("broken", pool("raise ValueError('units must be positive')"))
 broken.run(sync=False)
@@ -92,10 +101,11 @@ script.wait()
 answer["distributed"] = distributed.state.name
 answer["script"] = script.state.name
 answer["name"] = distributed.resource_name
-try:
-    broken.wait()
-except RuntimeError as error:
-    answer["broken"] = str(error)
+for one in (broken, lacking):
+    try:
+        one.wait()
+    except RuntimeError as error:
+        answer[one.display_name] = str(error)
 
 found = aiplatform.CustomJob.list(
     filter='labels.team="sdk" AND NOT state="JOB_STATE_SUCCEEDED"', order_by="create_time desc"

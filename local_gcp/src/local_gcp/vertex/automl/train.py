@@ -165,7 +165,11 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
 def attributions(
     trained: model.TabularModel, table: pa.Table, inputs: TabularInputs
 ) -> dict[str, float]:
-    """By column: how much log loss or RMSE grows when its values are shuffled among the rows."""
+    """By column: its share of how much log loss or RMSE grows by shuffling its values.
+
+    As Google's they are not negative and their sum is 1, here by permutation, there by Shapley
+    values: https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/evaluate-model
+    """
     kind, classes = trained.kind, trained.classes
     data = _data(table, trained.features, inputs, classes)
     name = "minimize-log-loss" if kind == CLASSIFICATION else "minimize-rmse"
@@ -184,7 +188,14 @@ def attributions(
         shuffled = data.x.copy()
         shuffled[:, place] = shuffled[order, place]
         result[column] = score(shuffled) - usual
-    return result
+    return shares(result)
+
+
+def shares(growth: dict[str, float]) -> dict[str, float]:
+    """Each column's share of the sum; 0 for one that the model is better without."""
+    gains = {column: max(0.0, value) for column, value in growth.items()}
+    total = sum(gains.values())
+    return {column: gain / total if total else 0.0 for column, gain in gains.items()}
 
 
 def _read(file: str) -> pa.Table:
