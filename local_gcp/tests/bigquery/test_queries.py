@@ -27,7 +27,7 @@ def table(client, dataset):
     table.time_partitioning = TimePartitioning(field="day")
     client.create_table(table)
     rows = [{"key": f"k{i}", "value": i, "day": f"2024-01-0{1 + i % 5}"} for i in range(10)]
-    assert client.insert_rows_json(table, rows) == []
+    client.load_table_from_json(rows, table).result()
     return f"{dataset}.t"
 
 
@@ -221,6 +221,20 @@ def test_a_failed_assertion_keeps_what_was_done(client, dataset, run):
             f"CREATE TABLE {dataset}.s AS SELECT 1 AS x; ASSERT 1 = 2 AS 'not two';"
         ).result()
     assert run(f"SELECT x FROM {dataset}.s") == [(1,)]
+
+
+def test_meta_tables(client, dataset, run):
+    run(f"CREATE TABLE {dataset}.t AS SELECT 1 AS x UNION ALL SELECT 2")
+    run(f"CREATE VIEW {dataset}.v AS SELECT 1 AS x")
+    table, view = (client.get_table(f"{dataset}.{name}") for name in "tv")
+    times = [round(t.timestamp() * 1000) for t in (table.created, table.modified, view.created)]
+    shared = [(client.project, dataset, "t", times[0]), (client.project, dataset, "v", times[2])]
+    found = run(f"SELECT * FROM `{client.project}.{dataset}.__TABLES__` ORDER BY table_id")
+    assert found[0] == (*shared[0], times[1], 2, 16, 1)
+    assert found[1][:4] + found[1][5:] == (*shared[1], None, None, 2)
+    summary = run(f"SELECT * FROM {dataset}.__TABLES_SUMMARY__ ORDER BY table_id")
+    assert summary == [(*shared[0], 1), (*shared[1], 2)]
+    assert run(f"SELECT COUNT(t.table_id) FROM {dataset}.__TABLES__ AS t WHERE type = 1") == [(1,)]
 
 
 def test_information_schema(dataset, table, run):

@@ -4,6 +4,7 @@ import datetime
 from decimal import Decimal
 
 import pytest
+from google.api_core import exceptions
 from google.cloud.bigquery import SchemaField, Table
 
 
@@ -84,3 +85,74 @@ def test_an_id_is_taken_once(client, table, rows):
         client.insert_rows_json(table, [{"i": 1}, {"i": 2}], row_ids=["a", "b"])
     client.insert_rows_json(table, [{"i": 3}, {"i": 4}], row_ids=[None, None])
     assert [row[0] for row in rows(table)] == [1, 2, 3, 4]
+
+
+def test_streamed_rows_stay_in_the_buffer_for_a_while(client, table, run, rows):
+    name = f"{table.dataset_id}.t"
+    run(f"INSERT {name} (i) VALUES (1), (2)")
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    client.insert_rows_json(table, [{"i": 3, "tags": ["a"]}, {"i": 4}])
+    client.insert_rows_json(table, [{"i": 5}])
+    got = client.get_table(table)
+    assert (got.num_rows, got.num_bytes) == (2, 16)  # the buffer's are not counted
+    buffer = got.streaming_buffer
+    assert (buffer.estimated_rows, buffer.estimated_bytes) == (3, 27)
+    assert before <= buffer.oldest_entry_time <= datetime.datetime.now(datetime.UTC)
+    assert sorted(row[0] for row in rows(table)) == [1, 2, 3, 4, 5]
+    assert run(f"SELECT COUNT(*) FROM {name}") == [(5,)]
+    assert run(f"SELECT row_count, size_bytes FROM {table.dataset_id}.__TABLES__") == [(2, 16)]
+
+
+def test_dml_changes_other_rows_than_the_streamed_ones(client, table, run):
+    name = f"{table.project}.{table.dataset_id}.t"
+    run(f"INSERT `{name}` (i) VALUES (1), (2)")
+    client.insert_rows_json(table, [{"i": 3}, {"i": 3}])
+    run(f"UPDATE `{name}` SET f = 0.5 WHERE i = 1")
+    run(f"DELETE `{name}` WHERE i = 2")
+    merge = f"MERGE `{name}` t USING (SELECT {{}} AS i) s ON t.i = s.i WHEN MATCHED THEN "
+    insert = "UPDATE SET f = 2 WHEN NOT MATCHED THEN INSERT (i) VALUES (i)"
+    run(merge.format(7) + insert)
+    refused = f"UPDATE or DELETE statement over table {name} would affect rows in the streaming"
+    for statement in (
+        f"UPDATE `{name}` SET f = 0.5 WHERE i = 3",
+        f"DELETE `{name}` WHERE TRUE",
+        merge.format(3) + insert,
+    ):
+        with pytest.raises(exceptions.BadRequest, match=refused):
+            run(statement)
+    with pytest.raises(exceptions.BadRequest, match=r"TRUNCATE DML .* would affect"):
+        run(f"TRUNCATE TABLE `{name}`")
+    assert run(f"SELECT i, f FROM `{name}` ORDER BY i") == [
+        (1, 0.5),
+        (3, None),
+        (3, None),
+        (7, None),
+    ]
+
+
+def test_a_new_column_does_not_touch_streamed_rows(client, dataset, run):
+    run(f"CREATE TABLE {dataset}.u (x INT64)")
+    client.insert_rows_json(client.get_table(f"{dataset}.u"), [{"x": 1}])
+    run(f"ALTER TABLE {dataset}.u ADD COLUMN y INT64")
+    with pytest.raises(exceptions.BadRequest, match="streaming buffer"):
+        run(f"DELETE {dataset}.u WHERE x = 1")
+    run(f"DELETE {dataset}.u WHERE x = 2")
+
+
+def test_copies_and_extracts_wait_for_streamed_rows(client, table, folder):
+    client.insert_rows_json(table, [{"i": 3}])
+    jobs = (
+        client.copy_table(table, f"{table.dataset_id}.copy"),
+        client.extract_table(table, f"gs://{folder.name}/rows.json"),
+    )
+    for job in jobs:
+        with pytest.raises(exceptions.MethodNotImplemented, match=r"streaming buffer: .* has 1"):
+            job.result()
+
+
+def test_the_buffer_ends_with_its_table(client, dataset, run):
+    run(f"CREATE TABLE {dataset}.u (x INT64)")
+    client.insert_rows_json(client.get_table(f"{dataset}.u"), [{"x": 1}])
+    run(f"CREATE OR REPLACE TABLE {dataset}.u AS SELECT 2 AS x")
+    assert client.get_table(f"{dataset}.u").streaming_buffer is None
+    run(f"DELETE {dataset}.u WHERE TRUE")

@@ -48,7 +48,7 @@ def test_another_project_is_refused(client):
 
 
 def test_a_table_says_what_it_holds(client, table):
-    client.insert_rows_json(table, [{"key": "aé", "value": 1.5}, {"key": "b"}])
+    client.load_table_from_json([{"key": "aé", "value": 1.5}, {"key": "b"}], table).result()
     got = client.get_table(table)
     assert got.schema == table.schema
     assert (got.num_rows, got.table_type, got.location) == (2, "TABLE", "US")

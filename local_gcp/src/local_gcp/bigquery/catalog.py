@@ -131,9 +131,9 @@ class Catalog:
         """Where the table's dataset is; None for a dataset that is not there."""
         if ref.dataset == ANONYMOUS:
             table = self.find(ref)
-            return table and table.resource.get("location", locations.DEFAULT)
+            return table.resource.get("location", locations.DEFAULT) if table else None
         dataset = self.find_dataset(ref.dataset_ref)
-        return dataset and dataset["location"]
+        return dataset["location"] if dataset else None
 
     def create_dataset(self, ref: DatasetRef, resource: dict[str, Any]) -> None:
         """BigQueryError(duplicate) when it is there."""
@@ -252,7 +252,7 @@ class Catalog:
         new = record.with_fields(fields)
         relation = self._make_relation(record.ref, new.resource)
         self.cursor.execute(f"DROP TABLE {record.sql}")
-        self._forget_partitions(record.relation)
+        self._forget_rows(record.relation)
         new = dataclasses.replace(new, relation=relation)
         self.save(new)
         return new
@@ -285,11 +285,12 @@ class Catalog:
             return
         if row[0]:
             self.cursor.execute(f"DROP TABLE IF EXISTS data.{quoted(row[0])}")
-            self._forget_partitions(row[0])
+            self._forget_rows(row[0])
         self.cursor.execute(f"DELETE FROM catalog.tables WHERE {_TABLE}", [*ref.api.values()])
 
-    def _forget_partitions(self, relation: str | None) -> None:
+    def _forget_rows(self, relation: str | None) -> None:
         self.cursor.execute("DELETE FROM catalog.partitions WHERE relation = ?", [relation])
+        self.cursor.execute("DELETE FROM catalog.streamed WHERE relation = ?", [relation])
 
     def _make_relation(self, ref: TableRef, resource: dict[str, Any]) -> str:
         # A name of its own for each life of a table: names differ by case in BigQuery and not in

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from . import streaming_buffer
 from .catalog import PARTITION_TIME, Catalog, TableRecord
 from .database import quoted
 from .destination import Disposition, insert, prepare
@@ -37,13 +38,14 @@ class CopyWork:
         job.begin(self._locks, [target])
         disposition = Disposition.of(configuration, write="WRITE_EMPTY")
         for source in sources:
-            _check_location(job, source, disposition)
+            _check_locations(job, source, target, disposition)
         records = [job.catalog.get(source) for source in sources]
         for record in records:
             if record.view_query is not None:
                 raise invalid(
                     f"{record.ref} is not allowed for this operation because it is a VIEW."
                 )
+            streaming_buffer.refuse(job.cursor, record, "copies")
             if record.fields != records[0].fields:
                 raise invalid(f"Cannot copy tables with different schemas: {record.ref}")
         first = records[0]
@@ -68,17 +70,19 @@ class CopyWork:
         return {"copy": {"copiedRows": str(rows)}}
 
 
-def _check_location(job: Job, source: TableRef, disposition: Disposition) -> None:
+def _check_locations(
+    job: Job, source: TableRef, target: TableRef, disposition: Disposition
+) -> None:
     """BigQuery copies tables to other locations, but it does not append there."""
-    found = job.catalog.everywhere.location_of(source)
-    if found is None or job.location is None or same(found, job.location):
+    begin, end = (job.catalog.everywhere.location_of(ref) for ref in (source, target))
+    if begin is None or end is None or same(begin, end):
         return
     if disposition.write == "WRITE_APPEND":
         raise invalid(
             "Cross-region table copy with append mode (--append_table or WRITE_APPEND) is "
             "unsupported. Use copy without the append mode."
         )
-    raise not_emulated(f"copy jobs between locations ({found} to {job.location})")
+    raise not_emulated(f"copy jobs between locations ({begin} to {end})")
 
 
 def _with_key(catalog: Catalog, record: TableRecord, key: dict[str, Any] | None) -> TableRecord:

@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS catalog.tables (
     project VARCHAR, dataset VARCHAR, "table" VARCHAR, relation VARCHAR, resource VARCHAR);
 CREATE TABLE IF NOT EXISTS catalog.partitions (
     relation VARCHAR, "partition" VARCHAR, created BIGINT, modified BIGINT);
+CREATE TABLE IF NOT EXISTS catalog.streamed (
+    relation VARCHAR, streamed BIGINT, "columns" VARCHAR, hash UBIGINT, bytes BIGINT);
 CREATE TABLE IF NOT EXISTS catalog.models (
     project VARCHAR, dataset VARCHAR, model VARCHAR, record VARCHAR);
 CREATE TABLE IF NOT EXISTS catalog.jobs (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from . import encryption
+from . import encryption, streaming_buffer
 from .catalog import Catalog, TableRecord, now_ms
 from .database import quoted
 from .destination import Disposition, insert, prepare, with_schema
@@ -193,6 +193,7 @@ def _drop_column(catalog: Catalog, record: TableRecord, action: DropColumn) -> T
     if len(record.fields) == 1:
         raise invalid(f"Cannot drop the only column of {record.ref}.")
     catalog.cursor.execute(f"ALTER TABLE {record.sql} DROP COLUMN {quoted(field.name)}")
+    streaming_buffer.forget(catalog.cursor, record.relation)
     return record.with_fields([f for f in record.fields if f is not field and f != field])
 
 
@@ -206,6 +207,7 @@ def _rename_column(catalog: Catalog, record: TableRecord, action: RenameColumn) 
     catalog.cursor.execute(
         f"ALTER TABLE {record.sql} RENAME COLUMN {quoted(field.name)} TO {quoted(action.new)}"
     )
+    streaming_buffer.forget(catalog.cursor, record.relation)
     renamed = dataclasses.replace(field, name=action.new)
     return record.with_fields([renamed if f == field else f for f in record.fields])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import fastavro
 
+from . import streaming_buffer
 from .database import Database, literal, quoted, stream
 from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
@@ -62,6 +63,7 @@ class ExtractWork:
         record = job.catalog.get(ref)
         if record.view_query is not None:
             raise invalid(f"{record.ref} is not allowed for this operation because it is a VIEW.")
+        streaming_buffer.refuse(job.cursor, record, "extracts")
         partition = ref.partition
         where = f" WHERE {condition(record, partition)}" if partition else ""
         columns = ", ".join(quoted(f.name) for f in record.fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from . import streaming_buffer
 from .catalog import Catalog, TableRecord
 from .ml import ModelRecord, Models
 from .partition_times import times, unknown
@@ -61,7 +62,10 @@ class SqlCatalog:
         return TableRef(checked_project(ref.project), ref.dataset, ref.table)
 
     def _table(self, record: TableRecord, sized: bool = False) -> Table:
-        parts = self._sizes.partitions(self._catalog.cursor, record) if sized else []
+        cursor = self._catalog.cursor
+        parts = self._sizes.partitions(cursor, record) if sized else []
+        buffer = streaming_buffer.resource(cursor, record) if sized else None
+        waiting = {name: int(value) for name, value in (buffer or {}).items()}
         partitioning = record.partitioning
         return Table(
             ref=record.ref,
@@ -74,8 +78,8 @@ class SqlCatalog:
             clustering=tuple(record.resource.get("clustering", {}).get("fields", ())),
             created=_time(int(record.resource["creationTime"])),
             modified=_time(int(record.resource["lastModifiedTime"])),
-            rows=sum(p.rows for p in parts),
-            bytes=sum(p.bytes for p in parts),
+            rows=sum(p.rows for p in parts) - waiting.get("estimatedRows", 0),
+            bytes=sum(p.bytes for p in parts) - waiting.get("estimatedBytes", 0),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from . import ddl, encryption
+from . import ddl, encryption, streaming_buffer
 from .catalog import ANONYMOUS, now_ms
 from .database import lend, stream
 from .destination import Disposition, anonymous, write_query
@@ -119,6 +119,8 @@ class Statements:
         noting = appending if translated.kind == "INSERT" else changing
         with noting(job.cursor, record):
             rows = job.execute(translated.sql).fetchall()
+            if translated.kind != "INSERT":
+                streaming_buffer.check_untouched(job.cursor, record, translated.kind)
         counts = {"INSERT": 0, "UPDATE": 0, "DELETE": 0}
         if translated.kind == "MERGE":
             for (action,) in rows:

@@ -17,6 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from . import streaming_buffer
+from .catalog import TableRecord
 from .database import Database, lend, quoted
 from .destination import insert
 from .errors import invalid, not_emulated
@@ -74,12 +76,7 @@ class Streaming:
                 errors = {i: errors.get(i, stopped) for i in range(len(rows))}
                 good, ids = [], []
             if good:
-                table = pa.Table.from_pylist(good, arrow_schema(fields))
-                lend(cursor, "streamed_rows", table)
-                columns = ", ".join(quoted(f.name) for f in fields)
-                query = f"SELECT {columns} FROM streamed_rows"
-                insert(job, record, fields, query, ref.partition)
-                job.catalog.save(record.changed())
+                _add(job, record, good, ref.partition)
         with self._guard:
             now = time.monotonic()
             self._seen.setdefault(ref.whole, {}).update(dict.fromkeys(ids, now))
@@ -96,6 +93,15 @@ class Streaming:
             kept = {n: t for n, t in self._seen.get(ref.whole, {}).items() if t > since}
             self._seen[ref.whole] = kept
             return set(kept)
+
+
+def _add(job: Job, record: TableRecord, rows: list[dict[str, Any]], decorator: str | None) -> None:
+    lend(job.cursor, "streamed_rows", pa.Table.from_pylist(rows, arrow_schema(record.fields)))
+    columns = ", ".join(quoted(f.name) for f in record.fields)
+    with streaming_buffer.noting(job.cursor, record):
+        query = f"SELECT {columns} FROM streamed_rows"
+        insert(job, record, record.fields, query, decorator)
+    job.catalog.save(record.changed())
 
 
 class _RowError(Exception):

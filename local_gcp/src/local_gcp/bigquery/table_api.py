@@ -7,6 +7,7 @@ from typing import Any
 
 from local_gcp.storage.call import Call
 
+from . import streaming_buffer
 from .catalog import Catalog, TableRecord, etag
 from .database import Database
 from .dataset_api import check_etag, merged_labels
@@ -23,9 +24,11 @@ from .schema import Field, fields_from_api, fields_to_api
 from .sizes import Sizes
 from .translation import Translation
 
-_KEPT = ("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter")
-_KEPT += ("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags")
-_KEPT += ("encryptionConfiguration",)
+_KEPT = (
+    *("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter"),
+    *("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags"),
+    "encryptionConfiguration",
+)
 _NOT_EMULATED = (
     "externalDataConfiguration",
     "materializedView",
@@ -223,7 +226,12 @@ class TableApi:
             parts = [part for part in parts if part.id == record.ref.partition]
         count = len(parts) if record.partitioning else None
         rows, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
-        return table_resource(record, rows, size, catalog.location_of(record.ref), count)
+        buffer = None if record.ref.partition else streaming_buffer.resource(catalog.cursor, record)
+        if buffer:  # what is in it is not yet counted
+            rows -= int(buffer["estimatedRows"])
+            size -= int(buffer["estimatedBytes"])
+        shown = table_resource(record, rows, size, catalog.location_of(record.ref), count)
+        return {**shown, "streamingBuffer": buffer} if buffer else shown
 
 
 def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:

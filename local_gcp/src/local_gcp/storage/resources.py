@@ -59,7 +59,7 @@ _BUCKET_FIELDS_NOT_EMULATED = (
 )
 
 _MULTI_REGIONS = ("ASIA", "EU", "US")
-_DUAL_REGIONS = {
+_DUAL_REGIONS: dict[str, tuple[str, ...]] = {
     "ASIA1": ("ASIA-NORTHEAST1", "ASIA-NORTHEAST2"),
     "EUR4": ("EUROPE-NORTH1", "EUROPE-WEST4"),
     "EUR5": ("EUROPE-WEST1", "EUROPE-WEST2"),
@@ -172,7 +172,7 @@ def bucket_places(fields: dict[str, Any]) -> tuple[str, list[str]]:
     """A bucket's location, and the places that it consists of: two regions of a dual-region."""
     location = _place(fields)["location"]
     custom = (fields.get("customPlacementConfig") or {}).get("dataLocations")
-    return location, list(custom or _DUAL_REGIONS.get(location, [location]))
+    return location, list(custom or _DUAL_REGIONS.get(location, (location,)))
 
 
 def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:

@@ -37,7 +37,7 @@ class Warehouse:
 
     def table(self, ref):
         if ref not in self.stored:
-            raise not_found("Table", ref)
+            raise not_found("Table", ref, "US")
         return self.stored[ref]
 
     def tables(self, dataset):
@@ -51,7 +51,7 @@ class Warehouse:
 
     def check_model(self, ref):
         if ref.model != "model":
-            raise not_found("Model", ref)
+            raise not_found("Model", ref, "US")
 
     def ml_fields(self, call):
         return self.ml_columns

@@ -1,6 +1,8 @@
 """INFORMATION_SCHEMA of a dataset: TABLES, COLUMNS, PARTITIONS, and the project's SCHEMATA.
 
-https://cloud.google.com/bigquery/docs/information-schema-intro
+https://cloud.google.com/bigquery/docs/information-schema-intro. Beside them `dataset.__TABLES__`
+and `__TABLES_SUMMARY__`, which Google does not document, but tools read (dbt-bigquery's
+catalog.sql): times in milliseconds, `type` 1 for tables and 2 for views.
 """
 
 from __future__ import annotations
@@ -50,6 +52,18 @@ _PARTITIONS = (
     ("last_modified_time", TIMESTAMP),
     ("storage_tier", STRING),
 )
+_NAMES = (("project_id", STRING), ("dataset_id", STRING), ("table_id", STRING))
+META_TABLES = {
+    "__TABLES__": (
+        *_NAMES,
+        ("creation_time", INT64),
+        ("last_modified_time", INT64),
+        ("row_count", INT64),
+        ("size_bytes", INT64),
+        ("type", INT64),
+    ),
+    "__TABLES_SUMMARY__": (*_NAMES, ("creation_time", INT64), ("type", INT64)),
+}
 _SCHEMATA = (("catalog_name", STRING), ("schema_name", STRING))
 
 
@@ -89,6 +103,33 @@ def _values(columns: tuple[tuple[str, Type], ...], rows: Iterator[tuple[Any, ...
     values = ", ".join([f"({nulls})", *listed])
     sql = f"SELECT {names} FROM (VALUES {values}) AS q({names}) WHERE c1 IS NOT NULL"
     return Output(sql, tuple(n for n, _ in columns), tuple(t for _, t in columns))
+
+
+def meta_table(ctx: Context, node: exp.Table, name: str) -> Output:
+    """The rows of `[p.]d.__TABLES__` or `__TABLES_SUMMARY__`."""
+    head, _, which = name.rpartition(".")
+    settings = ctx.job.settings
+    dataset = DatasetRef.parse(head, settings.project) if head else settings.dataset
+    if dataset is None:
+        raise ctx.error(f'Table "{which}" must be qualified with a dataset', node)
+    columns = META_TABLES[which]
+    tables = sorted(ctx.job.catalog.tables(dataset), key=lambda table: table.ref.table)
+    return _values(columns, (_meta_row(table, columns) for table in tables))
+
+
+def _meta_row(table: Table, columns: tuple[tuple[str, Type], ...]) -> tuple[Any, ...]:
+    stored = table.kind == "TABLE"
+    values = {
+        "project_id": table.ref.project,
+        "dataset_id": table.ref.dataset,
+        "table_id": table.ref.table,
+        "creation_time": round(table.created.timestamp() * 1000),
+        "last_modified_time": round(table.modified.timestamp() * 1000),
+        "row_count": table.rows if stored else None,
+        "size_bytes": table.bytes if stored else None,
+        "type": 1 if stored else 2,
+    }
+    return tuple(values[name] for name, _ in columns)
 
 
 def _of(table: Table) -> tuple[str, str, str]:

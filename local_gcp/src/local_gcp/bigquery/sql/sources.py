@@ -234,6 +234,9 @@ def _table(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
     if "INFORMATION_SCHEMA." in name.upper():
         output = information_schema.view(ctx, node, name)
         return of_output(ctx, output, _alias(node) or name.rpartition(".")[2])
+    if name.rpartition(".")[2] in information_schema.META_TABLES:
+        output = information_schema.meta_table(ctx, node, name)
+        return of_output(ctx, output, _alias(node) or name.rpartition(".")[2])
     if name.endswith("*"):
         raise ctx.not_emulated("a wildcard table", node)
     ref = ref_of(ctx, node)
