@@ -13,9 +13,14 @@ JSON, for each experiment that has an endpoint:
 import json
 import sys
 
+from google.api_core import exceptions, retry
 from google.cloud import aiplatform_v1 as vertex
 
 LABEL = "trellis-experiment"
+PATIENT = retry.Retry(
+    predicate=retry.if_exception_type(exceptions.ServiceUnavailable, exceptions.ResourceExhausted),
+    timeout=60,
+)
 
 
 def main(project: str, region: str, *experiments: str) -> None:
@@ -28,7 +33,9 @@ def main(project: str, region: str, *experiments: str) -> None:
             "parent": f"projects/{project}/locations/{region}",
             "filter": f"labels.{LABEL}={name}",
         }
-        for endpoint in endpoints.list_endpoints(request):
+        for listed in endpoints.list_endpoints(request, retry=PATIENT):
+            # A list may lag behind what was changed just now.
+            endpoint = endpoints.get_endpoint(name=listed.name, retry=PATIENT)
             deployed = [_model(endpoint, one, models) for one in endpoint.deployed_models]
             deployed.sort(key=lambda model: -model["traffic"])
             found[name] = {"endpoint": endpoint.name, "models": deployed}
@@ -38,7 +45,7 @@ def main(project: str, region: str, *experiments: str) -> None:
 def _model(
     endpoint: vertex.Endpoint, deployed: vertex.DeployedModel, models: vertex.ModelServiceClient
 ) -> dict:
-    version = models.get_model(name=f"{deployed.model}@{deployed.model_version_id}")
+    version = models.get_model(name=f"{deployed.model}@{deployed.model_version_id}", retry=PATIENT)
     return {
         "version": deployed.model_version_id,
         # A version without an alias shows only its number; "default" is Vertex AI's own alias.

@@ -23,6 +23,8 @@ def status(tmp_path) -> dict:
         "project": "local-gcp",
         "home": "/home",
         "endpoints": {"http": "http://127.0.0.1:1"},
+        "variants": "etags=aborted",
+        "storm": [],
         "jobs": [
             {**job, "name": "p/hyperparameterTuningJobs/7", "display_name": "tune"}
             | {"kind": "tuning", "state": "JOB_STATE_RUNNING", "trials": [trial], "replicas": []},
@@ -40,6 +42,7 @@ def test_status_shows_jobs_trials_and_replicas(status):
     assert "chief:0    running attempt 2  epoch 1" in shown
     assert "lost" in shown
     assert "preemptions: 2" in shown
+    assert "variants  etags=aborted" in shown
 
 
 @pytest.mark.parametrize("name", ["p/customJobs/8", "8", "train"])

@@ -103,3 +103,24 @@ def test_what_was_acknowledged_outlives_kill_9(tmp_path):
     assert {name[1:] for name in names if name[0] == "a"} == {
         name[1:] for name in names if name[0] == "b"
     }, "a transaction is there in full or not at all"
+
+
+def test_a_lagging_list_shows_what_was(tmp_path, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("local_gcp.state.time.monotonic", lambda: now)
+    table = State(tmp_path / "lagging.db", lag=5).table("t", dict)
+    table.put("a/1", {"n": 1})
+    table.put("b/1", {})
+    now = 106.0
+    table.put("a/1", {"n": 2})
+    now = 107.0
+    table.put("a/1", {"n": 3})
+    table.put("a/2", {})
+    table.delete("b/1")
+    assert table.list_lagging("a/") == [("a/1", {"n": 1})]
+    assert table.list_lagging() == [("a/1", {"n": 1}), ("b/1", {})]
+    assert table.list("a/") == [("a/1", {"n": 3}), ("a/2", {})]
+    now = 111.5
+    assert table.list_lagging("a/") == [("a/1", {"n": 2})]
+    now = 113.0
+    assert table.list_lagging() == table.list()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end import contended
 from tests.end_to_end.local_run import SMALL, Demo
 
 
@@ -40,3 +41,10 @@ def served_run(demo) -> Path:
         done = demo.run(SMALL)
         assert done.returncode == 0, done.stdout
     return next(run for run in reversed(demo.runs()) if promoted(run))
+
+
+@pytest.fixture(scope="session")
+def calm_winner() -> dict:
+    """The winner of a run in a local_gcp as it comes, see contended.winner."""
+    with contended.new_demo() as demo:
+        return contended.winner(contended.check_run(demo))

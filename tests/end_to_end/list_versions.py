@@ -16,13 +16,15 @@ def main(project: str, region: str, model: str) -> None:
         client_options={"api_endpoint": f"{region}-aiplatform.googleapis.com"}
     )
     name = f"projects/{project}/locations/{region}/models/{model}"
+    # A list may lag behind what was changed just now.
+    listed = [f"{name}@{version.version_id}" for version in client.list_model_versions(name=name)]
     versions = [
         {
             "version": version.version_id,
             "aliases": [alias for alias in version.version_aliases if alias != "default"],
             "run": version.labels["trellis-run"],
         }
-        for version in client.list_model_versions(name=name)
+        for version in (client.get_model(name=each) for each in listed)
     ]
     print(json.dumps(sorted(versions, key=lambda version: int(version["version"]))))
 

@@ -76,15 +76,19 @@ class Demo:
 
     def jobs(self, kind: str | None = None, experiment: str = "") -> list[dict]:
         """The jobs that local_gcp knows, all or of a kind or experiment; none while it is down."""
+        jobs = self.status().get("jobs", [])
+        of_experiment = [job for job in jobs if job["display_name"].startswith(experiment)]
+        return [job for job in of_experiment if kind in (None, job["kind"])]
+
+    def status(self) -> dict:
+        """What local_gcp says of itself; empty while it is down."""
         local_gcp = [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp"]
         out = subprocess.run(
             [*local_gcp, "--home", self.local / "gcp", "status", "--json"],
             cwd=ROOT,
             capture_output=True,
         )
-        jobs = json.loads(out.stdout)["jobs"] if out.returncode == 0 else []
-        of_experiment = [job for job in jobs if job["display_name"].startswith(experiment)]
-        return [job for job in of_experiment if kind in (None, job["kind"])]
+        return json.loads(out.stdout) if out.returncode == 0 else {}
 
     def serving(self, experiment: str = "digits") -> dict | None:
         """What an experiment's endpoint serves, as demo.endpoint_state tells it."""

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from local_gcp import daemon, project, run_command
+from local_gcp import chaos_command as chaos
+from local_gcp import daemon, project, run_command, variants
 from local_gcp.environment import client_environment
 from local_gcp.home import Home
 from local_gcp.jobs import images
@@ -146,6 +147,9 @@ def _settle(home: Home, options: argparse.Namespace) -> None:
         project.REGIONS_VARIABLE: options.regions,
         images.FILES: os.pathsep.join(map(os.path.abspath, options.images or ())) or None,
     }
+    if options.variant:
+        before = filter(None, [os.environ.get(variants.VARIABLE)])
+        given[variants.VARIABLE] = ",".join([*before, *options.variant])
     os.environ |= {name: str(value) for name, value in given.items() if value is not None}
     for region in project.known_regions():
         if not _REGION.fullmatch(region):
@@ -153,7 +157,8 @@ def _settle(home: Home, options: argparse.Namespace) -> None:
     try:
         for file in images.image_files():
             images.read_images(file)
-    except images.ImageError as error:
+        variants.Variants.from_environment()
+    except (images.ImageError, variants.VariantError) as error:
         raise daemon.DaemonError(str(error)) from None
     _settle_project(home, options.project)
 
@@ -187,7 +192,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    up = command("up", _up, "start in the background, return when healthy; harmless if it is up")
+    explained = "\n  ".join(["variants, the default first:", *variants.described()])
+    help_ = "start in the background, return when healthy; harmless if it is up"
+    up = command("up", _up, help_, explained)
     up.add_argument(
         "--foreground", action="store_true", help="stay until SIGTERM or SIGINT, log to stderr"
     )
@@ -207,6 +214,8 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
     preempt = command("preempt", _preempt, "take the machine away from a running spot job")
     preempt.add_argument("job", help="resource name or its last part")
+    storm = command("chaos", chaos.run, chaos.HELP, chaos.EXAMPLES)
+    chaos.add_options(storm)
     command("down", _down, "end the server and its jobs, which start again at the next up")
     return parser
 
@@ -248,6 +257,13 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="S",
         help="with the same seed the same jobs are preempted at the same age (default: 0)",
+    )
+    parser.add_argument(
+        "--variant",
+        action="append",
+        metavar="NAME=VALUE",
+        help="answer in another way where Google's documentation leaves it open, see below; may be "
+        f"repeated (default: ${variants.VARIABLE}, NAME=VALUE,...)",
     )
 
 

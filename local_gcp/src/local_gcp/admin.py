@@ -12,18 +12,22 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from local_gcp import variants
+from local_gcp.chaos.storm import Storm
 from local_gcp.rest import ApiError, on_api_error
 from local_gcp.service import Context, Service
 
 
-def admin_app(context: Context, services: Sequence[Service], storage: ASGIApp) -> Starlette:
+def admin_app(
+    context: Context, services: Sequence[Service], storage: ASGIApp, storm: Storm
+) -> Starlette:
     """/local_gcp/health, /local_gcp/status, /local_gcp/preempt; every other path is `storage`."""
 
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"healthy": True, "home": str(context.home.root), "pid": os.getpid()})
 
     def status(_request: Request) -> JSONResponse:  # not async: runs in a thread, jobs() may block
-        return JSONResponse(describe(context, services))
+        return JSONResponse(describe(context, services, storm))
 
     def preempt(request: Request) -> JSONResponse:
         job = request.query_params.get("job", "")
@@ -42,7 +46,7 @@ def admin_app(context: Context, services: Sequence[Service], storage: ASGIApp) -
     )
 
 
-def describe(context: Context, services: Sequence[Service]) -> dict[str, Any]:
+def describe(context: Context, services: Sequence[Service], storm: Storm) -> dict[str, Any]:
     """The status document."""
     return {
         "project": context.project,
@@ -52,5 +56,7 @@ def describe(context: Context, services: Sequence[Service]) -> dict[str, Any]:
             "proxy": context.endpoints.proxy_url,
             "http": context.endpoints.http_url,
         },
+        "variants": os.environ.get(variants.VARIABLE, ""),
+        "storm": storm.describe(),
         "jobs": [job for service in services for job in service.jobs()],
     }

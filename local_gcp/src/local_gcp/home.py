@@ -49,6 +49,8 @@ class Home:
         """Throw-away certificates and the service-account key."""
         self.project_file = self.root / "project"
         self.endpoints_file = self.root / "endpoints.json"
+        self.chaos_file = self.root / "chaos.json"
+        """The rules of a storm, see `local_gcp.chaos`."""
         self.log = self.root / "server.log"
         self.pid_file = self.root / "server.pid"
         self.lock_file = self.root / "server.lock"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import h11
@@ -9,6 +10,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _IDENTITY = re.compile(rb"(?im)^transfer-encoding:[ \t]*identity[ \t]*\r\n")
 _MAX_HEAD = 64 << 10
+TRANSPORT = "local_gcp.transport"
+"""In `scope["state"]` of a request: the connection, for who wants to end it without an answer."""
 
 
 class HttpProtocol(H11Protocol):
@@ -19,6 +22,10 @@ class HttpProtocol(H11Protocol):
     """
 
     _head = b""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {**self.app_state, TRANSPORT: transport}
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         if self.conn.their_state is not h11.IDLE:  # in a body: as it is

@@ -1,23 +1,45 @@
 """google.longrunning.Operations: operations of all services, with their results, durably.
 
-Deletions, uploads and deployments answer with an operation. What is done at once is `finish`ed in
-the call itself; what takes time is begun with `start` and finished later, by whatever thread.
+Creations, deletions, uploads and deployments answer with an operation, of one of two kinds:
+
+- What needs no work here: the service `define`s once what ends a method's operations, and a call
+  does `begin`. After `Variants.operation_seconds` the end is called, with the request; its effects
+  and the end of the operation are one transaction, so kill -9 in between leaves an unfinished
+  operation, which ends after the next start.
+- What needs work (a deployment, an import) has a `start` and a `finish`, called by whoever works.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import dataclasses
+import logging
+import re
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
-from google.rpc import status_pb2
+from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
 from local_gcp.state import State
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found, pack
+from local_gcp.variants import Variants
+from local_gcp.wire import (
+    RpcError,
+    failed_precondition,
+    invalid_argument,
+    not_emulated,
+    not_found,
+    pack,
+    status_of,
+)
+
+log = logging.getLogger(__name__)
 
 
 class _Done(filters.Field):
@@ -43,13 +65,112 @@ ANSWER_TAKES = 0.5
 """Seconds before the client's deadline at which a WaitOperation is answered."""
 
 
+_UNLISTED = re.compile(r"projects/[^/]+/locations/[^/]+/(endpoints|models)/")
+
+_FAILED = status_pb2.Status(code=code_pb2.INTERNAL, message="Internal error encountered.")
+"""Of an operation that the variant failing-operations lets fail, in Google's usual words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _End:
+    """What ends the operations of one method."""
+
+    request: Any
+    end: Callable[[str, Any], Any]
+    lock: contextlib.AbstractContextManager[Any]
+
+
 class Operations:
     """Emulates google.longrunning.Operations; a `wire.ServiceHandler` serves it."""
 
-    def __init__(self, state: State):
+    def __init__(self, state: State, variants: Variants):
+        self._variants = variants
         self._table = state.table("operations", operations_pb2.Operation)
+        self._waiting = state.table("waitingOperations", dict)
+        """Of those that were begun and are not over: what, when, by which request."""
+        self._counts = state.table("operationCounts", dict)
         self._state = state
         self._finished = threading.Condition(state.lock)
+        self._ends: dict[str, _End] = {}
+        self._timers: dict[str, threading.Timer] = {}
+        self._stopping = False
+
+    def define(
+        self,
+        method: str,
+        request: Any,
+        end: Callable[[str, Any], Any],
+        lock: contextlib.AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """What ends the operations of a method, once for all: `end(resource, request)` returns the
+        response (None: Empty) or raises RpcError, which becomes the operation's error.
+
+        It is called inside a transaction. `request`: its class. `lock`: to be taken before the
+        state's.
+        """
+        self._ends[method] = _End(request, end, lock or contextlib.nullcontext())
+
+    def run(self) -> None:
+        """Go on with the operations that were begun before a restart; all are defined by now."""
+        for name, record in self._waiting.list():
+            self._schedule(name, record["due"])
+
+    def stop(self) -> None:
+        """Those that are not over go on after the next start."""
+        with self._state.lock:
+            self._stopping = True
+            timers = list(self._timers.values())
+        for timer in timers:
+            timer.cancel()
+            timer.join()
+
+    def begin(
+        self, method: str, resource: str, request: Any, metadata: Any = None
+    ) -> operations_pb2.Operation:
+        """A new operation on a resource, which ends as `define`d for the method.
+
+        It is over already if operations take no time. The request must have been checked.
+        """
+        kind, due = self._ends[method].request, time.time() + self._variants.operation_seconds
+        with self._state.transaction():
+            operation = self.start(resource, metadata)
+            record = {
+                "method": method,
+                "resource": resource,
+                "request": base64.b64encode(kind.serialize(request)).decode(),
+                "due": due,
+                "fails": self.fails(method),
+            }
+            self._waiting.put(operation.name, record)
+        if self._variants.operation_seconds:
+            self._schedule(operation.name, due)
+            return operation
+        self._end(operation.name)
+        return self._table.get(operation.name) or operation
+
+    def fails(self, method: str) -> bool:
+        """Count an operation of the method: whether it is one of those that are to fail."""
+        if not self._variants.failing_operations:
+            return False
+        with self._state.transaction():
+            count = (self._counts.get(method) or {"begun": 0})["begun"]
+            self._counts.put(method, {"begun": count + 1})
+            return count < self._variants.failing_operations
+
+    def fail_later(self, resource: str, metadata: Any) -> operations_pb2.Operation:
+        """A new operation that ends with an error, after its time."""
+        with self._state.transaction():
+            operation = self.start(resource, metadata)
+            due = time.time() + self._variants.operation_seconds
+            record = {"resource": resource, "due": due, "fails": True}
+            self._waiting.put(operation.name, record)
+        self._schedule(operation.name, due)
+        return operation
+
+    def under_way(self, method: str, resource: str) -> bool:
+        """Whether an operation of the method on the resource is not over."""
+        waiting = (record for _, record in self._waiting.list(f"{resource}/operations/"))
+        return any(record.get("method") == method for record in waiting)
 
     def start(self, resource: str, metadata: Any = None) -> operations_pb2.Operation:
         """A new, unfinished operation, named RESOURCE/operations/ID as in Vertex AI."""
@@ -86,13 +207,6 @@ class Operations:
             self._finished.notify_all()
             return operation
 
-    def done(
-        self, resource: str, response: Any = None, metadata: Any = None
-    ) -> operations_pb2.Operation:
-        """An operation that was over before the call returned."""
-        with self._state.transaction():
-            return self.finish(self.start(resource, metadata).name, response)
-
     def get_operation(self, request: Any, _context: Any) -> operations_pb2.Operation:
         return self._get(request.name)
 
@@ -102,12 +216,18 @@ class Operations:
         if request.page_token:
             raise invalid_argument("page_token", f"{request.page_token!r}: there is one page only.")
         prefix = f"{names.with_number(request.name)}/"
-        every = (operation for _, operation in self._table.list(prefix))
+        if self._variants.list_operations == "unimplemented" and _UNLISTED.match(prefix):
+            # Google's words for a method that a service does not have.
+            message = "Operation is not implemented, or supported, or enabled."
+            raise RpcError(grpc.StatusCode.UNIMPLEMENTED, message)
+        every = (operation for _, operation in self._table.list_lagging(prefix))
         return {"operations": list(filter(matches, every))}
 
     def delete_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
-        if not self._table.delete(self._get(request.name).name):
-            raise not_found(request.name)
+        operation = self._get(request.name)
+        if not operation.done:
+            raise not_emulated("the deletion of an operation that is not done", "Wait for its end.")
+        self._table.delete(operation.name)
         return empty_pb2.Empty()
 
     def cancel_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
@@ -133,6 +253,43 @@ class Operations:
                     break
                 self._finished.wait(left)
             return operation
+
+    def _schedule(self, name: str, due: float) -> None:
+        with self._state.lock:
+            if self._stopping:
+                return
+            timer = threading.Timer(max(0.0, due - time.time()), self._end, [name])
+            timer.daemon, timer.name = True, f"operation {names.last(name)}"
+            self._timers[name] = timer
+            timer.start()
+
+    def _end(self, name: str) -> None:
+        record = self._waiting.get(name)
+        if record is None:  # the call that began it has failed since
+            return
+        try:
+            self._end_as_defined(name, record)
+        except Exception as error:
+            if not isinstance(error, RpcError):
+                log.exception("%s", name)
+            with self._state.transaction():
+                self._waiting.delete(name)
+                self.finish(name, error=status_of(error))
+        finally:
+            self._timers.pop(name, None)
+
+    def _end_as_defined(self, name: str, record: Any) -> None:
+        if record["fails"]:
+            with self._state.transaction():
+                self._waiting.delete(name)
+                self.finish(name, error=_FAILED)
+            return
+        end = self._ends[record["method"]]
+        request = end.request.deserialize(base64.b64decode(record["request"]))
+        with end.lock, self._state.transaction():
+            response = end.end(record["resource"], request)
+            self._waiting.delete(name)
+            self.finish(name, response)
 
     def _get(self, name: str) -> operations_pb2.Operation:
         operation = self._table.get(names.with_number(name))

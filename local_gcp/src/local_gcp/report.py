@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from local_gcp import chaos_command as chaos
 from local_gcp.daemon import DaemonError
 
 _ENDED = {f"JOB_STATE_{state}" for state in ("SUCCEEDED", "FAILED", "CANCELLED", "DONE")}
@@ -16,6 +17,9 @@ def status_lines(status: dict[str, Any]) -> Iterator[str]:
     """One line for the server, one for each job, trial and replica."""
     yield f"project {status['project']}  home {status['home']}"
     yield "  ".join(f"{name} {url}" for name, url in status["endpoints"].items())
+    if status["variants"]:
+        yield f"variants  {status['variants']}"
+    yield from chaos.lines(status["storm"])
     if not status["jobs"]:
         yield "no jobs"
     for job in status["jobs"]:

@@ -37,6 +37,9 @@ import uvicorn
 from local_gcp.admin import admin_app
 from local_gcp.bigquery.service import BigQuery
 from local_gcp.certificates import Pki
+from local_gcp.chaos.grpc_faults import GrpcFaults
+from local_gcp.chaos.rest_faults import RestFaults
+from local_gcp.chaos.storm import Storm
 from local_gcp.dataflow.service import Dataflow
 from local_gcp.environment import client_environment
 from local_gcp.gateway import Gateway
@@ -83,8 +86,9 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
 
-    grpc_server, grpc_port = _grpc_server(emulated)
-    web = _rest_server(context, emulated)
+    storm = Storm(home.chaos_file)
+    grpc_server, grpc_port = _grpc_server(emulated, storm)
+    web = _rest_server(context, emulated, storm)
     gateway = Gateway(pki.server, http=endpoints.http, grpc=grpc_port)
     started: list[Service] = []
     try:
@@ -110,9 +114,10 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
     await web_task
 
 
-def _grpc_server(emulated: list[Service]) -> tuple[grpc.Server, int]:
+def _grpc_server(emulated: list[Service], storm: Storm) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),
+        interceptors=[GrpcFaults(storm)],
         options=[("grpc.max_receive_message_length", GRPC_MESSAGE_BYTES)],
     )
     handlers = [handler for service in emulated for handler in service.grpc_handlers]
@@ -121,14 +126,13 @@ def _grpc_server(emulated: list[Service]) -> tuple[grpc.Server, int]:
     return server, port
 
 
-def _rest_server(context: Context, emulated: list[Service]) -> uvicorn.Server:
+def _rest_server(context: Context, emulated: list[Service], storm: Storm) -> uvicorn.Server:
     storage = next(service for service in emulated if isinstance(service, Storage))
     routes = [(host, s.rest) for s in emulated if s.rest for host in s.hosts]
-    routes += [
-        (host, admin_app(context, emulated, storage.rest)) for host in (LOOPBACK, "localhost")
-    ]
+    admin = admin_app(context, emulated, storage.rest, storm)
+    routes += [(host, admin) for host in (LOOPBACK, "localhost")]
     config = uvicorn.Config(
-        HostDispatch(routes),
+        RestFaults(HostDispatch(routes), storm),
         http=HttpProtocol,
         ws="none",
         lifespan="off",

@@ -13,10 +13,12 @@ be called from any thread; transactions of different threads follow one another.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -39,7 +41,9 @@ CREATE TABLE IF NOT EXISTS records (
 class State:
     """The file. One per process."""
 
-    def __init__(self, path: Path | str):
+    def __init__(self, path: Path | str, lag: float = 0.0):
+        """`lag`: so many seconds old is what `Table.list_lagging` shows."""
+        self.lag = lag
         self.lock = threading.RLock()
         """Held during every call and transaction."""
         self._depth = 0
@@ -88,9 +92,12 @@ class Table(Generic[T]):
     def __init__(self, state: State, kind: str, message: type[T]):
         self._state, self._kind = state, kind
         self._encode, self._decode = _codec(message)
+        self._before: collections.deque[tuple[float, str, T | None]] = collections.deque()
+        """When a record was written, its name, and what it was: of the last `State.lag` seconds."""
 
     def put(self, name: str, value: T) -> None:
         """Create or replace; a replaced record keeps its place in the order."""
+        self._note(name)
         self._state.execute(
             "INSERT INTO records (kind, name, body) VALUES (?, ?, ?) "
             "ON CONFLICT (kind, name) DO UPDATE SET body = excluded.body",
@@ -108,10 +115,28 @@ class Table(Generic[T]):
 
     def delete(self, name: str) -> bool:
         """Remove it; False when it was not there."""
+        self._note(name)
         rows = self._state.execute(
             "DELETE FROM records WHERE kind = ? AND name = ? RETURNING name", self._kind, name
         )
         return bool(rows)
+
+    def list_lagging(self, prefix: str = "") -> list[tuple[str, T]]:
+        """As `list` was `State.lag` seconds ago; what was written before a restart shows at once.
+
+        For lists of the API: Google documents few of them as strongly consistent.
+        """
+        with self._state.lock:
+            records = dict(self.list(prefix))
+            shown = time.monotonic() - self._state.lag
+            for written, name, before in reversed(self._before):
+                if written <= shown:
+                    break
+                if before is not None and name.startswith(prefix):
+                    records[name] = before
+                elif before is None:
+                    records.pop(name, None)
+        return list(records.items())
 
     def list(self, prefix: str = "", newest_first: bool = False) -> list[tuple[str, T]]:
         """(name, record) of all whose name starts with `prefix`."""
@@ -124,6 +149,16 @@ class Table(Generic[T]):
             prefix,
         )
         return [(name, self._decode(body)) for name, body in rows]
+
+    def _note(self, name: str) -> None:
+        """Remember what a record is before it is written."""
+        if not self._state.lag:
+            return
+        with self._state.lock:
+            now = time.monotonic()
+            self._before.append((now, name, self.get(name)))
+            while self._before[0][0] < now - self._state.lag:
+                self._before.popleft()
 
 
 def _codec(message: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -111,6 +111,18 @@ def not_emulated(what: str, instead: str = "") -> RpcError:
     )
 
 
+def status_of(error: Exception) -> status_pb2.Status:
+    """The google.rpc.Status of an error that the caller, or local_gcp, made."""
+    if isinstance(error, RpcError):
+        code, message = getattr(code_pb2, error.code.name), error.message
+    else:
+        code = code_pb2.INTERNAL
+        message = (
+            f"local_gcp failed: {type(error).__name__}: {error}; server.log has the traceback."
+        )
+    return status_pb2.Status(code=code, message=message)
+
+
 def method_table(services: str) -> dict[str, Method]:
     """The methods of one generated service package, by path.
 

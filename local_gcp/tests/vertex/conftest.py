@@ -21,7 +21,13 @@ def _nothing_is_left(nothing_is_left):
 
 
 @pytest.fixture
-def vertex(home, impatient, tmp_path, monkeypatch):
+def variants():
+    """LOCAL_GCP_VARIANTS of the service; a test that needs others has a fixture of this name."""
+    return "operation-seconds=0"
+
+
+@pytest.fixture
+def vertex(home, impatient, tmp_path, monkeypatch, variants):
     """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`,
     `.datasets`, `.endpoints`, `.predictions`.
 
@@ -32,6 +38,7 @@ def vertex(home, impatient, tmp_path, monkeypatch):
     # Its own image, then those of all tests, Google's among them.
     files = [str(images), os.environ["LOCAL_GCP_IMAGES"]]
     monkeypatch.setenv("LOCAL_GCP_IMAGES", os.pathsep.join(files))
+    monkeypatch.setenv("LOCAL_GCP_VARIANTS", variants)
     context = Context(home, PROJECT, Endpoints(1, 2), {"GCS_ROOT": str(home.buckets)})
     service = Vertex(context)
     service.start()

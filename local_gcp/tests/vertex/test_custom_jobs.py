@@ -13,6 +13,7 @@ from google.protobuf import field_mask_pb2
 from local_gcp.operations import Operations
 from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.project import PROJECT_NUMBER
+from local_gcp.variants import Variants
 from local_gcp.vertex.custom_jobs import CustomJobs
 from local_gcp.wire import ServiceHandler
 
@@ -29,7 +30,8 @@ def service(runner, tmp_path, monkeypatch):
         "\n- {image: test/none, bin: /bin}"
     )
     monkeypatch.setenv("LOCAL_GCP_IMAGES", str(images))
-    return CustomJobs(runner.state, runner, Operations(runner.state))
+    operations = Operations(runner.state, Variants(operation_seconds=0))
+    return CustomJobs(runner.state, runner, operations)
 
 
 @pytest.fixture

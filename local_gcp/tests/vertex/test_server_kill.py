@@ -74,3 +74,15 @@ def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp,
     until(lambda: replica()["job"] not in ("JOB_STATE_RUNNING", "JOB_STATE_PENDING"))
     said = server.run(program, "model", name, PYTHONPATH=root)
     assert said.startswith("PIPELINE_STATE_SUCCEEDED A local stand-in for AutoML")
+
+
+def test_an_operation_ends_although_the_server_was_killed_meanwhile(new_local_gcp, monkeypatch):
+    monkeypatch.setenv("LOCAL_GCP_VARIANTS", "operation-seconds=8")
+    server = new_local_gcp()
+    server.up()
+    program = PROGRAMS / "begin_endpoint.py"
+    operation = server.run(program).split()[-1]
+    server.kill()
+    server.up()
+    endpoint = server.run(program, operation).split()[-1]
+    assert operation.startswith(f"{endpoint}/operations/")

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from google.rpc import code_pb2, status_pb2
-
-from local_gcp.wire import RpcError
+from local_gcp.wire import RpcError, status_of
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +49,3 @@ class Background:
                 failed(*arguments, status_of(error))
             except Exception:
                 log.exception("%s%s could not be reported as failed", work.__qualname__, arguments)
-
-
-def status_of(error: Exception) -> status_pb2.Status:
-    """The google.rpc.Status of an error that the caller, or local_gcp, made."""
-    if isinstance(error, RpcError):
-        code, message = getattr(code_pb2, error.code.name), error.message
-    else:
-        code = code_pb2.INTERNAL
-        message = (
-            f"local_gcp failed: {type(error).__name__}: {error}; server.log has the traceback."
-        )
-    return status_pb2.Status(code=code, message=message)

@@ -47,6 +47,7 @@ class CustomJobs:
         self.runner = runner
         self._state, self._operations = state, operations
         self._table = state.table("customJobs", api.CustomJob)
+        operations.define("delete_custom_job", api.DeleteCustomJobRequest, self._delete)
 
     def create_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
         return self.create(names.location(request.parent), request.custom_job)
@@ -82,8 +83,10 @@ class CustomJobs:
 
     def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         prefix = f"{names.location(request.parent)}/customJobs/"
-        jobs = (_view(*pair) for pair in self._with_runs(prefix))
-        return listed(request, "custom_jobs", jobs, JOB_FIELDS)
+        with self._state.transaction():  # none is deleted between the two
+            shown = {name for name, _ in self._table.list_lagging(prefix)}
+            pairs = [pair for pair in self._with_runs(prefix) if pair[0].name in shown]
+        return listed(request, "custom_jobs", (_view(*pair) for pair in pairs), JOB_FIELDS)
 
     def cancel_custom_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
         job = self._get(request.name)
@@ -92,12 +95,14 @@ class CustomJobs:
         return empty_pb2.Empty()
 
     def delete_custom_job(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            job = self._get(request.name)
-            check_deletable(job)
-            self._table.delete(job.name)
-            self.runner.forget(names.last(job.name))
-            return self._operations.done(job.name, metadata=deletion_metadata())
+        job = self._get(request.name)
+        check_deletable(job)
+        return self._operations.begin("delete_custom_job", job.name, request, deletion_metadata())
+
+    def _delete(self, name: str, _request: Any) -> None:
+        check_deletable(self._get(name))
+        self._table.delete(name)
+        self.runner.forget(names.last(name))
 
     def preempt(self, job_id: str) -> bool:
         """Take the machine of the job (resource name or id) away; False if it is not here."""

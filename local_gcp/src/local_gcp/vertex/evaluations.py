@@ -55,7 +55,7 @@ class Evaluations:
     def list_model_evaluations(self, request: Any, _context: Any) -> dict[str, Any]:
         matches = filters.parse_filter(request.filter, _FIELDS)
         prefix = f"{key(self._models.find(request.parent))}/evaluations/"
-        every = [evaluation for _, evaluation in self._table.list(prefix)]
+        every = [evaluation for _, evaluation in self._table.list_lagging(prefix)]
         found, token = page(filter(matches, every), request.page_size, request.page_token)
         shown = [masked(evaluation, request.read_mask) for evaluation in found]
         return {"model_evaluations": shown, "next_page_token": token}

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
-from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
+from local_gcp.variants import Variants
 from local_gcp.vertex import validation
 from local_gcp.vertex.artifacts import Artifacts
 from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import (
-    RpcError,
     already_exists,
     failed_precondition,
     invalid_argument,
@@ -45,11 +44,25 @@ class Models:
     AutoML trained here.
     """
 
-    def __init__(self, state: State, operations: Operations, buckets: Path, trained: Path):
+    def __init__(
+        self,
+        state: State,
+        operations: Operations,
+        buckets: Path,
+        trained: Path,
+        variants: Variants,
+    ):
         self._state, self._operations, self._buckets = state, operations, buckets
+        self._variants = variants
         self._table = state.table("models", api.Model)
         self._artifacts, self._trained = Artifacts(buckets), trained
         self._copies = state.table("modelArtifacts", dict)
+        operations.define("upload_model", api.UploadModelRequest, self._upload)
+        operations.define("copy_model", api.CopyModelRequest, self._copy)
+        operations.define("delete_model", api.DeleteModelRequest, self._delete_model)
+        operations.define(
+            "delete_model_version", api.DeleteModelVersionRequest, self._delete_version
+        )
 
     def start(self) -> None:
         """Remove what a kill in the middle of an upload left."""
@@ -58,18 +71,22 @@ class Models:
     def upload_model(self, request: Any, _context: Any) -> Any:
         parent = names.location(request.parent)
         self.check(parent, request.model, request.model_id, request.parent_model, "model")
+        metadata = api.UploadModelOperationMetadata(generic_metadata=_now())
+        return self._begin("upload_model", parent, request, metadata)
+
+    def _begin(self, method: str, parent: str, request: Any, metadata: Any) -> Any:
+        """An operation that makes a model, or a version of one."""
         with self._state.transaction():
             name = self.target(parent, request.model_id, request.parent_model)
-            metadata = api.UploadModelOperationMetadata(generic_metadata=_now())
-            operation = self._operations.start(name, metadata)
-            try:
-                model = self.upload(name, request.model)
-            except RpcError as error:
-                code = getattr(code_pb2, error.code.name)
-                status = status_pb2.Status(code=code, message=error.message)
-                return self._operations.finish(operation.name, error=status)
-            response = api.UploadModelResponse(model=model.name, model_version_id=model.version_id)
-            return self._operations.finish(operation.name, response)
+            if request.model_id and any(
+                self._operations.under_way(way, name) for way in ("upload_model", "copy_model")
+            ):
+                raise already_exists(name)
+            return self._operations.begin(method, name, request, metadata)
+
+    def _upload(self, name: str, request: Any) -> Any:
+        model = self.upload(name, request.model)
+        return api.UploadModelResponse(model=model.name, model_version_id=model.version_id)
 
     def get_model(self, request: Any, _context: Any) -> api.Model:
         return _shown(self.find(request.name))
@@ -80,7 +97,7 @@ class Models:
         matches = filters.parse_filter(request.filter, _FIELDS)
         models = [
             model
-            for _, model in self._table.list(f"{parent}/models/")
+            for _, model in self._table.list_lagging(f"{parent}/models/")
             if DEFAULT in model.version_aliases and matches(model)
         ]
         return _page(models, request)
@@ -88,7 +105,8 @@ class Models:
     def list_model_versions(self, request: Any, _context: Any) -> dict[str, Any]:
         _check_order(request)
         matches = filters.parse_filter(request.filter, _LABELS)
-        versions = self._versions(names.resource(request.name, "models").partition("@")[0])
+        name = names.resource(request.name, "models").partition("@")[0]
+        versions = [version for _, version in self._table.list_lagging(f"{name}@")]
         if not versions:
             raise not_found(request.name)
         return _page([_shown(version) for version in versions if matches(version)], request)
@@ -124,17 +142,21 @@ class Models:
 
     def copy_model(self, request: Any, _context: Any) -> Any:
         parent = names.location(request.parent)
+        sent, _ = self._source(request)
+        self.check(parent, sent, request.model_id, request.parent_model, "model", container=False)
+        metadata = api.CopyModelOperationMetadata(generic_metadata=_now())
+        return self._begin("copy_model", parent, request, metadata)
+
+    def _copy(self, name: str, request: Any) -> Any:
+        model = self.upload(name, *self._source(request))
+        return api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
+
+    def _source(self, request: Any) -> tuple[api.Model, str]:
+        """What a copy of a model is made of, and the pipeline that trained it."""
         source = self.find(request.source_model, "source_model")
         record = self._copies.get(key(source)) or {"uri": ""}
         sent = api.Model(source, version_aliases=[], artifact_uri=record["uri"])
-        self.check(parent, sent, request.model_id, request.parent_model, "model", container=False)
-        with self._state.transaction():
-            name = self.target(parent, request.model_id, request.parent_model)
-            metadata = api.CopyModelOperationMetadata(generic_metadata=_now())
-            operation = self._operations.start(name, metadata)
-            model = self.upload(name, sent, source.training_pipeline)
-            response = api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
-            return self._operations.finish(operation.name, response)
+        return sent, source.training_pipeline
 
     def merge_version_aliases(self, request: Any, _context: Any) -> api.Model:
         with self._state.transaction():
@@ -151,27 +173,31 @@ class Models:
             return _shown(self._put(model, [*kept, *added]))
 
     def delete_model(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            model = self.find(request.name.partition("@")[0])
-            versions = self._versions(model.name)
-            _check_undeployed(versions)
-            for version in versions:
-                self._remove(version)
-            return self._operations.done(model.name, metadata=deletion_metadata())
+        model = self.find(request.name.partition("@")[0])
+        _check_undeployed(self._versions(model.name))
+        return self._operations.begin("delete_model", model.name, request, deletion_metadata())
 
     def delete_model_version(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            model = self.find(request.name)
-            if "@" not in request.name:
-                raise invalid_argument("name", f"{request.name!r} names no version (@VERSION).")
-            if DEFAULT in model.version_aliases:
-                raise failed_precondition(
-                    f"{request.name} is the default version and cannot be deleted: make another "
-                    "one the default, or delete the model."
-                )
-            _check_undeployed([model])
-            self._remove(model)
-            return self._operations.done(model.name, metadata=deletion_metadata())
+        model = self.find(request.name)
+        if "@" not in request.name:
+            raise invalid_argument("name", f"{request.name!r} names no version (@VERSION).")
+        _check_deletable(model)
+        # By its number: an alias may have moved when the operation ends.
+        sent = api.DeleteModelVersionRequest(name=key(model))
+        metadata = deletion_metadata()
+        return self._operations.begin("delete_model_version", model.name, sent, metadata)
+
+    def _delete_model(self, name: str, _request: Any) -> None:
+        self.find(name)
+        versions = self._versions(name)
+        _check_undeployed(versions)
+        for version in versions:
+            self._remove(version)
+
+    def _delete_version(self, _name: str, request: Any) -> None:
+        version = self.find(request.name)
+        _check_deletable(version)
+        self._remove(version)
 
     def check(
         self,
@@ -275,10 +301,19 @@ class Models:
         for other in self._versions(model.name):
             rest = [alias for alias in other.version_aliases if alias not in aliases]
             if other.version_id != model.version_id and rest != list(other.version_aliases):
+                self._check_free({*other.version_aliases} - {*rest}, other)
                 other.version_aliases = rest
                 self._table.put(key(other), other)
         self._table.put(key(model), model)
         return model
+
+    def _check_free(self, aliases: set[str], bearer: api.Model) -> None:
+        """FAILED_PRECONDITION for what another version has, in the variant that refuses it."""
+        if self._variants.taken_aliases == "refused" and (taken := aliases - {DEFAULT}):
+            raise failed_precondition(
+                f"The version alias {', '.join(sorted(taken))} is in use by {key(bearer)}: remove "
+                "it there first."
+            )
 
     def find(self, name: str, field: str = "name") -> api.Model:
         """The version that `name` means: MODEL, MODEL@VERSION or MODEL@ALIAS; NOT_FOUND."""
@@ -324,6 +359,15 @@ def _check_undeployed(versions: list[api.Model]) -> None:
             "The Model is deployed or being deployed at the following Endpoint(s): "
             f"{', '.join(dict.fromkeys(places))}. Please undeploy the model before retry."
         )
+
+
+def _check_deletable(version: api.Model) -> None:
+    if DEFAULT in version.version_aliases:
+        raise failed_precondition(
+            f"{key(version)} is the default version and cannot be deleted: make another one the "
+            "default, or delete the model."
+        )
+    _check_undeployed([version])
 
 
 def _check_order(request: Any) -> None:

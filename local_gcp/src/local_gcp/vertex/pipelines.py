@@ -45,6 +45,7 @@ from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 log = logging.getLogger(__name__)
 
+_DELETE = "delete_training_pipeline"
 _FIELDS = {
     "display_name": filters.Text("display_name"),
     "state": filters.Choice("state", api.PipelineState),
@@ -78,6 +79,7 @@ class Pipelines:
         self._state, self._runner, self._operations = state, runner, operations
         self._background, self._tasks, self._work = background, tasks, work
         self._table = state.table("trainingPipelines", api.TrainingPipeline)
+        operations.define(_DELETE, api.DeleteTrainingPipelineRequest, self._delete)
         self._unfinished: dict[str, str] = {}
         """Names of pipelines by the id of their run."""
 
@@ -110,7 +112,7 @@ class Pipelines:
 
     def list_training_pipelines(self, request: Any, _context: Any) -> dict[str, Any]:
         prefix = f"{names.location(request.parent)}/trainingPipelines/"
-        pipelines = (self._view(pipeline) for _, pipeline in self._table.list(prefix))
+        pipelines = (self._view(pipeline) for _, pipeline in self._table.list_lagging(prefix))
         return listed(request, "training_pipelines", pipelines, _FIELDS)
 
     def cancel_training_pipeline(self, request: Any, _context: Any) -> empty_pb2.Empty:
@@ -124,11 +126,13 @@ class Pipelines:
         return empty_pb2.Empty()
 
     def delete_training_pipeline(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            pipeline = self._view(self._get(request.name))
-            check_deletable(pipeline)
-            self._table.delete(pipeline.name)
-            return self._operations.done(pipeline.name, metadata=deletion_metadata())
+        pipeline = self._view(self._get(request.name))
+        check_deletable(pipeline)
+        return self._operations.begin(_DELETE, pipeline.name, request, deletion_metadata())
+
+    def _delete(self, name: str, _request: Any) -> None:
+        check_deletable(self._view(self._get(name)))
+        self._table.delete(name)
 
     def status(self) -> list[dict[str, Any]]:
         """Pipelines without a job of their own, in the JSON of `local-gcp status`."""

@@ -10,6 +10,7 @@ from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.service import Context, Service
 from local_gcp.state import State
+from local_gcp.variants import Variants
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction.batch_jobs import BatchPredictionJobs
@@ -43,14 +44,15 @@ class Vertex(Service):
         home = context.home
         home.create()
         folder = home.root / "vertex"
-        self.state = State(home.state)
+        variants = Variants.from_environment()
+        self.state = State(home.state, variants.list_lag)
         options = dataclasses.asdict(Machine.from_environment())
         self.runner = Runner(home, self.state, context.environment, **options)
         self.background = Background()
-        self.operations = Operations(self.state)
+        self.operations = Operations(self.state, variants)
         self.custom_jobs = CustomJobs(self.state, self.runner, self.operations)
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
-        self.models = Models(self.state, self.operations, home.buckets, folder / "models")
+        self.models = Models(self.state, self.operations, home.buckets, folder / "models", variants)
         self.evaluations = Evaluations(self.state, self.models)
         self.datasets = Datasets(self.state, self.operations, self.background, home.buckets)
         tables = Tables(home.buckets, warehouse)
@@ -81,7 +83,7 @@ class Vertex(Service):
             folder / "models",
         )
         self.fleet = Fleet(home, self.state, context.environment, self.runner.machine)
-        self.endpoints = Endpoints(self.state, self.operations, self.models, self.fleet)
+        self.endpoints = Endpoints(self.state, self.operations, self.models, self.fleet, variants)
         predictions = Predictions(self.endpoints, self.fleet)
         self.rest = rest_app(predictions)
         jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
@@ -103,8 +105,10 @@ class Vertex(Service):
         self.batch_predictions.start()
         self.models.start()
         self.endpoints.start()
+        self.operations.run()
 
     def stop(self) -> None:
+        self.operations.stop()
         self.fleet.stop()
         self.background.stop()
         self.tuning_jobs.stop()

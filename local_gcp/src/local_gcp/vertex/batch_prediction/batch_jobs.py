@@ -50,6 +50,8 @@ from local_gcp.wire import RpcError, invalid_argument, not_emulated
 
 log = logging.getLogger(__name__)
 
+_DELETE = "delete_batch_prediction_job"
+
 
 class BatchPredictionJobs:
     """Part of JobService. See the module. `work`: a folder; `trained`: of the models' files."""
@@ -69,6 +71,7 @@ class BatchPredictionJobs:
         self._background, self._models, self._tables = background, models, tables
         self._work, self._trained = work, trained
         self._table = state.table("batchPredictionJobs", api.BatchPredictionJob)
+        operations.define(_DELETE, api.DeleteBatchPredictionJobRequest, self._delete)
 
     def start(self) -> None:
         """Go on with jobs that are not over."""
@@ -107,7 +110,7 @@ class BatchPredictionJobs:
 
     def list_batch_prediction_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         prefix = f"{names.location(request.parent)}/batchPredictionJobs/"
-        jobs = (self._view(job) for _, job in self._table.list(prefix))
+        jobs = (self._view(job) for _, job in self._table.list_lagging(prefix))
         return listed(request, "batch_prediction_jobs", jobs, JOB_FIELDS)
 
     def cancel_batch_prediction_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
@@ -121,13 +124,15 @@ class BatchPredictionJobs:
         return empty_pb2.Empty()
 
     def delete_batch_prediction_job(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            job = self._get(request.name)
-            check_deletable(job)
-            self._table.delete(job.name)
-            if self._runner.get(names.last(job.name)):
-                self._runner.forget(names.last(job.name))
-            return self._operations.done(job.name, metadata=deletion_metadata())
+        job = self._get(request.name)
+        check_deletable(job)
+        return self._operations.begin(_DELETE, job.name, request, deletion_metadata())
+
+    def _delete(self, name: str, _request: Any) -> None:
+        check_deletable(self._get(name))
+        self._table.delete(name)
+        if self._runner.get(names.last(name)):
+            self._runner.forget(names.last(name))
 
     def status(self) -> list[dict[str, Any]]:
         """The jobs in the JSON of `local-gcp status`, oldest first."""

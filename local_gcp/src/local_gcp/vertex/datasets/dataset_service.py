@@ -50,6 +50,8 @@ class Datasets:
         self._table = state.table("datasets", api.Dataset)
         self._imports = state.table("imports", api.ImportDataRequest)
         """Unfinished imports, by the name of their operation."""
+        operations.define("create_dataset", api.Dataset, self._create)
+        operations.define("delete_dataset", api.DeleteDatasetRequest, self._delete)
         self.items = Items(state)
 
     def start(self) -> None:
@@ -83,9 +85,11 @@ class Datasets:
         if "encryption_spec" in sent:
             dataset.encryption_spec = sent.encryption_spec
         metadata = api.CreateDatasetOperationMetadata(generic_metadata=_times(now))
-        with self._state.transaction():
-            self._table.put(dataset.name, dataset)
-            return self._operations.done(dataset.name, dataset, metadata)
+        return self._operations.begin("create_dataset", dataset.name, dataset, metadata)
+
+    def _create(self, name: str, dataset: api.Dataset) -> api.Dataset:
+        self._table.put(name, dataset)
+        return dataset
 
     def get_dataset(self, request: Any, _context: Any) -> api.Dataset:
         return masked(self.find(request.name), request.read_mask)
@@ -94,7 +98,7 @@ class Datasets:
         _check_order(request)
         parent = names.location(request.parent)
         matches = filters.parse_filter(request.filter, _FIELDS)
-        every = (self._view(d) for _, d in self._table.list(f"{parent}/datasets/"))
+        every = (self._view(d) for _, d in self._table.list_lagging(f"{parent}/datasets/"))
         found, token = page(filter(matches, every), request.page_size, request.page_token)
         datasets = [masked(dataset, request.read_mask) for dataset in found]
         return {"datasets": datasets, "next_page_token": token}
@@ -122,11 +126,14 @@ class Datasets:
             return self._view(dataset)
 
     def delete_dataset(self, request: Any, _context: Any) -> Any:
-        with self._state.transaction():
-            dataset = self.find(request.name)
-            self._table.delete(dataset.name)
-            self.items.forget(dataset.name)
-            return self._operations.done(dataset.name, metadata=deletion_metadata())
+        dataset = self.find(request.name)
+        metadata = deletion_metadata()
+        return self._operations.begin("delete_dataset", dataset.name, request, metadata)
+
+    def _delete(self, name: str, _request: Any) -> None:
+        self.find(name)
+        self._table.delete(name)
+        self.items.forget(name)
 
     def import_data(self, request: Any, _context: Any) -> Any:
         dataset = self.find(request.name)
@@ -145,6 +152,8 @@ class Datasets:
             for uri in config.gcs_source.uris:
                 gcs.local_path(self._buckets, uri, f"{field}.gcs_source.uris")
         metadata = api.ImportDataOperationMetadata(generic_metadata=_times(timestamp(time.time())))
+        if self._operations.fails("import_data"):
+            return self._operations.fail_later(dataset.name, metadata)
         with self._state.transaction():
             operation = self._operations.start(dataset.name, metadata)
             self._imports.put(operation.name, request)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import grpc
 from google.cloud import aiplatform_v1 as api
 from google.rpc import code_pb2, status_pb2
 
@@ -21,14 +20,15 @@ from local_gcp import filters, names
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
+from local_gcp.variants import Variants
 from local_gcp.vertex import validation
 from local_gcp.vertex.endpoints import container, request, traffic
 from local_gcp.vertex.endpoints.deployment import Deployment
+from local_gcp.vertex.endpoints.etags import Etags
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.models import Models, key
 from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import (
-    RpcError,
     already_exists,
     failed_precondition,
     invalid_argument,
@@ -55,13 +55,23 @@ _MUTABLE = (
 class Endpoints:
     """See the module. `read` is for predictions: it waits for no disk."""
 
-    def __init__(self, state: State, operations: Operations, models: Models, fleet: Fleet):
+    def __init__(
+        self,
+        state: State,
+        operations: Operations,
+        models: Models,
+        fleet: Fleet,
+        variants: Variants,
+    ):
         self._state, self._operations = state, operations
+        self._etags = Etags(variants, self._change)
         self._models, self._fleet = models, fleet
         self._table = state.table("endpoints", api.Endpoint)
         self._requests = state.table("deployModelRequests", api.DeployModelRequest)
         self._mutations = state.table("mutateDeployedModelRequests", api.DeployedModel)
         self._memory: dict[str, api.Endpoint] = {}
+        operations.define("create_endpoint", api.Endpoint, self._create)
+        operations.define("delete_endpoint", api.DeleteEndpointRequest, self._delete)
 
     def start(self) -> None:
         """Serve what was served before."""
@@ -90,16 +100,16 @@ class Endpoints:
         )
         if "encryption_spec" in sent:
             endpoint.encryption_spec = sent.encryption_spec
+        metadata = api.CreateEndpointOperationMetadata(generic_metadata=_now())
         with self._state.lock:
-            if endpoint.name in self._memory:
+            taken = self._operations.under_way("create_endpoint", endpoint.name)
+            if taken or endpoint.name in self._memory:
                 raise already_exists(endpoint.name)
-            with self._state.transaction():
-                self._put(endpoint)
-                metadata = api.CreateEndpointOperationMetadata(generic_metadata=_now())
-                operation = self._operations.start(endpoint.name, metadata)
-                operation = self._operations.finish(operation.name, endpoint)
-            self._memory[endpoint.name] = endpoint
-        return operation
+            return self._operations.begin("create_endpoint", endpoint.name, endpoint, metadata)
+
+    def _create(self, _name: str, endpoint: api.Endpoint) -> api.Endpoint:
+        self._change(endpoint)
+        return endpoint
 
     def get_endpoint(self, request_: Any, _context: Any) -> api.Endpoint:
         return self._view(self._find(request_.name))
@@ -109,7 +119,7 @@ class Endpoints:
             raise not_emulated("order_by", "The newest come first; sort in the client.")
         matches = filters.parse_filter(request_.filter, _FIELDS)
         prefix = f"{names.location(request_.parent)}/endpoints/"
-        every = [self._view(endpoint) for _, endpoint in self._table.list(prefix)]
+        every = [self._view(endpoint) for _, endpoint in self._table.list_lagging(prefix)]
         found, token = page(filter(matches, every), request_.page_size, request_.page_token)
         shown = [masked(endpoint, request_.read_mask) for endpoint in found]
         return {"endpoints": shown, "next_page_token": token}
@@ -123,8 +133,8 @@ class Endpoints:
                 raise invalid_argument("update_mask", f"{path!r} cannot be updated.")
         with self._state.lock:
             endpoint = self._find(sent.name)
-            if sent.etag and sent.etag != endpoint.etag:
-                raise _stale(endpoint, sent.etag)
+            if sent.etag:
+                self._etags.check(endpoint, sent.etag)
             if "display_name" in paths:
                 validation.check_display_name(sent.display_name, "endpoint.display_name")
                 endpoint.display_name = sent.display_name
@@ -142,18 +152,23 @@ class Endpoints:
 
     def delete_endpoint(self, request_: Any, _context: Any) -> Any:
         with self._state.lock:
-            endpoint = self._find(request_.name)
-            if deployed := self._fleet.of_endpoint(endpoint.name):
-                ids = ", ".join(d.id for d in deployed)
-                raise failed_precondition(
-                    f"Endpoint {endpoint.name} has deployed or being deployed model(s), with "
-                    f"DeployedModel ID(s) {ids}. Undeploy them before the Endpoint is deleted."
-                )
-            with self._state.transaction():
-                self._table.delete(endpoint.name)
-                operation = self._operations.done(endpoint.name, metadata=deletion_metadata())
-            del self._memory[endpoint.name]
-        return operation
+            name = self._deletable(request_.name)
+            return self._operations.begin("delete_endpoint", name, request_, deletion_metadata())
+
+    def _deletable(self, endpoint_name: str) -> str:
+        """Name of an endpoint without models; NOT_FOUND, FAILED_PRECONDITION."""
+        endpoint = self._find(endpoint_name)
+        if deployed := self._fleet.of_endpoint(endpoint.name):
+            ids = ", ".join(d.id for d in deployed)
+            raise failed_precondition(
+                f"Endpoint {endpoint.name} has deployed or being deployed model(s), with "
+                f"DeployedModel ID(s) {ids}. Undeploy them before the Endpoint is deleted."
+            )
+        return endpoint.name
+
+    def _delete(self, name: str, _request: Any) -> None:
+        self._table.delete(self._deletable(name))
+        del self._memory[name]
 
     def deploy_model(self, request_: Any, _context: Any) -> Any:
         name = names.resource(request_.endpoint, "endpoints", "endpoint")
@@ -174,8 +189,10 @@ class Endpoints:
                 deployed.explanation_spec = model.explanation_spec
             launch = container.launch(model, deployed, name, self._models.artifacts(model))
             least, most, required = request.replicas(deployed)
+            metadata = api.DeployModelOperationMetadata(generic_metadata=_now())
+            if self._operations.fails("deploy_model"):
+                return self._operations.fail_later(name, metadata)
             with self._state.transaction():
-                metadata = api.DeployModelOperationMetadata(generic_metadata=_now())
                 operation = self._operations.start(name, metadata)
                 self._requests.put(operation.name, asked)
                 deployment = Deployment(
@@ -208,10 +225,12 @@ class Endpoints:
                     "traffic_split without it, over the other DeployedModels of the Endpoint."
                 )
             traffic.check(split, others, "traffic_split")
+            metadata = api.UndeployModelOperationMetadata(generic_metadata=_now())
+            if self._operations.fails("undeploy_model"):
+                return self._operations.fail_later(endpoint.name, metadata)
             with self._state.transaction():
                 endpoint.traffic_split = split
                 self._put(endpoint)
-                metadata = api.UndeployModelOperationMetadata(generic_metadata=_now())
                 operation = self._operations.start(endpoint.name, metadata)
                 self._fleet.undeploy(deployment, operation.name)
             self._memory[endpoint.name] = endpoint
@@ -233,8 +252,10 @@ class Endpoints:
                 setattr(target, field, getattr(source, field))
             request.check_replicas(changed, self._fleet.machine.cores)
             least, most, required = request.replicas(changed)
+            metadata = api.MutateDeployedModelOperationMetadata(generic_metadata=_now())
+            if self._operations.fails("mutate_deployed_model"):
+                return self._operations.fail_later(endpoint.name, metadata)
             with self._state.transaction():
-                metadata = api.MutateDeployedModelOperationMetadata(generic_metadata=_now())
                 operation = self._operations.start(endpoint.name, metadata)
                 self._mutations.put(operation.name, changed)
                 deployment.least, deployment.most, deployment.required = least, most, required
@@ -361,16 +382,6 @@ class Endpoints:
         self, endpoint: api.Endpoint, split: Mapping[str, int], field: str, *more: str
     ) -> None:
         traffic.check(split, {*self._serving(endpoint), *more}, field)
-
-
-def _stale(endpoint: api.Endpoint, etag: str) -> RpcError:
-    """ABORTED (https://google.aip.dev/154), with the message of Vertex AI's metadata service."""
-    return RpcError(
-        grpc.StatusCode.ABORTED,
-        f"Specified Endpoint `etag`: `{etag}` does not match server `etag`: `{endpoint.etag}`: "
-        f"{endpoint.name} was changed by another request. Read it again.",
-        "endpoint.etag",
-    )
 
 
 def _now() -> dict[str, Any]:

@@ -54,7 +54,8 @@ class Controller:
         self._studies: dict[str, Study] = {}
         """Unfinished jobs by name."""
         self._wake = threading.Event()
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Who wants the database's too takes this one first."""
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name="tuning", daemon=True)
 
@@ -76,14 +77,14 @@ class Controller:
 
     def submit(self, job: api.HyperparameterTuningJob) -> None:
         """Take on a new job, which `read_study` has found to be in order. Durable on return."""
-        with self._lock:
+        with self.lock:
             self.store.put(job)
             self._studies[job.name] = _study(job)
         self._wake.set()
 
     def cancel(self, name: str) -> None:
         """Begin to end a job; nothing happens to one that is finished."""
-        with self._lock, self._database.transaction():
+        with self.lock, self._database.transaction():
             job = self.store.get(name)
             if job is None or job.state in _FINAL:
                 return
@@ -94,7 +95,7 @@ class Controller:
 
     def delete(self, name: str) -> None:
         """Forget a finished job; its folder with the logs stays."""
-        with self._lock, self._database.transaction():
+        with self.lock, self._database.transaction():
             for trial_id in self.store.delete(name):
                 self._runner.forget(run_id(name, trial_id))
 
@@ -107,7 +108,7 @@ class Controller:
         while not self._stopping:
             self._wake.clear()
             for name in list(self._studies):
-                with self._lock:
+                with self.lock:
                     try:
                         self._advance(name, time.time())
                     except Exception as error:

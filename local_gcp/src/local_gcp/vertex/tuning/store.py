@@ -36,6 +36,10 @@ class Store:
         """The job without its trials."""
         return self._jobs.get(name)
 
+    def list_lagging(self, prefix: str) -> list[api.HyperparameterTuningJob]:
+        """As `list`, but what the API's list shows: see `Table.list_lagging`."""
+        return [job for _, job in self._jobs.list_lagging(prefix)]
+
     def list(self, prefix: str = "") -> list[api.HyperparameterTuningJob]:
         """Jobs whose name starts with `prefix`, without their trials, in order of creation."""
         return [job for _, job in self._jobs.list(prefix)]

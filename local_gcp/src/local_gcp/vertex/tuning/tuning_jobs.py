@@ -34,6 +34,7 @@ from local_gcp.wire import RpcError, not_found
 
 _COLLECTION = "hyperparameterTuningJobs"
 _FIELD = "hyperparameter_tuning_job"
+_DELETE = "delete_hyperparameter_tuning_job"
 
 
 class TuningJobs:
@@ -43,6 +44,9 @@ class TuningJobs:
         self._state, self._runner, self._operations = state, runner, operations
         self._controller = Controller(state, runner, trial_spec)
         self._store = self._controller.store
+        operations.define(
+            _DELETE, api.DeleteHyperparameterTuningJobRequest, self._delete, self._controller.lock
+        )
 
     def start(self) -> None:
         """Go on with unfinished jobs; the runner has been started."""
@@ -81,7 +85,7 @@ class TuningJobs:
         return self._store.complete(self._get(request.name))
 
     def list_hyperparameter_tuning_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
-        jobs = self._store.list(f"{names.location(request.parent)}/{_COLLECTION}/")
+        jobs = self._store.list_lagging(f"{names.location(request.parent)}/{_COLLECTION}/")
         field = "hyperparameter_tuning_jobs"
         return listed(request, field, jobs, JOB_FIELDS, self._store.complete)
 
@@ -94,8 +98,11 @@ class TuningJobs:
     def delete_hyperparameter_tuning_job(self, request: Any, _context: Any) -> Any:
         job = self._get(request.name)
         check_deletable(job)
-        self._controller.delete(job.name)
-        return self._operations.done(job.name, metadata=deletion_metadata())
+        return self._operations.begin(_DELETE, job.name, request, deletion_metadata())
+
+    def _delete(self, name: str, _request: Any) -> None:
+        check_deletable(self._get(name))
+        self._controller.delete(name)
 
     def preempt(self, job: str) -> bool:
         """Preempt a running spot trial of the job (resource name or id); False: there is none."""

@@ -1,0 +1,77 @@
+"""A storm over gRPC: an interceptor of the server."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+
+from local_gcp.chaos.storm import Fate, Storm
+
+_REFUSALS = {
+    "503": (grpc.StatusCode.UNAVAILABLE, "The service is currently unavailable"),
+    "429": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Quota exceeded"),
+    # What a client makes of a connection that ends before the answer.
+    "lost": (grpc.StatusCode.UNAVAILABLE, "Socket closed"),
+}
+
+
+class GrpcFaults(grpc.ServerInterceptor):
+    """See the module. A method's name is that of Google's reference, with dots."""
+
+    def __init__(self, storm: Storm):
+        self._storm = storm
+
+    def intercept_service(self, continuation: Callable, details: Any) -> Any:
+        handler = continuation(details)
+        name = details.method.removeprefix("/").replace("/", ".")
+        fate = self._storm.fate(name)
+        # Nothing waits here: this is the one thread that accepts calls.
+        return handler if handler is None or fate == Fate() else _struck(handler, fate, name)
+
+
+def _struck(handler: Any, fate: Fate, name: str) -> grpc.RpcMethodHandler:
+    kinds = {
+        (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
+        (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
+        (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
+        (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
+    }
+    kind, make = kinds[bool(handler.request_streaming), bool(handler.response_streaming)]
+    behavior = getattr(handler, kind)
+
+    def refuse(context: Any) -> None:
+        code, words = _REFUSALS[str(fate.fault)]
+        context.set_trailing_metadata(())  # of an error that is lost
+        context.abort(code, f"{words} ({name}, by local-gcp chaos).")
+
+    def before(context: Any) -> None:
+        time.sleep(fate.latency)
+        if fate.fault in ("503", "429"):
+            refuse(context)
+
+    def one(request: Any, context: Any) -> Any:
+        before(context)
+        if fate.fault != "lost":
+            return behavior(request, context)
+        with contextlib.suppress(Exception):  # an error's answer is lost, too
+            behavior(request, context)
+        return refuse(context)
+
+    def stream(request: Any, context: Any) -> Iterator[Any]:
+        before(context)
+        answers = behavior(request, context)
+        if fate.fault == "lost":
+            with contextlib.suppress(Exception):
+                next(iter(answers), None)
+            refuse(context)
+        yield from answers
+
+    return make(
+        stream if handler.response_streaming else one,
+        handler.request_deserializer,
+        handler.response_serializer,
+    )
