@@ -13,7 +13,7 @@ from google.protobuf import json_format
 
 from trellis.identity import KEY_LABEL, job_labels
 from trellis.vertex.base import VertexOperator
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.calls import BUSY, CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import ended, raise_if_failed
 from trellis.vertex.submission import reason
@@ -89,6 +89,11 @@ class DatasetOperator(VertexOperator):
             raise VertexJobFailedForGood(
                 f"Vertex AI refuses to {method.replace('_', ' ')}: {reason(error)}"
             ) from error
+        except BUSY as error:
+            raise VertexJobFailed(
+                f"Vertex AI could not {method.replace('_', ' ')}: {reason(error)}\n"
+                "This may be transient; Airflow retries it."
+            ) from error
 
     def _wait(self, context: Any, operation: Any, method_name: str) -> Any:
         name = operation.operation.name
@@ -115,10 +120,10 @@ class DatasetOperator(VertexOperator):
     def _find(self, key: str) -> Any | None:
         """The newest dataset that carries the task's label."""
         request = {"parent": self._parent, "filter": f"labels.{KEY_LABEL}={key}"}
-        found = self._client.list_datasets(request=request, timeout=CALL_TIMEOUT_SECONDS)
+        found = self._client.list_datasets(request=request, **REPEATABLE)
         newest = max(found, key=lambda dataset: dataset.create_time, default=None)
         # A list does not return all fields of a dataset.
-        return self._client.get_dataset(name=newest.name) if newest else None
+        return self._client.get_dataset(name=newest.name, **REPEATABLE) if newest else None
 
     @property
     def _parent(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from google.api_core import exceptions
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, ROUND_LABEL
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.submission import reason
 from trellis.vertex.versions import VersionName, parse_model
@@ -24,7 +24,7 @@ _CONFLICT_PAUSE_SECONDS = 1.0
 def get_endpoint(client: Any, name: str) -> Any:
     """The endpoint; VertexJobFailedForGood when it is gone."""
     try:
-        return client.get_endpoint(name=name, timeout=CALL_TIMEOUT_SECONDS)
+        return client.get_endpoint(name=name, **REPEATABLE)
     except exceptions.NotFound as error:
         raise VertexJobFailedForGood(
             f"There is no endpoint {name}: it was deleted after this run found or created it. "
@@ -37,10 +37,16 @@ def find_endpoint(client: Any, parent: str, experiment: str, endpoint_id: str) -
 
     parent: projects/P/locations/R. experiment: the label's value.
     """
+    try:
+        # First a get: the list may lag behind a creation.
+        ours = client.get_endpoint(name=f"{parent}/endpoints/{endpoint_id}", **REPEATABLE)
+        if ours.labels.get(EXPERIMENT_LABEL) == experiment:
+            return ours
+    except exceptions.NotFound:
+        pass
     request = {"parent": parent, "filter": f"labels.{EXPERIMENT_LABEL}={experiment}"}
-    found = list(client.list_endpoints(request=request, timeout=CALL_TIMEOUT_SECONDS))
-    ours = [endpoint for endpoint in found if endpoint.name.endswith(f"/endpoints/{endpoint_id}")]
-    return min(ours or found, key=lambda endpoint: endpoint.create_time, default=None)
+    found = list(client.list_endpoints(request=request, **REPEATABLE))
+    return min(found, key=lambda endpoint: endpoint.create_time, default=None)
 
 
 def version_at(deployed: Any) -> VersionName:

@@ -11,6 +11,7 @@ from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, End
 from google.rpc import code_pb2
 
 from trellis.identity import EXPERIMENT_LABEL, job_labels
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.deployments import (
     deployed_ids,
     deployment_id,
@@ -21,7 +22,7 @@ from trellis.vertex.deployments import (
     set_traffic,
     version_at,
 )
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from trellis.vertex.jobs import parse_message
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.traffic import raised
@@ -91,7 +92,10 @@ class EndpointOperator(EndpointBaseOperator):
 
     def _taken(self, name: str, experiment: str) -> Exception:
         """The error for an ID that is in use."""
-        endpoint = get_endpoint(self._client, name)
+        try:
+            endpoint = self._client.get_endpoint(name=name, **REPEATABLE)
+        except exceptions.NotFound:
+            return VertexJobFailed(f"{name} is just being created: Airflow retries the task.")
         label = endpoint.labels.get(EXPERIMENT_LABEL)
         if label == experiment:
             return VertexJobFailed(f"{name} was just created: Airflow retries the task.")

@@ -17,9 +17,7 @@ from google.cloud.aiplatform_v1.types import (
 )
 from google.protobuf import json_format
 
-# Generous: a create answers in about a second, and with the client's default of 5 s a slow response
-# leaves a job that nobody knows of.
-CALL_TIMEOUT_SECONDS = 60.0
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 
 
 @dataclass(frozen=True)
@@ -85,17 +83,15 @@ class Jobs:
     def with_label(self, key: str, value: str) -> list[Any]:
         """All jobs that carry the label, newest first."""
         request = {"parent": self._parent, "filter": f"labels.{key}={value}"}
-        found = getattr(self._client, f"list_{self.kind.field}s")(
-            request=request, timeout=CALL_TIMEOUT_SECONDS
-        )
+        found = getattr(self._client, f"list_{self.kind.field}s")(request=request, **REPEATABLE)
         return sorted(found, key=lambda job: job.create_time, reverse=True)
 
     def get(self, name: str) -> Any:
-        return self._method("get")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+        return self._method("get")(request={"name": name}, **REPEATABLE)
 
     def cancel(self, name: str) -> None:
         """Request cancellation. Vertex does it asynchronously: see state CANCELLING."""
-        self._method("cancel")(request={"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+        self._method("cancel")(request={"name": name}, **REPEATABLE)
 
     def _method(self, verb: str) -> Any:
         return getattr(self._client, f"{verb}_{self.kind.field}")

@@ -1,5 +1,6 @@
 """The model registry from Airflow: versions, aliases, retention."""
 
+import time
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -10,17 +11,25 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, parse_message
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
+from trellis.vertex.jobs import parse_message
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.registry import (
     DEFAULT_ALIAS,
+    find_by_alias,
+    find_version,
     find_versions,
     merge_aliases,
+    move_aliases,
     own_aliases,
     version_of,
 )
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.versions import parse_model, parse_version
+
+# How long lists of versions may lag behind an upload.
+LAG_SECONDS = 60.0
+LAG_PAUSE_SECONDS = 2.0
 
 
 class _RegistryOperator(StepwiseOperator):
@@ -72,7 +81,7 @@ class ModelVersionOperator(_RegistryOperator):
         labels = job_labels(context["ti"], self.generation)
         for operation in unfinished(self._client, name):
             return self._wait(context, operation, None)
-        versions = find_versions(self._client, name, f"labels.{KEY_LABEL}={labels[KEY_LABEL]}")
+        versions = self._uploaded(name, labels, done)
         if versions:
             kept = max(versions, key=_use)
             for other in versions:
@@ -81,9 +90,22 @@ class ModelVersionOperator(_RegistryOperator):
             return self._result(context, kept)
         if done:
             raise VertexJobFailed(
-                f"{name} does not list its new version yet: Airflow retries the task."
+                f"After {LAG_SECONDS:.0f} s {name} does not list its new version yet: Airflow "
+                "retries the task."
             )
         return self._upload(context, name, labels)
+
+    def _uploaded(self, name: str, labels: dict[str, str], done: str | None) -> list[Any]:
+        """The versions with the task's label. If this attempt has just uploaded one, lists that lag
+        behind are given some time: a next attempt that sees none uploads another.
+        """
+        deadline = time.monotonic() + (LAG_SECONDS if done else 0)
+        label = f"labels.{KEY_LABEL}={labels[KEY_LABEL]}"
+        while not (versions := find_versions(self._client, name, label)):
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(LAG_PAUSE_SECONDS)
+        return versions
 
     def _upload(self, context: Any, name: str, labels: dict[str, str]) -> Any:
         message = parse_message(Model, self.model, "model")
@@ -95,6 +117,10 @@ class ModelVersionOperator(_RegistryOperator):
         request = {"parent": self._parent, "model": message}
         if self._is_there(name, experiment):
             request["parent_model"] = name
+            # An alias of another version may be refused, see `move_aliases`.
+            for alias in self.aliases:
+                if holder := find_by_alias(self._client, name, alias):
+                    merge_aliases(self._client, holder, [f"-{alias}"])
         else:
             request["model_id"] = self.model_id
         try:
@@ -107,7 +133,7 @@ class ModelVersionOperator(_RegistryOperator):
     def _is_there(self, name: str, experiment: str) -> bool:
         """Whether the model exists; raises VertexJobFailedForGood if it is someone else's."""
         try:
-            model = self._client.get_model(name=name, timeout=CALL_TIMEOUT_SECONDS)
+            model = self._client.get_model(name=name, **REPEATABLE)
         except exceptions.NotFound:
             return False
         found = model.labels.get(EXPERIMENT_LABEL)
@@ -123,7 +149,7 @@ class ModelVersionOperator(_RegistryOperator):
         """Remove the version of an upload whose response was lost; `kept` gets its aliases."""
         name = version_of(other).name
         self.log.warning("This task uploaded %s too: removing it", name)
-        merge_aliases(self._client, version_of(kept), list(other.version_aliases))
+        move_aliases(self._client, version_of(kept), list(other.version_aliases))
         operation = self._client.delete_model_version(name=name, timeout=CALL_TIMEOUT_SECONDS)
         return self._wait(context, operation.operation, "remove a second version")
 
@@ -182,26 +208,25 @@ class AliasOperator(_RegistryOperator):
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
         version = parse_version(self.model)
         VertexAIModelLink.persist(context=context, model_id=version.id)
-        versions = find_versions(self._client, self.model)
-        mine = next((model for model in versions if model.version_id == version.version), None)
+        mine = find_version(self._client, version)
         if mine is None:
             raise VertexJobFailedForGood(
                 f"There is no {version.name}: it was deleted after this run registered it. "
                 "Clear the task that registers it."
             )
-        holder = next((model for model in versions if self.alias in model.version_aliases), None)
-        previous = next((m for m in versions if self.previous in m.version_aliases), None)
-        if holder is None or holder.version_id != mine.version_id:
-            before = f"version {holder.version_id}" if holder else "no version"
+        holder = find_by_alias(self._client, self.model, self.alias)
+        previous = self.previous and find_by_alias(self._client, self.model, self.previous)
+        if holder is None or holder.version != mine.version_id:
+            before = f"version {holder.version}" if holder else "no version"
             self.log.info("%s: %s -> version %s", self.alias, before, version.version)
             # In this order: if killed in between, the next attempt still knows who had it.
             if holder is not None and self.previous:
-                merge_aliases(self._client, version_of(holder), [self.previous])
+                move_aliases(self._client, holder, [self.previous])
                 previous = holder
-            merge_aliases(self._client, version, [self.alias, DEFAULT_ALIAS])
+            move_aliases(self._client, version, [self.alias, DEFAULT_ALIAS])
         dropped = [f"-{alias}" for alias in self.drop if alias in mine.version_aliases]
         merge_aliases(self._client, version, dropped)
-        return {"version": version.version, "previous": previous and previous.version_id}
+        return {"version": version.version, "previous": previous.version if previous else None}
 
 
 class DeleteOldVersionsOperator(_RegistryOperator):
@@ -238,6 +263,6 @@ class DeleteOldVersionsOperator(_RegistryOperator):
             except (exceptions.FailedPrecondition, exceptions.NotFound) as error:
                 self.log.warning("%s was not removed: %s", version.name, error.message)
                 continue
-            self.log.info("Removed %s", version.name)
+            self.log.info("Removing %s", version.name)
             deleted.append(version.version)
         return {"deleted": deleted}

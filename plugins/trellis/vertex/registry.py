@@ -8,7 +8,7 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.versions import VersionName, parse_model
 
 DEFAULT_ALIAS = "default"
@@ -21,18 +21,27 @@ def find_versions(client: Any, model: str, labels: str = "") -> list[Any]:
     """
     request = {"name": parse_model(model).model, "filter": labels}
     try:
-        found = list(client.list_model_versions(request=request, timeout=CALL_TIMEOUT_SECONDS))
+        found = list(client.list_model_versions(request=request, **REPEATABLE))
     except exceptions.NotFound:
         return []
     return sorted(found, key=lambda version: int(version.version_id))
 
 
 def find_by_alias(client: Any, model: str, alias: str) -> VersionName | None:
-    """The version that has the alias; None if no version has it, or there is no such model."""
-    for version in find_versions(client, model):
-        if alias in version.version_aliases:
-            return version_of(version)
-    return None
+    """The version that has the alias; None if no version has it, or there is no such model.
+
+    A get, as lists may lag behind changes.
+    """
+    found = find_version(client, parse_model(model)._replace(version=alias))
+    return version_of(found) if found else None
+
+
+def find_version(client: Any, version: VersionName) -> Any | None:
+    """The Model message of a version, by its number or an alias; None if there is none."""
+    try:
+        return client.get_model(name=version.name, **REPEATABLE)
+    except exceptions.NotFound:
+        return None
 
 
 def version_of(model: Any) -> VersionName:
@@ -45,10 +54,26 @@ def own_aliases(version: Any) -> list[str]:
     return [alias for alias in version.version_aliases if alias != DEFAULT_ALIAS]
 
 
+def move_aliases(client: Any, version: VersionName, aliases: list[str]) -> None:
+    """Give a version aliases that other versions may have.
+
+    Google documents no more than that an alias is unique within a model. If one that is taken is
+    refused, it is removed first from the version that has it.
+    """
+    try:
+        merge_aliases(client, version, aliases)
+    except (exceptions.FailedPrecondition, exceptions.AlreadyExists, exceptions.InvalidArgument):
+        for other in find_versions(client, version.model):
+            taken = [f"-{alias}" for alias in own_aliases(other) if alias in aliases]
+            if other.version_id != version.version:
+                merge_aliases(client, version_of(other), taken)
+        merge_aliases(client, version, aliases)
+
+
 def merge_aliases(client: Any, version: VersionName, changes: list[str]) -> None:
-    """Move aliases to a version; "-ALIAS" removes one. Makes no call without aliases."""
+    """Give a version aliases; "-ALIAS" removes one. Makes no call without aliases."""
     if changes:
         client.merge_version_aliases(
             request={"name": version.name, "version_aliases": changes},
-            timeout=CALL_TIMEOUT_SECONDS,
+            **REPEATABLE,
         )

@@ -12,7 +12,7 @@ from google.api_core import exceptions, retry
 
 from trellis.vertex import submission
 from trellis.vertex.base import VertexOperator
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
+from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.submission import TRY_AGAIN, reason
 from trellis.vertex.triggers import OperationTrigger
@@ -158,14 +158,19 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
 def unfinished(client: Any, resource: str) -> list[Any]:
     """The running operations on a resource, which may not exist yet.
 
-    `client`: of the service that the resource belongs to.
+    `client`: of the service that the resource belongs to. None if Vertex AI does not list them: the
+    callers' next steps are then refused while an operation runs, and retried.
     """
     request = {"name": resource}
     found: list[Any] = []
     while True:
         try:
-            page = client.list_operations(request, timeout=CALL_TIMEOUT_SECONDS)
+            page = client.list_operations(request, **REPEATABLE)
         except exceptions.NotFound:
+            return []
+        except exceptions.MethodNotImplemented as error:
+            if no_service(error):
+                raise
             return []
         found += [operation for operation in page.operations if not operation.done]
         if not page.next_page_token:
@@ -175,7 +180,7 @@ def unfinished(client: Any, resource: str) -> list[Any]:
 
 def ended(client: Any, name: str) -> dict[str, Any] | None:
     """OperationTrigger's event if the operation of this name has ended, else None."""
-    operation = client.get_operation({"name": name}, timeout=CALL_TIMEOUT_SECONDS)
+    operation = client.get_operation({"name": name}, **REPEATABLE)
     return event_of(operation) if operation.done else None
 
 

@@ -5,7 +5,7 @@ it: the next attempt adopts it. Labels alone do not prevent duplicates; three fa
 
 - Airflow's scheduler never runs two attempts of one task at the same time.
 - Vertex does not document its lists as strongly consistent. The task's retry delay separates
-  attempts; within one attempt, a create whose response got lost is looked up after a pause.
+  attempts; within one attempt, a create whose response got lost is looked up after LAG_SECONDS.
 - A refused create (429) created nothing; any other error may have, so it is not simply repeated.
 """
 
@@ -31,6 +31,9 @@ from trellis.vertex.outcome import (
 PATIENCE_SECONDS = 120.0
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 30.0
+
+# How long a list may lag behind a create whose response got lost.
+LAG_SECONDS = 10.0
 
 TRY_AGAIN = (
     exceptions.ResourceExhausted,
@@ -113,7 +116,14 @@ def _find_or_create_once(jobs: Jobs, message: Any, log: Any) -> Any:
     round_ = message.labels[ROUND_LABEL]
     found = find(jobs, message.labels[KEY_LABEL], round_)
     if found is None:
-        created = jobs.create(message)
+        try:
+            created = jobs.create(message)
+        except exceptions.ResourceExhausted:
+            raise
+        except TRY_AGAIN as error:
+            log.warning("The create may have been executed, looking again: %s", reason(error))
+            time.sleep(LAG_SECONDS)
+            raise
         log.info("Created %s %s", jobs.kind.title, created.name)
         return created
     if state_of(found) in FINISHED:

@@ -9,7 +9,8 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from google.api_core import exceptions
 from google.rpc import code_pb2
 
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS, KINDS, state_of
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
+from trellis.vertex.jobs import KINDS, state_of
 from trellis.vertex.outcome import FINISHED
 from trellis.waiting import in_trigger
 

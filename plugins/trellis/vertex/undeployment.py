@@ -7,6 +7,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 from google.api_core import exceptions
 
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
 from trellis.vertex.deployments import (
     deployed_ids,
     find_deployed,
@@ -15,7 +16,6 @@ from trellis.vertex.deployments import (
     version_at,
 )
 from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
 from trellis.vertex.outcome import VertexJobFailed
 from trellis.vertex.registry import find_by_alias
 from trellis.vertex.stepwise import StepwiseOperator, unfinished

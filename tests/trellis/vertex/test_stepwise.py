@@ -8,7 +8,7 @@ from google.rpc import code_pb2
 from tests.trellis.vertex.deploying import PLACE, run
 from trellis.vertex import submission
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from trellis.vertex.stepwise import StepwiseOperator
+from trellis.vertex.stepwise import StepwiseOperator, unfinished
 
 
 class Steps(StepwiseOperator):
@@ -106,3 +106,12 @@ def test_an_operation_that_is_gone_ends_the_wait(google):
     )
     with pytest.raises(VertexJobFailedForGood, match=r"could not deploy the model: .*not found"):
         run(steps(gone))
+
+
+class Unlisted:
+    def list_operations(self, request, **_):
+        raise exceptions.MethodNotImplemented("Operation is not implemented")
+
+
+def test_where_operations_are_not_listed_there_are_none_to_wait_for():
+    assert unfinished(Unlisted(), "projects/1/locations/r/endpoints/2") == []

@@ -62,6 +62,7 @@ def short_pauses(monkeypatch):
     monkeypatch.setattr(submission, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(submission, "LONGEST_PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(submission, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(submission, "LAG_SECONDS", 0.01)
 
 
 def quota_refusal():

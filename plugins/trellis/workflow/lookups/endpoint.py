@@ -9,8 +9,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from google.api_core import exceptions
 
 from trellis.identity import label_value
+from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.deployments import find_endpoint, version_at
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
 from trellis.workflow.contracts.aliases import CHAMPION, RUN_LABEL
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.spec.platform import Platform
@@ -97,7 +97,7 @@ def _shares(endpoint: Any) -> dict[str, int]:
 
 def _version(client: Any, run: Run, name: str, share: int) -> ServedVersion:
     try:
-        model = client.get_model(name=name, timeout=CALL_TIMEOUT_SECONDS)
+        model = client.get_model(name=name, **REPEATABLE)
     except exceptions.NotFound:
         return ServedVersion(name, share, None, own=False)
     own = model.labels.get(RUN_LABEL) == label_value(run.folder)

@@ -14,6 +14,7 @@ from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelSe
 
 from trellis.bigquery.submission import Work
 from trellis.identity import KEY_LABEL, task_key
+from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.jobs import BATCH, PIPELINE, JobKind, Jobs
 from trellis.vertex.outcome import Verdict, describe, verdict
 from trellis.workflow.contracts.plan import Plan
@@ -181,7 +182,7 @@ def _evaluation(platform: Platform, model: str) -> tuple[dict[str, Any], dict[st
     """AutoML's own scalar metrics of a model, and its mean feature attributions."""
     hook = ModelServiceHook(gcp_conn_id=platform.connection)
     client = hook.get_model_service_client(platform.region)
-    found = next(iter(client.list_model_evaluations(parent=model)), None)
+    found = next(iter(client.list_model_evaluations(parent=model, **REPEATABLE)), None)
     if found is None:
         return {}, {}
     # proto-plus converts a Value to a Python value: here a mapping, or None.

@@ -20,6 +20,10 @@ CALL_TIMEOUT_SECONDS = 60.0
 LONGEST_SECONDS = 300.0
 """Limit on the worker's time. 20 examples at 1% take about 2,000 requests."""
 
+TRIES = 4
+"""How often an example is sent while Vertex AI answers 503 or 429, which it asks to repeat; a
+challenger that cannot answer does so every time."""
+
 START_SECONDS = 20.0
 """How long a replica that has just become ready may refuse its first requests."""
 
@@ -114,10 +118,16 @@ def ask(
 
 def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
     """(PredictResponse, seconds). Raises SmokeTestError for an error answer."""
-    try:
-        return _timed(client, endpoint, instance)
-    except exceptions.GoogleAPICallError as error:
-        raise _refused(key, error) from error
+    for pause in (*(0.5 * 2**n for n in range(TRIES - 1)), None):
+        try:
+            return _timed(client, endpoint, instance)
+        except (exceptions.ServiceUnavailable, exceptions.TooManyRequests) as error:
+            if pause is None:
+                raise _refused(key, error) from error
+            time.sleep(pause)
+        except exceptions.GoogleAPICallError as error:
+            raise _refused(key, error) from error
+    raise AssertionError("unreachable")
 
 
 def _predict_with_retries(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:

@@ -11,8 +11,8 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core.exceptions import NotFound
 
+from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.deployments import version_at
-from trellis.vertex.jobs import CALL_TIMEOUT_SECONDS
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
@@ -40,7 +40,7 @@ class UndeployPreviousOperator(UndeployIdleOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         version = parse_version(self.model)
         try:
-            endpoint = self._client.get_endpoint(name=self.endpoint, timeout=CALL_TIMEOUT_SECONDS)
+            endpoint = self._client.get_endpoint(name=self.endpoint, **REPEATABLE)
         except NotFound:
             raise AirflowSkipException(f"The endpoint {self.endpoint} is gone.") from None
         deployed = [version_at(each) for each in endpoint.deployed_models]

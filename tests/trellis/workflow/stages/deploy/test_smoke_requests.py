@@ -1,6 +1,8 @@
-"""A challenger that nobody asks any more."""
+"""What a smoke test makes of refusals, of errors, and of a challenger that nobody asks any more."""
 
 import pytest
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import PredictResponse
 
 from trellis.workflow.stages.deploy import smoke_requests
 
@@ -9,3 +11,41 @@ def test_traffic_that_was_taken_away_meanwhile_is_said():
     """As by a rollback, between the look before the test and the test."""
     with pytest.raises(smoke_requests.SmokeTestError, match="no longer gets requests"):
         smoke_requests.ask(None, "projects/1/locations/r/endpoints/e", "7", 0, [{"key": "a"}], 1000)
+
+
+class Busy:
+    """An endpoint that refuses some requests, and answers the others the same."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+
+    def predict(self, endpoint, instances, **_):
+        if self.errors and (error := self.errors.pop(0)):
+            raise error
+        answer = PredictResponse(deployed_model_id="1")
+        prediction = PredictResponse.pb(answer).predictions.add()
+        prediction.struct_value.update({"value": 0.5})
+        return answer
+
+
+EXAMPLES = [{"key": str(n), "instance": {"x": 1.0}, "prediction": {"value": 0.5}} for n in range(2)]
+
+
+def test_a_busy_service_is_asked_again(monkeypatch):
+    monkeypatch.setattr(smoke_requests.time, "sleep", lambda _: None)
+    busy = [exceptions.ServiceUnavailable("busy"), exceptions.TooManyRequests("full")]
+    found = smoke_requests.ask(Busy(None, *busy), "e", "1", 100, EXAMPLES, 1000)
+    assert found.requests == 2
+
+
+def test_a_challenger_that_never_answers_fails(monkeypatch):
+    monkeypatch.setattr(smoke_requests.time, "sleep", lambda _: None)
+    silent = Busy(None, *[exceptions.ServiceUnavailable("no")] * smoke_requests.TRIES)
+    with pytest.raises(smoke_requests.SmokeTestError, match="example 1 with an error"):
+        smoke_requests.ask(silent, "e", "1", 100, EXAMPLES, 1000)
+
+
+def test_an_error_of_the_challenger_is_not_repeated():
+    wrong = Busy(None, exceptions.InternalServerError("shape"))
+    with pytest.raises(smoke_requests.SmokeTestError, match="shape"):
+        smoke_requests.ask(wrong, "e", "1", 100, EXAMPLES, 1000)
