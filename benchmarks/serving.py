@@ -4,8 +4,9 @@
 
 The model is called in this process, one example at a time, as an in-process program would; then a
 trainer.serve on this machine is asked over HTTP by 1 and by 16 clients, each of which sends one
-example and waits for the answer. The ratio is that of the medians in one run: on a busy machine
-both grow. Clients are threads of this process, so at 16 they take part of the cores.
+example and waits for the answer; last, one client asks for explanations too. The ratio is that of
+the medians in one run: on a busy machine both grow. Clients are threads of this process, so at 16
+they take part of the cores.
 """
 
 import base64
@@ -97,9 +98,10 @@ class Server:
         self._process.wait()
 
 
-def served(port, instance, clients):
+def served(port, instance, clients, **parameters):
     """Milliseconds of the requests of so many clients at once."""
-    body, times, problems = json.dumps({"instances": [instance]}), [], []
+    body = json.dumps({"instances": [instance], "parameters": parameters})
+    times, problems = [], []
     end = time.perf_counter() + SECONDS
 
     def client():
@@ -120,7 +122,7 @@ def served(port, instance, clients):
         thread.join()
     if problems:  # raised in a thread, it would end that thread alone
         raise SystemExit(problems[0])
-    return times[WARM_UP:]
+    return times[min(WARM_UP, len(times) // 10) :]
 
 
 def show(name, times, reference=None):
@@ -143,3 +145,4 @@ if __name__ == "__main__":
             with Server(model) as port_:
                 show("server, 1 client", served(port_, example, 1), median)
                 show("server, 16 clients", served(port_, example, 16), median)
+                show("with explanation", served(port_, example, 1, explain={}), median)

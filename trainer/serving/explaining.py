@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from trainer.serving.errors import InvalidRequestError, Violation, short
 from trainer.serving.explanations import Explainer
-from trainer.serving.limits import MAX_EXPLAINED_BYTES, MAX_EXPLAINING_COST
+from trainer.serving.limits import MAX_EXPLAINING_COST
 from trainer.serving.parameters import EXPLAIN, Explain
 
 
@@ -29,8 +29,9 @@ class Unexplained:
 
     @property
     def cost(self) -> int:
-        """See Explainer."""
-        return self.explainer.cost(self.example, self.how)
+        """In the unit of MAX_EXPLAINING_COST."""
+        work = self.explainer.work(self.example, self.how)
+        return MAX_EXPLAINING_COST * work // self.explainer.limit
 
     def explain(self) -> dict[str, Any] | Exception:
         """As trainer.serving.explanations describes it; what went wrong is returned."""
@@ -48,21 +49,14 @@ def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
         raise _refusal(EXPLAIN, "this model was saved without explanations: train it again")
     if how.label is not None and how.label not in model.classes:
         raise _refusal(f"{EXPLAIN}.class", _expected(model.classes))
-    cost = sum(explainer.cost(example, how) for example in examples)
-    if cost > MAX_EXPLAINING_COST:
+    work = sum(explainer.work(example, how) for example in examples)
+    if work > explainer.limit:
         reason = (
-            f"they would take {cost / 1e6:.1f} million {explainer.unit}, and one request may take "
-            f"{MAX_EXPLAINING_COST / 1e6:.1f}: ask for fewer {explainer.effort}, or send fewer "
+            f"they would take {work / 1e6:.1f} million {explainer.unit}, and one request may take "
+            f"{explainer.limit / 1e6:.1f}: ask for fewer {explainer.effort}, or send fewer "
             "instances"
         )
         raise _refusal(EXPLAIN, reason)
-    size = explainer.answer_bytes * len(examples)
-    if size > MAX_EXPLAINED_BYTES:
-        reason = (
-            f"the answer could have {size / 1e6:.1f} MB, and {MAX_EXPLAINED_BYTES / 1e6:.1f} is "
-            "the limit: send fewer instances"
-        )
-        raise _refusal("instances", reason)
 
 
 def of(

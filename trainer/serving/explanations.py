@@ -31,16 +31,16 @@ Signature = Callable[..., Mapping[str, np.ndarray]]
 class Explainer(Protocol):
     """Explains one model's predictions.
 
-    unit: what the cost counts; effort: the option that it grows with; answer_bytes: of JSON that an
-    explanation has at most.
+    unit: what the work is counted in; limit: of a request's work; effort: the option that it grows
+    with.
     """
 
     unit: str
+    limit: int
     effort: str
-    answer_bytes: int
 
-    def cost(self, example: Any, how: Explain) -> int:
-        """The work that an explanation takes; see trainer.serving.limits."""
+    def work(self, example: Any, how: Explain) -> int:
+        """How much an explanation gives to the model."""
 
     def explain(self, example: Any, index: int | None, how: Explain) -> dict[str, Any]:
         """The fields above but "class". index: of the class; None: of a regression."""

@@ -9,6 +9,7 @@ import numpy as np
 from trainer.serving import integrated_gradients
 from trainer.serving.explanations import Signature, finite
 from trainer.serving.images import EncodedImage
+from trainer.serving.limits import MAX_EXPLAINED_PIXELS
 from trainer.serving.parameters import BASELINES, Explain
 
 # Images and pixels in one call of the model: bounds its memory.
@@ -22,6 +23,7 @@ class ImageExplainer:
     """
 
     unit = "pixels"
+    limit = MAX_EXPLAINED_PIXELS
     effort = "steps"
 
     def __init__(
@@ -33,11 +35,9 @@ class ImageExplainer:
         self._pixels = pixels
         self._gradient = gradient
         self._size = shape[0] * shape[1]
-        # Of a PNG of noise, in base64.
-        self.answer_bytes = 1000 + 3 * self._size
 
-    def cost(self, image: EncodedImage, how: Explain) -> int:
-        """See Explainer: pixels that the model is given."""
+    def work(self, image: EncodedImage, how: Explain) -> int:
+        """See Explainer."""
         return self._size * how.steps
 
     def explain(self, image: EncodedImage, index: int | None, how: Explain) -> dict[str, Any]:

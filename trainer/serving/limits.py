@@ -34,10 +34,10 @@ MAX_WAITING_COST = 1 << 29
 # A client that stops in the middle of its request must not keep its share of memory.
 BODY_TIMEOUT_SECONDS = 30
 
-# What the explanations of one request, and all that wait, may cost: values of rows, or pixels, that
-# the model is given (see the explainers). At most about 20 seconds of work for two slow cores.
-MAX_EXPLAINING_COST = 1 << 24
+# What the explanations of one request may give to the model in all: values of rows, or pixels of
+# images, whose gradients take longer. Each is at most about 20 seconds of work for two slow cores.
+MAX_EXPLAINED_VALUES = 1 << 24
+MAX_EXPLAINED_PIXELS = 1 << 22
 
-# Bytes that the explanations of one answer may have: Vertex AI lets an answer of a shared public
-# endpoint have 1.5 MB, as it does a request.
-MAX_EXPLAINED_BYTES = 1_400_000
+# As much may wait as the largest request asks for: in millionths of that.
+MAX_EXPLAINING_COST = 1_000_000

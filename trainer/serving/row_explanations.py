@@ -8,20 +8,19 @@ import numpy as np
 from trainer.serving import shapley
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature, finite
+from trainer.serving.limits import MAX_EXPLAINED_VALUES
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Field, Row
 
 # Rows in one call of the model: bounds its memory.
 _ROWS = 256
 
-# Bytes of a number, with the marks around it and its name.
-_NUMBER = 32
-
 
 class RowExplainer:
     """Of a model of rows. serve: its signature; ordinary: the baseline, by input."""
 
     unit = "values"
+    limit = MAX_EXPLAINED_VALUES
     effort = "paths"
 
     def __init__(
@@ -29,11 +28,10 @@ class RowExplainer:
     ):
         self._serve = serve
         self._fields = fields
-        self.answer_bytes = sum(_NUMBER + len(field.column.encode()) for field in fields)
         self._ordinary = [ordinary[field.input][0] for field in fields]
 
-    def cost(self, row: Row, how: Explain) -> int:
-        """See Explainer: values that the model is given."""
+    def work(self, row: Row, how: Explain) -> int:
+        """See Explainer."""
         return row.cost * shapley.evaluations(len(self._fields), how.paths)
 
     def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from trainer.serving import explaining
+from trainer.serving.errors import InvalidRequestError
+from trainer.serving.image_explanations import ImageExplainer
+from trainer.serving.limits import MAX_EXPLAINING_COST
+from trainer.serving.parameters import Explain
+from trainer.serving.row_explanations import RowExplainer
+from trainer.serving.rows import Field, Row
+
+
+def rows(columns):
+    """A model of rows of numbers, whose value is their sum."""
+    fields = [Field(f"x{n}", "numeric", f"x{n}", 0) for n in range(columns)]
+    ordinary = {field.input: np.zeros(1) for field in fields}
+    explainer = RowExplainer(lambda **x: {"value": sum(x.values())}, fields, ordinary)
+    return SimpleNamespace(classes=[], explainer=explainer)
+
+
+def images(size):
+    explainer = ImageExplainer(lambda data: None, lambda **_: None, (size, size, 3))
+    return SimpleNamespace(classes=["dark", "light"], explainer=explainer)
+
+
+def refusal(model, examples, **how):
+    with pytest.raises(InvalidRequestError) as refused:
+        explaining.check(model, Explain(**how), examples)
+    return str(refused.value)
+
+
+def test_what_is_explained_of_a_sum_is_each_summand():
+    model, row = rows(3), Row((1.0, 2.0, -4.0))
+    explaining.check(model, Explain(), [row])
+    (unexplained,) = explaining.of(model, Explain(), [row], [{"value": -1.0}])
+    assert unexplained.explain() == {
+        "score": -1,
+        "baseline_score": 0,
+        "attributions": {"x0": 1, "x1": 2, "x2": -4},
+        "approximation_error": 0,
+    }
+
+
+def test_the_predicted_class_is_explained_unless_another_one_is_asked_for():
+    model, predictions = images(8), [{"label": "dark"}, {"label": "light"}]
+    asked = [explaining.of(model, Explain(label), [1, 2], predictions) for label in (None, "dark")]
+    assert [[(one.label, one.index) for one in some] for some in asked] == [
+        [("dark", 0), ("light", 1)],
+        [("dark", 0), ("dark", 0)],
+    ]
+
+
+def test_a_class_that_there_is_none_of():
+    assert refusal(images(8), [1], label="red") == (
+        'parameters.explain.class: not a class of this model; expected "dark", "light"'
+    )
+    assert "predicts a value, and has no classes" in refusal(rows(3), [], label="1")
+
+
+def test_a_model_from_before_there_were_explanations():
+    model = SimpleNamespace(classes=["a"], explainer=None)
+    assert "saved without explanations: train it again" in refusal(model, [1])
+
+
+def test_too_much_work_is_refused_with_the_figures():
+    model, row = rows(300), Row((0.0,) * 300)
+    explaining.check(model, Explain(), [row] * 18)
+    assert refusal(model, [row] * 19) == (
+        "parameters.explain: they would take 17.1 million values, and one request may take 16.8: "
+        "ask for fewer paths, or send fewer instances"
+    )
+    explaining.check(model, Explain(paths=4), [row] * 40)
+    explaining.check(images(224), Explain(steps=80), [1])
+    assert "5.0 million pixels, and one request may take 4.2: ask for fewer steps" in (
+        refusal(images(224), [1, 2])
+    )
+
+
+def test_the_largest_request_may_wait():
+    model, row = rows(300), Row((0.0,) * 300)
+    waiting = explaining.of(model, Explain(), [row] * 18, [{"value": 0.0}] * 18)
+    assert 0.9 * MAX_EXPLAINING_COST < sum(one.cost for one in waiting) <= MAX_EXPLAINING_COST
+
+
+def test_what_fails_is_returned():
+    model, row = rows(1), Row((float("nan"),))
+    (unexplained,) = explaining.of(model, Explain(), [row], [{"value": 0.0}])
+    assert "cannot be explained" in str(unexplained.explain())
