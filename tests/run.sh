@@ -22,7 +22,7 @@ run() {
 # Files go to two workers; the tests of one file stay together and in order.
 run local_gcp local_gcp/tests -n 2 --dist loadfile "$@"
 run trainer tests/trainer -n 2 --dist loadfile "$@"
-run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker -n 2 --dist loadfile "$@"
+run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance -n 2 --dist loadfile "$@"
 # The same on the Airflow of Composer's newest image.
 run composer tests/dags tests/trellis -n 2 --dist loadfile "$@"
 run infra tests/infra "$@"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -38,18 +39,13 @@ class ApiError(Exception):
         self.code, self.message, self.reason = code, message, reason
 
     def response(self) -> Response:
-        error = {"message": self.message, "domain": "global", "reason": self.reason}
-        return JSONResponse(
-            {
-                "error": {
-                    "code": self.code,
-                    "message": self.message,
-                    "status": _STATUS.get(self.code, "UNKNOWN"),
-                    "errors": [error],
-                }
-            },
-            self.code,
-        )
+        return JSONResponse({"error": self.json()}, self.code)
+
+    def json(self, status: bool = True) -> dict[str, Any]:
+        """`error` of the answer; Cloud Storage's has no `status`."""
+        first = {"message": self.message, "domain": "global", "reason": self.reason}
+        error = {"code": self.code, "message": self.message, "errors": [first]}
+        return error | ({"status": _STATUS.get(self.code, "UNKNOWN")} if status else {})
 
 
 def not_emulated(what: str) -> ApiError:

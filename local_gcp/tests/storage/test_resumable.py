@@ -15,6 +15,9 @@ from local_gcp.rest import ApiError
 from local_gcp.storage.resumable import ContentRange
 
 CHUNK = 1 << 20
+BLOCK = 256 << 10
+"""Of an unfinished upload, only whole ones are kept."""
+DATA = bytes(range(256)) * (2 * BLOCK // 256)
 
 
 @pytest.fixture
@@ -37,19 +40,27 @@ def send(session: str, data: bytes, content_range: str | None = None) -> request
 
 
 def test_chunks_of_a_known_size(session, bucket):
-    answer = send(session, b"01234", "bytes 0-4/10")
-    assert (answer.status_code, answer.headers["Range"]) == (308, "bytes=0-4")
-    answer = send(session, b"56789", "bytes 5-9/10")
-    assert (answer.status_code, answer.json()["size"]) == (200, "10")
+    answer = send(session, DATA[:BLOCK], f"bytes 0-{BLOCK - 1}/{2 * BLOCK}")
+    assert (answer.status_code, answer.headers["Range"]) == (308, f"bytes=0-{BLOCK - 1}")
+    answer = send(session, DATA[BLOCK:], f"bytes {BLOCK}-{2 * BLOCK - 1}/{2 * BLOCK}")
+    assert (answer.status_code, answer.json()["size"]) == (200, str(2 * BLOCK))
     blob = bucket.get_blob("x")
-    assert blob.download_as_bytes() == b"0123456789"
+    assert blob.download_as_bytes() == DATA
     assert (blob.metadata, blob.content_type) == ({"k": "v"}, "text/x")
 
 
 def test_a_size_that_is_known_at_the_end(session, bucket):
-    assert send(session, b"01234", "bytes 0-4/*").status_code == 308
-    assert send(session, b"", "bytes */5").status_code == 200
-    assert bucket.blob("x").download_as_bytes() == b"01234"
+    assert send(session, DATA, f"bytes 0-{2 * BLOCK - 1}/*").status_code == 308
+    assert send(session, b"", f"bytes */{2 * BLOCK}").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == DATA
+
+
+def test_what_lies_behind_a_whole_block_has_to_be_sent_again(session, bucket):
+    answer = send(session, DATA[: BLOCK + 5], f"bytes 0-{BLOCK + 4}/*")
+    assert (answer.status_code, answer.headers["Range"]) == (308, f"bytes=0-{BLOCK - 1}")
+    rest = DATA[BLOCK : BLOCK + 5]
+    assert send(session, rest, f"bytes {BLOCK}-{BLOCK + 4}/{BLOCK + 5}").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == DATA[: BLOCK + 5]
 
 
 def test_everything_at_once(session, bucket):
@@ -60,20 +71,24 @@ def test_everything_at_once(session, bucket):
 def test_questions_about_the_state(session):
     answer = send(session, b"", "bytes */*")
     assert (answer.status_code, "Range" in answer.headers) == (308, False)
-    send(session, b"012", "bytes 0-2/5")
-    assert send(session, b"", "bytes */5").headers["Range"] == "bytes=0-2"
-    generation = send(session, b"34", "bytes 3-4/5").json()["generation"]
+    total = BLOCK + 2
+    send(session, DATA[:BLOCK], f"bytes 0-{BLOCK - 1}/{total}")
+    asked = send(session, b"", f"bytes */{total}")
+    assert asked.headers["Range"] == f"bytes=0-{BLOCK - 1}"
+    last = f"bytes {BLOCK}-{BLOCK + 1}/{total}"
+    generation = send(session, b"34", last).json()["generation"]
     # The client may not have heard that it is finished; asking again changes nothing.
-    assert send(session, b"", "bytes */5").json()["generation"] == generation
-    assert send(session, b"34", "bytes 3-4/5").json()["generation"] == generation
+    assert send(session, b"", f"bytes */{total}").json()["generation"] == generation
+    assert send(session, b"34", last).json()["generation"] == generation
 
 
 def test_bytes_that_are_sent_again_or_too_early(session, bucket):
-    send(session, b"0123", "bytes 0-3/10")
-    answer = send(session, b"89", "bytes 8-9/10")
-    assert (answer.status_code, answer.headers["Range"]) == (308, "bytes=0-3")
-    assert send(session, b"23456789", "bytes 2-9/10").status_code == 200
-    assert bucket.blob("x").download_as_bytes() == b"0123456789"
+    total = 2 * BLOCK
+    send(session, DATA[:BLOCK], f"bytes 0-{BLOCK - 1}/{total}")
+    answer = send(session, DATA[-2:], f"bytes {total - 2}-{total - 1}/{total}")
+    assert (answer.status_code, answer.headers["Range"]) == (308, f"bytes=0-{BLOCK - 1}")
+    assert send(session, DATA[9:], f"bytes 9-{total - 1}/{total}").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == DATA
 
 
 def test_cancelled_and_unknown_sessions(session, bucket):

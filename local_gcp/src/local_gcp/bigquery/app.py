@@ -7,6 +7,7 @@ with its name: routines, row access policies, IAM policies, reservations, transf
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ _MODEL = f"{_MODELS}/{{model}}"
 _JOBS = f"{_PROJECT}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
 _QUERIES = f"{_PROJECT}/queries"
+_LOCATION = re.compile(r" was not found in location \S+$")
 _ROWS = "TableDataInsertAllRequest"
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -111,7 +113,12 @@ def endpoint(function: Handler, message: str = "") -> Callable[[Request], Awaita
     """
 
     async def handle(request: Request) -> Response:
-        return await answer(function, await call_of(request, message))
+        try:
+            return await answer(function, await call_of(request, message))
+        except BigQueryError as error:
+            # Queries look in one location; a resource is named by its id alone.
+            error.message = _LOCATION.sub("", error.message)
+            raise
 
     return handle
 

@@ -77,18 +77,17 @@ def table_resource(
         "tableReference": ref.api,
         "location": location,
         **record.resource,
+        "numRows": str(rows),
+        "numBytes": str(size),
+        "numLongTermBytes": "0",
+        "numTotalLogicalBytes": str(size),
+        "numActiveLogicalBytes": str(size),
+        "numLongTermLogicalBytes": "0",
     }
-    if record.view_query is None:
-        resource |= {
-            "numRows": str(rows),
-            "numBytes": str(size),
-            "numLongTermBytes": "0",
-            "numTotalLogicalBytes": str(size),
-            "numActiveLogicalBytes": str(size),
-            "numLongTermLogicalBytes": "0",
-        }
-        if partitions is not None:
-            resource["numPartitions"] = str(partitions)
+    if partitions:
+        resource["numPartitions"] = str(partitions)
+    if column := (record.partitioning or {}).get("field"):
+        resource["partitionDefinition"] = {"partitionedColumn": [{"field": column}]}
     return {**resource, "etag": etag(record.resource)}
 
 

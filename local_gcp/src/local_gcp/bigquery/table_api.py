@@ -136,7 +136,7 @@ class TableApi:
             schema = changes.pop("schema", None)
             if record.view_query is not None:
                 changes |= self._view(
-                    catalog, changes.pop("view", None) or record.resource["view"], ref
+                    catalog, changes.pop("view", None) or record.resource["view"], ref, schema
                 )
             elif schema:
                 fields = checked_schema(record, fields_from_api(schema))

@@ -6,13 +6,15 @@ is refused anything here), notifications, HMAC keys, soft delete, holds, folders
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
+from local_gcp.rest import ApiError, EncodedPath, not_emulated
 from local_gcp.storage.batch import Batch
 from local_gcp.storage.bucket_api import BucketApi
 from local_gcp.storage.call import endpoint
@@ -26,6 +28,7 @@ _BUCKET = f"{_BUCKETS}/{{bucket}}"
 _OBJECTS = f"{_BUCKET}/o"
 _OBJECT = f"{_OBJECTS}/{{object}}"
 _TARGET = "b/{target_bucket}/o/{target}"
+Handler = Callable[[Request], Awaitable[Response]]
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -46,17 +49,25 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
             Route(path, endpoint(objects.delete), methods=["DELETE"]),
         ]
 
+    def collection(path: str, listed: Handler, insert: Handler | None = None) -> list[Route]:
+        methods = {"GET": listed} | ({"POST": insert} if insert else {})
+        # With a slash behind it too: gcsfs wrote it so for years.
+        return [
+            Route(path + slash, handler, methods=[method])
+            for slash in ("", "/")
+            for method, handler in methods.items()
+        ]
+
     calls = Starlette(
         routes=[
-            Route(_BUCKETS, endpoint(buckets.list), methods=["GET"]),
-            Route(_BUCKETS, endpoint(buckets.insert, "Bucket"), methods=["POST"]),
+            *collection(_BUCKETS, endpoint(buckets.list), endpoint(buckets.insert, "Bucket")),
             Route(_BUCKET, endpoint(buckets.get), methods=["GET"]),
             Route(_BUCKET, endpoint(buckets.patch, "Bucket"), methods=["PATCH"]),
             Route(_BUCKET, endpoint(buckets.update, "Bucket"), methods=["PUT"]),
             Route(_BUCKET, endpoint(buckets.delete), methods=["DELETE"]),
             Route(f"{_BUCKET}/storageLayout", endpoint(buckets.storage_layout)),
             Route(f"{_BUCKET}/iam/testPermissions", endpoint(buckets.test_permissions)),
-            Route(_OBJECTS, endpoint(objects.list), methods=["GET"]),
+            *collection(_OBJECTS, endpoint(objects.list)),
             Route(
                 f"{_OBJECT}/compose", endpoint(objects.compose, "ComposeRequest"), methods=["POST"]
             ),
@@ -84,7 +95,7 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
             Route("/{bucket}/{object:path}", media.download, methods=["GET"]),
             Route("/{path:path}", _refuse, methods=_ALL),
         ],
-        exception_handlers={ApiError: on_api_error},
+        exception_handlers={ApiError: _on_error},
     )
     single = EncodedPath(calls)
     batch = Batch(single)
@@ -94,8 +105,17 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
             Route("/batch", batch.run, methods=["POST"]),
             Mount("", single),
         ],
-        exception_handlers={ApiError: on_api_error},
+        exception_handlers={ApiError: _on_error},
     )
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    """The error as Cloud Storage sends it: without `status`; as text where bytes were asked for."""
+    assert isinstance(error, ApiError)
+    path, media = request.url.path, request.query_params.get("alt") == "media"
+    if request.method == "GET" and error.code != 501 and (media or path.startswith("/download/")):
+        return PlainTextResponse(error.message, error.code, media_type="text/html")
+    return JSONResponse({"error": error.json(status=False)}, error.code)
 
 
 async def _refuse(request: Request) -> Response:

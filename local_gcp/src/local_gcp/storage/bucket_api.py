@@ -118,10 +118,13 @@ class BucketApi:
     def _change(self, call: Call, change: Callable[[dict], dict]) -> dict[str, Any]:
         with self._lock:
             row = self._row(call)
+            fields = change(row.fields)
+            if fields == row.fields:
+                return bucket_resource(row, call.base_url)
             changed = dataclasses.replace(
                 row,
                 metageneration=row.metageneration + 1,
-                fields=change(row.fields),
+                fields=fields,
                 updated=time.time_ns() // 1000,
             )
             self.catalog.put_bucket(changed)

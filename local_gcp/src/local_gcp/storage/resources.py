@@ -41,6 +41,7 @@ _BUCKET_FIELDS = (
     "rpo",
     "softDeletePolicy",
     "storageClass",
+    "versioning",
 )
 """The same of a bucket. Lifecycle rules act after days and are not carried out here."""
 
@@ -54,7 +55,6 @@ _BUCKET_FIELDS_NOT_EMULATED = (
     "logging",
     "objectRetention",
     "retentionPolicy",
-    "versioning",
     "website",
 )
 
@@ -70,6 +70,15 @@ _DUAL_REGIONS: dict[str, tuple[str, ...]] = {
 """https://cloud.google.com/storage/docs/locations#location-dr"""
 
 _MAX_METADATA_BYTES = 8192
+
+_ACCESS = "uniformBucketLevelAccess"
+_SOFT_DELETE_SECONDS = "604800"
+_DAYS_UNTIL_LOCKED = 90
+_DAY = 24 * 3600 * 1_000_000
+"""In microseconds."""
+
+_UNQUOTED = "'(),"
+"""Seen as they are in recorded links of objects: tests/conformance/facts/gcsfs.json."""
 
 
 def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
@@ -90,6 +99,8 @@ def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
 def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
     """The same for a bucket resource."""
     _refuse(resource, _BUCKET_FIELDS_NOT_EMULATED, "bucket")
+    if (resource.get("versioning") or {}).get("enabled"):
+        raise not_emulated("the bucket field 'versioning'")
     encryption = resource.get("encryption") or {}
     _refuse(encryption, tuple(encryption.keys() - {"defaultKmsKeyName"}), "bucket's encryption")
     return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
@@ -110,12 +121,12 @@ def patched(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def object_resource(found: StoredObject, base_url: str) -> dict[str, Any]:
     """The object as JSON. Checksums are there if `found` has them."""
-    path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe='')}"
+    path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe=_UNQUOTED)}"
     created = _time(found.generation)
     resource = {
         "kind": "storage#object",
         "id": f"{found.bucket}/{found.name}/{found.generation}",
-        "selfLink": base_url + path,
+        "selfLink": _self_link(base_url, path),
         "mediaLink": f"{base_url}/download{path}?generation={found.generation}&alt=media",
         "name": found.name,
         "bucket": found.bucket,
@@ -143,17 +154,58 @@ def bucket_resource(row: BucketRow, base_url: str) -> dict[str, Any]:
         "kind": "storage#bucket",
         "id": row.name,
         "name": row.name,
-        "selfLink": f"{base_url}/storage/v1/b/{row.name}",
+        "selfLink": _self_link(base_url, f"/storage/v1/b/{row.name}"),
         "projectNumber": str(PROJECT_NUMBER),
+        "generation": str(row.created),
         "metageneration": str(row.metageneration),
         "storageClass": "STANDARD",
         "etag": f"{row.metageneration}",
         "timeCreated": _time(row.created),
         "updated": _time(row.updated),
-        "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
-        **row.fields,
+        **_defaults(row),
         **_place(row.fields),
     }
+
+
+def _defaults(row: BucketRow) -> dict[str, Any]:
+    """The bucket's settings, and what Cloud Storage adds to them.
+
+    As seen in recordings: tests/conformance/facts/k8s-config-connector.json.
+    """
+    fields = dict(row.fields)
+    access = {"enabled": False, **fields.get("iamConfiguration", {}).get(_ACCESS, {})}
+    if access["enabled"]:
+        # From then on it cannot be switched off any more.
+        access = {"lockedTime": _time(row.created + _DAYS_UNTIL_LOCKED * _DAY), **access}
+    fields["iamConfiguration"] = {
+        "publicAccessPrevention": "inherited",
+        **fields.get("iamConfiguration", {}),
+        _ACCESS: access,
+        "bucketPolicyOnly": access,  # its former name
+    }
+    fields["softDeletePolicy"] = {
+        "retentionDurationSeconds": _SOFT_DELETE_SECONDS,
+        "effectiveTime": _time(row.created),
+        **fields.get("softDeletePolicy", {}),
+    }
+    if fields.get("autoclass", {}).get("enabled"):
+        times = ("toggleTime", "terminalStorageClassUpdateTime")
+        fields["autoclass"] = {
+            "terminalStorageClass": "NEARLINE",
+            **dict.fromkeys(times, _time(row.created)),
+            **fields["autoclass"],
+        }
+        fields["storageClass"] = "STANDARD"  # each object has its own
+    if _place(fields)["locationType"] != "region":
+        fields.setdefault("rpo", "DEFAULT")
+    if not fields.get("lifecycle", {}).get("rule"):
+        fields.pop("lifecycle", None)
+    return fields
+
+
+def _self_link(base_url: str, path: str) -> str:
+    # Links of a resource have the API's first host still; those to bytes have its own.
+    return base_url.replace("//storage.googleapis.com", "//www.googleapis.com") + path
 
 
 def _place(fields: dict[str, Any]) -> dict[str, str]:

@@ -51,7 +51,7 @@ class ObjectStore:
         """The bucket's folder; ApiError 404 when there is none."""
         path = bucket_path(self.root, bucket)
         if not path.is_dir():
-            raise ApiError(404, f"The specified bucket does not exist: {bucket}", "notFound")
+            raise ApiError(404, "The specified bucket does not exist.", "notFound")
         return path
 
     def find(self, bucket: str, name: str) -> StoredObject | None:

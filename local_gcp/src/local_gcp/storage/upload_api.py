@@ -6,6 +6,7 @@ https://cloud.google.com/storage/docs/uploads-downloads#uploads
 from __future__ import annotations
 
 import asyncio
+import os
 import weakref
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from local_gcp.storage.store import ObjectStore
 from local_gcp.storage.stored_object import StoredObject
 
 _RESUME_INCOMPLETE = 308
+_KEPT_MULTIPLE = 256 << 10
+"""Of an unfinished upload, bytes beyond a multiple of this are dropped: send them again."""
 _CANCELLED = 499
 _DEFAULT_TYPE = "application/octet-stream"
 
@@ -131,6 +134,8 @@ class UploadApi:
         have = path.stat().st_size
         total = have if content_range is None else content_range.total
         if total is None or have < total:
+            have -= have % _KEPT_MULTIPLE
+            os.truncate(path, have)
             return _incomplete(have)
         if have > total:
             raise ApiError(400, f"The upload has {have} bytes already, more than {total}.")

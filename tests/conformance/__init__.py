@@ -1,0 +1,1 @@
+"""local_gcp against what others recorded of the real Google Cloud."""
