@@ -77,7 +77,6 @@ def convert_with_pillow(data, feature):
 
 
 def images():
-    cv2.setNumThreads(1)
     cases = (
         ("8x8 grey PNG -> 8 PNG", encoded(scene(8, 8)[..., 0], ".png"), (8, 8, 1), "png", 2000),
         ("500x400 JPEG -> 224 JPEG", encoded(scene(400, 500), ".jpg"), (224, 224, 3), "jpeg", 100),
@@ -90,14 +89,22 @@ def images():
             5,
         ),
     )
-    print(f"{'images a second and core':32}{'here':>10}{'Pillow':>10}")
+    print(f"{'images a second and core':32}{'train':>10}{'test':>10}{'Pillow':>10}")
     for name, data, shape, encoding, count in cases:
         feature = Feature("image", "image", "uint8", encoding, shape)
         rates = [
             rate(lambda f=function, d=data, s=feature, n=count: [f(d, s) for _ in range(n)], count)
-            for function in (convert, convert_with_pillow)
+            for function in (train, test, convert_with_pillow)
         ]
-        print(f"  {name:30}{rates[0]:10,.0f}{rates[1]:10,.0f}")
+        print(f"  {name:30}{rates[0]:10,.0f}{rates[1]:10,.0f}{rates[2]:10,.0f}")
+
+
+def train(data, feature):
+    return convert(data, feature, "train")
+
+
+def test(data, feature):
+    return convert(data, feature, "test")
 
 
 def records(directory):

@@ -11,8 +11,11 @@ A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
 Each record is a tf.train.Example. Of images it has the features
 
     key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
-    image  bytes, 1 value     encoded image, as `features[0]` describes it
+    image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
+                              that what scores a model is to the bit what its server sees
     label  int64, 1 value     index into `classes`
+    uri    bytes, 1 value     of the test split: address of the file that the image was made of
+    crc32c int64, 1 value     of the test split: checksum of that file
 
 and of a table's rows
 
@@ -39,7 +42,8 @@ where a vector without values is absent. dataset.json, schema 2 (the values are 
      "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges
                   "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
-                   "shape": [8, 8, 1]}],                             height, width, channels
+                   "shape": [8, 8, 1],                               height, width, channels
+                   "rule": 2}],                                      IMAGE_RULE, see below
                  or, of a table, in the order of the researcher's file:
                  [{"name": "radius mean", "kind": "numeric",         or "boolean"
                    "dtype": "float32", "shape": [], "column": "radius_mean", "index": 0,
@@ -92,6 +96,12 @@ from trainer import contracts, storage
 from trainer.contracts import ContractError
 
 SCHEMA_VERSION = 2
+
+# How image files become records. Raise it when the same file gives another record: after a change
+# of trainer.images, or an upgrade of OpenCV or Pillow that changes pixels (a test tells). Part of
+# the fingerprint, so that datasets of another rule are exported anew.
+IMAGE_RULE = 2
+
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
 
@@ -175,8 +185,9 @@ class TermStatistics:
 class Feature:
     """One input of a model; the module's docstring says which kind has which fields.
 
-    shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). The
-    properties are the fields that a kind must have; they raise TypeError for another kind.
+    shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
+    is that of an image's train split. The properties are the fields that a kind must have; they
+    raise TypeError for another kind.
     """
 
     name: str
@@ -196,10 +207,9 @@ class Feature:
             raise TypeError(f"feature {self.name!r} is {self.kind}, not an image")
         return cast(tuple[int, int, int], self.shape)
 
-    @property
-    def image_encoding(self) -> str:
-        """How an image is stored: png or jpeg."""
-        return _present(self.encoding, self, "encoding")
+    def encoding_of(self, split: str) -> str:
+        """How a split's images are stored: png or jpeg."""
+        return _present(self.encoding, self, "encoding") if split == "train" else "png"
 
     @property
     def table_column(self) -> str:
@@ -326,7 +336,11 @@ class DatasetDescription:
             "task": self.task,
             "source": dict(self.source),
             "split": {"rule": self.split.rule, **self.split.ranges},
-            "features": [_without_none(asdict(feature)) for feature in self.features],
+            "features": [
+                _without_none(asdict(feature))
+                | ({"rule": IMAGE_RULE} if feature.kind == IMAGE else {})
+                for feature in self.features
+            ],
             "label": _without_none(asdict(self.label)),
             "classes": self.classes,
             "counts": {
@@ -370,7 +384,7 @@ class DatasetDescription:
                     if split in document["split"]
                 },
             ),
-            features=tuple(_feature(feature) for feature in document["features"]),
+            features=tuple(_feature(feature, where) for feature in document["features"]),
             label=Label(**_with_statistics(document["label"])),
             classes=tuple(document["classes"]),
             counts={split: Counts(**document["counts"][split]) for split in SPLITS},
@@ -404,8 +418,15 @@ def _without_none(fields: dict) -> dict:
     }
 
 
-def _feature(document: dict) -> Feature:
+def _feature(document: dict, where: str) -> Feature:
     fields = {**_with_statistics(document), "shape": tuple(document["shape"])}
+    rule = fields.pop("rule", None)
+    if document["kind"] == IMAGE and rule != IMAGE_RULE:
+        raise DatasetError(
+            f"{where} has images by rule {rule or 1}; this trainer and its server make them by "
+            f"rule {IMAGE_RULE}. Export the dataset again (a new run does), or use the trainer "
+            "that wrote it"
+        )
     if "vocabulary" in fields:
         fields["vocabulary"] = tuple(fields["vocabulary"])
     return Feature(**fields)

@@ -1,9 +1,9 @@
-"""Encoded images -> the pixels that models see: one code for training and for serving.
+"""Encoded images -> the pixels that models see, in TensorFlow; and augmentation.
 
-trainer.export has stored every image of a dataset upright and in the dataset's size: training only
-decodes. What comes to a served model has any size: it is stretched by the export's own rule (area
-means where an axis shrinks, bilinear where it grows). The export's other repairs (EXIF rotation,
-transparency over white) need more than TensorFlow's decoders: clients send upright opaque images.
+trainer.export has stored every image of a dataset upright and in the dataset's size
+(trainer.images): training only decodes. A program that calls the SavedModel itself, in TensorFlow
+Serving or its own process, may pass files of any size to the graph: `decode_any_size` follows the
+same rules as far as TensorFlow's decoders can, for upright opaque images and not to the bit.
 """
 
 import tensorflow as tf

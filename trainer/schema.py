@@ -5,6 +5,7 @@ experiment file against it, in full and without TensorFlow, before anything is s
 
     {"version": 1,
      "image_tag": "0.1.0",                              tag of the job image with this trainer
+     "image_rule": 2,                                   how image files become a dataset's records
      "commands": {"train": ["python", "-m", "trainer.task"], ...},
      "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy", ...],
                                                 "inputs": ["image", "table"]}, ...},
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 
 from trainer import hyperparameters
 from trainer.commands import COMMANDS
+from trainer.dataset_description import IMAGE_RULE
 from trainer.models import MODELS
 
 VERSION = 1
@@ -82,6 +84,7 @@ def document() -> dict:
     return {
         "version": VERSION,
         "image_tag": IMAGE_TAG,
+        "image_rule": IMAGE_RULE,
         "commands": {
             name: ["python", "-m", command.module] for name, command in sorted(COMMANDS.items())
         },

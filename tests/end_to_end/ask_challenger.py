@@ -35,7 +35,7 @@ def value(plain):
 
 
 def deploy(challenger):
-    """Name of an endpoint that serves it."""
+    """Names of an endpoint that serves it, and of its model."""
     described = {
         "displayName": challenger["contender"],
         "artifactUri": challenger["model"].rstrip("/"),
@@ -62,7 +62,7 @@ def deploy(challenger):
     }
     request = {"endpoint": endpoint.name, "deployed_model": deployed, "traffic_split": {"0": 100}}
     endpoints.deploy_model(request=request).result(timeout=240)
-    return endpoint.name
+    return endpoint.name, uploaded.model
 
 
 def numbers(prediction):
@@ -106,7 +106,7 @@ def main(path):
     """Deploy, ask, print."""
     challenger = json.loads(Path(path).read_text())
     client = api.PredictionServiceClient(client_options=WHERE)
-    endpoint = deploy(challenger)
+    endpoint, _ = deploy(challenger)
     examples = challenger["examples"]
     # One by one, as callers send them, and all at once: what is in one batch must not matter.
     instances = [example["instance"] for example in examples]

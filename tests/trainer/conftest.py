@@ -8,6 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tests.trainer.training.helpers import originals
 from trainer import predictions
 from trainer.comparison.outcome import Outcome
 from trainer.dataset_description import (
@@ -28,12 +29,13 @@ hypothesis.settings.load_profile("trainer")
 EPOCHS = 6
 
 
-def write_tfrecord(path, keys, images, labels):
-    """Write examples as the export does."""
+def write_tfrecord(path, keys, images, labels, files):
+    """Write examples of a test split as the export does, and the files that they are made of."""
     columns = {
         "key": [key.encode() for key in keys],
         "image": images,
         "label": np.asarray(labels, np.int64),
+        **originals(path.parent, keys, files),
     }
     path.write_bytes(tfrecord.frame(tfrecord.serialize_examples(columns)))
 
@@ -71,9 +73,12 @@ def epochs(skill, count=EPOCHS):
 
 
 class RunFolder:
-    """Builds a run's folder below `root`; every method returns the folder for chaining."""
+    """Builds a run's folder below `root`; every method returns the folder for chaining.
 
-    def __init__(self, root, labels, classes, keys=None, images=None):
+    images: as the dataset stores them; files: what they were made of, default the same.
+    """
+
+    def __init__(self, root, labels, classes, keys=None, images=None, files=None, shape=(8, 8, 1)):
         self.labels = np.asarray(labels)
         self.classes = [str(name) for name in classes]
         self.keys = keys or [f"images/{i:05d}.png" for i in range(len(self.labels))]
@@ -81,6 +86,8 @@ class RunFolder:
             cv2.imencode(".png", np.full((8, 8, 1), label % 256, np.uint8))[1].tobytes()
             for label in self.labels
         ]
+        self.files = files or self.images
+        self.shape = shape
         self.dataset = root / "digits" / "datasets" / "f00d"
         self.path = root / "digits" / "runs" / "manual__2026-01-01"
         self.chosen = []
@@ -230,6 +237,7 @@ class RunFolder:
                 [self.keys[i] for i in half],
                 [self.images[i] for i in half],
                 self.labels[half],
+                [self.files[i] for i in half],
             )
             shards.append(Shard(name, len(half), (self.dataset / name).stat().st_size))
         counts = np.bincount(self.labels, minlength=len(self.classes))
@@ -243,7 +251,7 @@ class RunFolder:
                 "FARM_FINGERPRINT(key) mod 100",
                 {"train": (0, 80), "validation": (80, 90), "test": (90, 100)},
             ),
-            features=(Feature("image", "image", "uint8", "png", (8, 8, 1)),),
+            features=(Feature("image", "image", "uint8", "png", self.shape),),
             classes=tuple(self.classes),
             counts={"train": train, "validation": test, "test": test},
             files={"train": (), "validation": (), "test": tuple(shards)},

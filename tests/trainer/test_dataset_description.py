@@ -56,7 +56,14 @@ def test_the_document_has_the_documented_form():
     assert document["schema"] == 2
     assert document["task"] is None
     assert document["features"] == [
-        {"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png", "shape": [8, 6, 1]}
+        {
+            "name": "image",
+            "kind": "image",
+            "dtype": "uint8",
+            "encoding": "png",
+            "shape": [8, 6, 1],
+            "rule": 2,
+        }
     ]
     assert document["label"] == {"name": "label", "dtype": "int64"}
     assert document["files"]["test"] == [
@@ -163,6 +170,16 @@ def test_what_is_no_description_is_refused_with_its_address(text, message):
         DatasetDescription.from_json(text, "gs://b/dataset.json")
     assert message in str(refused.value)
     assert "gs://b/dataset.json" in str(refused.value)
+
+
+@pytest.mark.parametrize("old", [{}, {"rule": 1}])
+def test_images_by_an_older_rule_are_not_taken_for_new_ones(old):
+    document = json.loads(some_description().to_json())
+    (image,) = document["features"]
+    del image["rule"]
+    image |= old
+    with pytest.raises(DatasetError, match=r"images by rule 1; this trainer .* by rule 2"):
+        DatasetDescription.from_json(json.dumps(document), "gs://b/dataset.json")
 
 
 def test_a_folder_without_the_commit_mark_is_no_dataset(tmp_path):

@@ -1,4 +1,4 @@
-"""From encoded images to pixels, in training and in serving; and what augmentation may change."""
+"""From encoded images to pixels in TensorFlow; and what augmentation may change."""
 
 import cv2
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import preprocessing
-from trainer.exporting.images.convert import resize
+from trainer.images import resize
 
 
 def noise(height, width, channels, seed=0):
@@ -46,7 +46,7 @@ def test_training_refuses_an_image_of_another_size():
     wanted=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     channels=st.sampled_from([1, 3]),
 )
-def test_serving_stretches_as_the_export_does(size, wanted, channels):
+def test_the_graph_stretches_nearly_as_the_export_does(size, wanted, channels):
     pixels = noise(*size, channels)
     served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), (*wanted, channels))
     exported = resize(pixels, *wanted).reshape(*wanted, channels)
@@ -54,7 +54,7 @@ def test_serving_stretches_as_the_export_does(size, wanted, channels):
     np.testing.assert_allclose(served[0].numpy().astype(int), exported.astype(int), atol=1)
 
 
-def test_serving_takes_jpeg_too_and_sizes_may_differ_within_a_batch():
+def test_the_graph_takes_jpeg_too_and_sizes_may_differ_within_a_batch():
     flat = np.full((30, 20, 3), (200, 100, 50), np.uint8)
     batch = tf.constant([encoded(flat, ".jpg"), encoded(flat[:8, :8])])
     served = preprocessing.decode_any_size(batch, (8, 8, 3))

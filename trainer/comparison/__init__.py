@@ -25,6 +25,7 @@ notes         caveats of the ranking
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code
 challenger    challenger.json: what the deployment of a training needs
-raw_examples  examples of the test split as clients send them
+raw_examples  rows of the test split as clients send them
+originals     images of the test split, and the files that they were made of
 scoring       predictions of the served model
 """

@@ -12,21 +12,29 @@
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
 
-The predictions come from predictions.parquet, and so from the dataset's records; the instances come
-from the raw rows that the dataset was exported from. An endpoint that predicts anything else for
-them does not serve the model that was trained and compared.
+The predictions come from predictions.parquet, and so from the dataset's records; the instances are
+what callers send: the raw rows, or the original image files, that the dataset was exported from.
+Every fourth image, and one that no request can carry, is named by its address, as batch predictions
+name them: {"image_uri": "gs://..."}. An endpoint that predicts anything else for them does not
+serve the model that was trained and compared.
 """
 
+import base64
 import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from trainer import contracts, storage
-from trainer.comparison import provenance, raw_examples
+from trainer.comparison import originals, provenance, raw_examples
+from trainer.comparison.originals import OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
+from trainer.images import ImageError
 from trainer.predictions import Predictions, Values
+from trainer.serving.images import inspect
+from trainer.serving.limits import MAX_FETCHED_BYTES
 
 SCHEMA_VERSION = 1
 FILE_NAME = "challenger.json"
@@ -39,6 +47,11 @@ _SEED = 0
 # https://cloud.google.com/vertex-ai/docs/predictions/choose-endpoint-type
 _LARGEST = 1_400_000
 _LARGEST_PRIVATE = 9_000_000
+
+# Of images, one in so many is asked for by its address; so are all after so many bytes of others,
+# since Airflow reads the whole file at once.
+_ADDRESSED = 4
+_CARRIED_BYTES = 10_000_000
 
 
 def document(
@@ -78,25 +91,63 @@ def _examples(
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
-    raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, keys=places.keys())
+    ask = _images if run.dataset.kind == "image" else _rows
+    instances = ask(run, places.keys(), largest)
+    return [
+        {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}
+        for key, place in places.items()
+        if key in instances
+    ]
+
+
+def _rows(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
+    """Instances by key; without those of more than `largest` bytes."""
+    raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, keys=keys)
     instances = {example.key: example.instance for example in raw}
-    if missing := places.keys() - instances.keys():
+    if missing := keys - instances.keys():
         raise RawExamplesError(
-            f"the raw rows of {run.dataset_uri} lack {len(missing)} of {len(places)} keys of the "
+            f"the raw rows of {run.dataset_uri} lack {len(missing)} of {len(keys)} keys of the "
             f"test split, such as {min(missing)!r}: the dataset was exported from other rows"
         )
     sizes = {key: len(json.dumps(instance)) for key, instance in instances.items()}
     if sizes and min(sizes.values()) > largest:
         raise RawExamplesError(
-            f"none of {count} examples fits into a request: the smallest has "
-            f"{min(sizes.values()) / 1e6:.1f} MB, the endpoint's limit is {largest / 1e6:.1f} MB; "
-            "choose a smaller `size` for images, or `encoding: jpeg`"
+            f"none of {len(sizes)} examples fits into a request: the smallest has "
+            f"{min(sizes.values()) / 1e6:.1f} MB, the endpoint's limit is {largest / 1e6:.1f} MB"
         )
-    return [
-        {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}
-        for key, place in places.items()
-        if sizes[key] <= largest
-    ]
+    return {key: instance for key, instance in instances.items() if sizes[key] <= largest}
+
+
+def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
+    """Instances by key; without images whose file is gone, or that the server would refuse."""
+    instances: dict[str, Any] = {}
+    lacking = []
+    carried_bytes = 0
+    found = originals.of_test_split(run.dataset_uri, run.dataset, keys)
+    for number, image in enumerate(sorted(found, key=lambda image: image.key)):
+        try:
+            data = image.original()
+            inspect(data)
+        except (ImageError, OriginalError) as error:
+            lacking.append(f"{image.uri}: {error}")
+            continue
+        carried = {"image_bytes": {"b64": base64.b64encode(data).decode()}}
+        size = len(json.dumps(carried))
+        fits = size <= largest
+        prefers_address = number % _ADDRESSED == 1 or carried_bytes + size > _CARRIED_BYTES
+        if "://" in image.uri and len(data) <= MAX_FETCHED_BYTES and (prefers_address or not fits):
+            instances[image.key] = {"image_uri": image.uri}
+        elif fits:
+            instances[image.key] = carried
+            carried_bytes += size
+        else:
+            lacking.append(f"{image.uri}: {len(data) / 1e6:.1f} MB are too many for a request")
+    if lacking and not instances:
+        raise RawExamplesError(
+            f"none of {len(lacking)} images of the test split can be asked for as a caller would: "
+            f"{lacking[0]}. Restore the files, or upload the manifest again for a new dataset"
+        )
+    return instances
 
 
 def _prediction(predicted: Predictions | Values, place: int) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""The test split's examples as clients send them to trainer.serve.
+"""The test split's rows as clients send them to trainer.serve. (Of images: see `originals`.)
 
-The examples of a table come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
-trainer.exporting.tables.columns); those of images from the TFRecords. An instance has the format of
-trainer.serve, with the values
+They come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
+trainer.exporting.tables.columns). An instance has the format of trainer.serve, with the values
 
     numeric      a number; NUMERIC and BIGNUMERIC become doubles, as in the export
     boolean      true or false
@@ -10,12 +9,10 @@ trainer.serve, with the values
     timestamp    "2024-02-29T12:00:00Z", with microseconds if there are any; a DATE is its
                  midnight, a DATETIME is read as UTC
     sequence     a list of numbers
-    image        {"image_bytes": {"b64": "..."}}, the stored file
 
 NULL and NaN, which the export treats alike, are null. Does not import TensorFlow.
 """
 
-import base64
 import datetime
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,7 +25,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.comparison import test_split
 from trainer.dataset_description import (
     BOOLEAN,
     CATEGORICAL,
@@ -66,13 +62,11 @@ def of_test_split(
     columns: Collection[str] | None = None,
     keys: Collection[str] | None = None,
 ) -> Iterator[RawExample]:
-    """The examples of the dataset in `directory` (gs:// address or path), in the files' order.
+    """The rows of the dataset in `directory` (gs:// address or path), in the files' order.
 
     columns: the feature columns of an instance (default: all). keys: only examples with these keys
-    (default: all). Holds a few thousand rows in memory. Raises RawExamplesError, TestSplitError.
+    (default: all). Holds a few thousand rows in memory. Raises RawExamplesError.
     """
-    if dataset.kind == "image":
-        return _images(directory, dataset, keys)
     kinds = {feature.table_column: feature.kind for feature in dataset.features}
     return _rows(directory, {c: kinds[c] for c in (kinds if columns is None else columns)}, keys)
 
@@ -81,17 +75,6 @@ def time_text(microseconds: int) -> str:
     """Microseconds since 1970 UTC as RFC 3339 text."""
     time = _EPOCH + datetime.timedelta(microseconds=microseconds)
     return time.isoformat().replace("+00:00", "Z")
-
-
-def _images(
-    directory: str, dataset: DatasetDescription, keys: Collection[str] | None
-) -> Iterator[RawExample]:
-    name = dataset.features[0].name
-    for record in test_split.records(directory, dataset):
-        if keys is None or record.key in keys:
-            data = base64.b64encode(record.bytes_of(name)).decode()
-            label = dataset.classes[int(record.label)]
-            yield RawExample(record.key, label, {"image_bytes": {"b64": data}})
 
 
 def _rows(

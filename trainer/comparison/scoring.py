@@ -1,29 +1,37 @@
 """Predicts a dataset's test split with the served model, which another dataset may have trained.
 
-Each example is passed as trainer.serve passes it: as an instance of a request, through the request
-reader and the signature for raw inputs. So the predictions are right even if the model has another
-vocabulary, other statistics, another image size, or the same features or classes in another order.
+Each example is passed as trainer.serve passes it: rows as instances of a request, through the
+request reader and the signature for raw inputs; images through the server's decoder, the original
+files if the dataset stores them in another size than the model's. So the predictions are right even
+if the model has another vocabulary, other statistics, another image size, or the same features or
+classes in another order.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import orjson
 
 from trainer import storage
-from trainer.comparison import raw_examples
+from trainer.comparison import originals, raw_examples
+from trainer.comparison.originals import OriginalError, TestImage
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.comparison.test_split import TestSplitError, listed
 from trainer.dataset_description import DatasetDescription
+from trainer.images import ImageError
 from trainer.predictions import Predictions, PredictionsError, Values
-from trainer.serving import instances
 from trainer.serving.errors import InvalidRequestError
-from trainer.serving.images import EncodedImage
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
-from trainer.serving.model import Model, ModelError
+from trainer.serving.model import ImageModel, Model, ModelError
 from trainer.storage import StorageError
+
+# Of images that are read and decoded at once.
+_READERS = 16
+
+Example = TypeVar("Example")
 
 
 class ScoreError(ValueError):
@@ -41,16 +49,14 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
         raise ScoreError(
             f"the model {model_uri} cannot be scored on this dataset: {'; '.join(problems)}"
         )
-    columns = [field.column for field in model.rows.fields] if model.rows else None
     keys: list[str] = []
     labels: list[str | float] = []
     answers = []
     try:
-        examples = raw_examples.of_test_split(dataset_uri, dataset, columns=columns)
-        for batch in _batches(examples, _batch_size(dataset)):
+        for batch, inputs in _inputs(model, dataset_uri, dataset):
             keys += [example.key for example in batch]
             labels += [example.label for example in batch]
-            answers.append(_answers(model, batch, dataset))
+            answers.append(_answers(model, batch, inputs, dataset))
         if not keys:
             raise ScoreError("the dataset's test split has no examples")
         all_keys = np.array(keys, dtype=object)
@@ -107,25 +113,57 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
 _INPUTS = {"table": "rows of a table", "image": "images"}
 
 
-def _batch_size(dataset: DatasetDescription) -> int:
-    """Examples per call, so that their decoded images have a bounded size, as in serving."""
-    if dataset.kind == "table":
-        return MAX_BATCH
-    height, width, _ = dataset.features[0].image_shape
-    return max(1, min(MAX_BATCH, MAX_BATCH_COST // (height * width)))
+def _inputs(
+    model: Model, dataset_uri: str, dataset: DatasetDescription
+) -> Iterator[tuple[Sequence[RawExample | TestImage], Sequence]]:
+    """Batches of the test split's examples, and what the model takes of them."""
+    if isinstance(model, ImageModel):
+        yield from _pixels(model, dataset_uri, dataset)
+        return
+    assert model.rows
+    columns = [field.column for field in model.rows.fields]
+    examples = raw_examples.of_test_split(dataset_uri, dataset, columns=columns)
+    for batch in _batches(examples, MAX_BATCH):
+        body = orjson.dumps({"instances": [example.instance for example in batch]})
+        try:
+            yield batch, model.rows.read(body).instances
+        except InvalidRequestError as error:
+            raise ScoreError(f"near {batch[0].key!r}: {error}") from error
 
 
-def _batches(examples: Iterator[RawExample], size: int) -> Iterator[list[RawExample]]:
+def _pixels(
+    model: ImageModel, dataset_uri: str, dataset: DatasetDescription
+) -> Iterator[tuple[Sequence[TestImage], Sequence[np.ndarray]]]:
+    stored = model.shape == dataset.features[0].image_shape
+    # As in serving: so many that the decoded images of one call are of bounded size.
+    size = max(1, min(MAX_BATCH, MAX_BATCH_COST // (model.shape[0] * model.shape[1])))
+    examples = originals.of_test_split(dataset_uri, dataset)
+
+    def pixels(image: TestImage) -> np.ndarray:
+        try:
+            return model.pixels(image.stored if stored else image.original())
+        except (ImageError, OriginalError) as error:
+            raise ScoreError(f"{image.key!r}: {error}") from error
+
+    with ThreadPoolExecutor(_READERS) as readers:
+        for batch in _batches(examples, size):
+            yield batch, list(readers.map(pixels, batch))
+
+
+def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
     while batch := list(itertools.islice(examples, size)):
         yield batch
 
 
-def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescription) -> np.ndarray:
+def _answers(
+    model: Model,
+    batch: Sequence[RawExample | TestImage],
+    inputs: Sequence,
+    dataset: DatasetDescription,
+) -> np.ndarray:
     """(b, classes) probabilities in the order of the dataset's classes, or (b,) values."""
     try:
-        outcomes = model.predict(_inputs(model, batch))
-    except InvalidRequestError as error:
-        raise ScoreError(f"near {batch[0].key!r}: {error}") from error
+        outcomes = model.predict(inputs)
     except Exception as error:  # TensorFlow raises many kinds
         raise ScoreError(f"the model fails near {batch[0].key!r}: {error}") from error
     answers = []
@@ -138,12 +176,3 @@ def _answers(model: Model, batch: Sequence[RawExample], dataset: DatasetDescript
     return np.array(
         [[answer["probabilities"][name] for name in dataset.classes] for answer in answers]
     )
-
-
-def _inputs(model: Model, batch: Sequence[RawExample]) -> list[Any]:
-    """The batch as the server reads it from a request."""
-    body = orjson.dumps({"instances": [example.instance for example in batch]})
-    if model.rows:
-        return model.rows.read(body).instances
-    images = instances.read(body).instances
-    return [image.as_plain() for image in images if isinstance(image, EncodedImage)]

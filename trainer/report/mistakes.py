@@ -152,9 +152,7 @@ def _examples(outcome: Outcome, split: TestSplit, image: Feature | None) -> list
             predicted=split.classes[outcome.predicted[i]],
             confidence=float(outcome.confidence[i]),
             true_probability=float(outcome.probabilities[i, outcome.labels[i]]),
-            picture=pictures.data_uri(split.feature(i, image.name), image.image_encoding)
-            if image
-            else "",
+            picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
         )
         for i in chosen[: _EXAMPLES[image is None]]
     ]

@@ -16,27 +16,24 @@ _RIGHT = (44, 130, 190)
 _WRONG = (222, 106, 32)
 
 
-def data_uri(encoded: bytes, encoding: str) -> str:
-    """A PNG or JPEG file as a data URI, scaled down if it is large.
+def data_uri(png: bytes) -> str:
+    """A PNG file as a data URI, scaled down if it is large.
 
     An image that cannot be decoded is embedded as it is: the browser shows it as broken.
     """
-    if len(encoded) > _LARGEST_BYTES:
-        encoded, encoding = _thumbnail(encoded, encoding)
+    encoded, encoding = _thumbnail(png) if len(png) > _LARGEST_BYTES else (png, "png")
     return f"data:image/{encoding};base64,{base64.b64encode(encoded).decode('ascii')}"
 
 
-def _thumbnail(encoded: bytes, encoding: str) -> tuple[bytes, str]:
-    image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_UNCHANGED)
+def _thumbnail(png: bytes) -> tuple[bytes, str]:
+    image = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     if image is None:
-        return encoded, encoding
+        return png, "png"
     scale = min(1.0, _THUMBNAIL_SIDE / max(image.shape[:2]))
     size = [max(1, round(side * scale)) for side in image.shape[1::-1]]
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    if small.ndim == 3 and small.shape[2] == 4:
-        small = small[:, :, :3]  # JPEG has no transparency
     done, jpeg = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 85])
-    return (jpeg.tobytes(), "jpeg") if done else (encoded, encoding)
+    return (jpeg.tobytes(), "jpeg") if done else (png, "png")
 
 
 def heatmap(shares: np.ndarray) -> str:

@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from trainer.images import ImageError
 from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
 from trainer.serving.errors import StorageUnavailableError
-from trainer.serving.images import EncodedImage, ImageError, inspect
+from trainer.serving.images import EncodedImage, inspect
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import MAX_FETCHED_BYTES
 

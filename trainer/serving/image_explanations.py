@@ -42,7 +42,7 @@ class ImageExplainer:
 
     def explain(self, image: EncodedImage, index: int | None, how: Explain) -> dict[str, Any]:
         """See Explainer."""
-        pixels = self._pixels(image.as_plain().data).astype(np.float32)
+        pixels = self._pixels(image.data).astype(np.float32)
         found = integrated_gradients.integrate(
             lambda images: self._ask(images, index), pixels, BASELINES[how.baseline], how.steps
         )

@@ -23,9 +23,10 @@ from typing import Any, TypeVar
 import orjson
 
 from trainer import storage
+from trainer.images import ImageError
 from trainer.serving import parameters, strict_json
 from trainer.serving.errors import InvalidFieldError, InvalidRequestError, Violation, short
-from trainer.serving.images import EncodedImage, ImageError, inspect
+from trainer.serving.images import EncodedImage, inspect
 from trainer.serving.limits import MAX_INSTANCES
 from trainer.serving.parameters import Request
 

@@ -11,22 +11,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
+from trainer import images
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Explainer, Signature
 from trainer.serving.image_explanations import ImageExplainer
-from trainer.serving.images import EncodedImage, ImageError, inspect
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
 
 _SIGNATURE = "serving_default"
+_PIXELS = "pixels"
 _CLASSES = "classes"
 _FEATURES = "features"
 _ORDINARY = "ordinary"
-_DECODED = "decoded"
 _GRADIENT = "gradient"
 
 _DIVERGED = "the model returns NaN: its training diverged"
@@ -45,12 +44,13 @@ class Model:
 
     rows: RowReader | None = None
     explainer: Explainer | None = None
+    _answers = _SIGNATURE
 
     def __init__(self, tensorflow: Any, loaded: Any):
         self._tf = tensorflow
         # Keeps the variables alive: a signature does not own them.
         self._loaded = loaded
-        self._serve = loaded.signatures[_SIGNATURE]
+        self._serve = loaded.signatures[self._answers]
         names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
         self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
 
@@ -69,18 +69,13 @@ class Model:
         signatures = loaded.signatures
         if _SIGNATURE in signatures and _FEATURES in signatures:
             return RowModel(tf, loaded)
-        if _SIGNATURE not in signatures or _CLASSES not in signatures:
-            raise ModelError(
-                f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
-                f"{_SIGNATURE} and {_CLASSES} or {_FEATURES}, as trainer.task writes them"
-            )
-        _, inputs = signatures[_SIGNATURE].structured_input_signature
-        if set(inputs) != {"image_bytes"}:
-            raise ModelError(
-                f"the SavedModel takes {', '.join(inputs) or 'nothing'}; only models that take "
-                "image_bytes or a table's columns are served"
-            )
-        return ImageModel(tf, loaded)
+        if _PIXELS in signatures and _CLASSES in signatures:
+            return ImageModel(tf, loaded)
+        raise ModelError(
+            f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
+            f"{_PIXELS} and {_CLASSES}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes "
+            "them. A model of another release is served by the image of that release"
+        )
 
     def warm_up(self, batch: int) -> None:
         """Predict one example and one batch, since the first call of each shape is slow.
@@ -92,6 +87,10 @@ class Model:
             for outcome in self.predict([example] * size):
                 if isinstance(outcome, Exception):
                     raise ModelError(f"the model fails on a blank example: {outcome}") from outcome
+
+    def pixels(self, data: bytes) -> np.ndarray:
+        """What a model of images sees of a file. Raises ImageError."""
+        raise NotImplementedError
 
     def predict(self, examples: Sequence[Any]) -> list[dict[str, Any] | Exception]:
         """One prediction or exception per example; trainer.serve describes a prediction."""
@@ -132,35 +131,30 @@ class Model:
 
 
 class ImageModel(Model):
-    """Its examples are plain EncodedImages."""
+    """Its examples are pixels (height, width, channels) uint8, as `pixels` makes them of a file.
+
+    shape: height, width, channels.
+    """
+
+    _answers = _PIXELS
 
     def __init__(self, tensorflow: Any, loaded: Any):
         super().__init__(tensorflow, loaded)
+        _, inputs = self._serve.structured_input_signature
+        self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
         if _GRADIENT in loaded.signatures:
-            _, inputs = loaded.signatures[_GRADIENT].structured_input_signature
-            self.explainer = ImageExplainer(
-                self._pixels, self._signature(_GRADIENT), tuple(inputs["image"].shape[1:])
-            )
+            self.explainer = ImageExplainer(self.pixels, self._signature(_GRADIENT), self.shape)
 
-    def _pixels(self, data: bytes) -> np.ndarray:
-        return self._signature(_DECODED)(image_bytes=np.array([data], object))["image"][0]
+    def pixels(self, data: bytes) -> np.ndarray:
+        """See Model."""
+        return images.pixels(data, self.shape)
 
-    def predict(self, images: Sequence[EncodedImage]) -> list[dict[str, Any] | Exception]:
-        """See Model. A damaged image gets an ImageError in its place; the others get their
-        predictions.
-        """
-        try:
-            data = self._tf.constant([image.data for image in images])
-            return self._predictions(image_bytes=data)
-        except self._tf.errors.InvalidArgumentError as error:
-            if len(images) == 1:
-                return [ImageError(f"the image cannot be decoded: {_reason(error)}")]
-        # The error does not name the image. Rare: every image's header has been checked.
-        return [self.predict([image])[0] for image in images]
+    def predict(self, examples: Sequence[np.ndarray]) -> list[dict[str, Any] | Exception]:
+        """See Model."""
+        return self._predictions(pixels=self._tf.constant(np.stack(examples)))
 
-    def _placeholder(self) -> EncodedImage:
-        _, png = cv2.imencode(".png", np.zeros((8, 8, 3), np.uint8))
-        return inspect(png.tobytes())
+    def _placeholder(self) -> np.ndarray:
+        return np.zeros(self.shape, np.uint8)
 
 
 class RowModel(Model):
@@ -209,12 +203,3 @@ def _without_keras() -> Iterator[None]:
         yield
     finally:
         del modules["keras"]
-
-
-def _reason(error: Exception) -> str:
-    """The line of TensorFlow's error that says what is wrong with the image."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    told = [
-        line for line in lines if line and not line.startswith(("[[", "<", "Detected", "Graph"))
-    ]
-    return told[0] if told else "it is damaged"

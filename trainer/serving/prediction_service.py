@@ -12,6 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
+
+from trainer.images import ImageError
 from trainer.serving import explaining, instances
 from trainer.serving.batching import Batcher, Bound
 from trainer.serving.errors import (
@@ -25,7 +28,7 @@ from trainer.serving.errors import (
 from trainer.serving.explaining import Unexplained
 from trainer.serving.explanations import Explainer
 from trainer.serving.fetching import Fetcher
-from trainer.serving.images import EncodedImage, ImageError
+from trainer.serving.images import EncodedImage
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import (
     BODY_TIMEOUT_SECONDS,
@@ -57,8 +60,11 @@ class Predictor(Protocol):
     classes: list[str]
     explainer: Explainer | None
 
-    def predict(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
-        """A prediction for each example; an ImageError for an image that cannot be decoded."""
+    def pixels(self, data: bytes) -> np.ndarray:
+        """What a model of images sees of a file. Raises ImageError."""
+
+    def predict(self, examples: Sequence[Any]) -> list[Prediction | Exception]:
+        """A prediction for each row, or for each image's pixels."""
 
 
 class PredictionService:
@@ -129,8 +135,7 @@ class PredictionService:
         if cost > MAX_WAITING_COST:  # the queue could never accept it
             reason = (
                 f"the images have {cost / 1e6:.0f} megapixels in total, and one request may have "
-                f"{MAX_WAITING_COST / 1e6:.0f}; an image that is rotated, transparent, or neither "
-                "JPEG nor PNG counts eight times"
+                f"{MAX_WAITING_COST / 1e6:.0f}"
             )
             raise InvalidRequestError([Violation("instances", reason)])
         asked, how = request.instances, request.explain
@@ -161,12 +166,10 @@ class PredictionService:
     def _run_images(
         self, model: Predictor, images: Sequence[EncodedImage]
     ) -> list[Prediction | Exception]:
-        plain: Sequence[EncodedImage | ImageError] = images
-        if not all(image.is_plain for image in images):
-            plain = list(self._workers.map(_as_plain, images))
-        good = [image for image in plain if isinstance(image, EncodedImage)]
+        decoded = list(self._workers.map(lambda image: _pixels(model, image), images))
+        good = [pixels for pixels in decoded if isinstance(pixels, np.ndarray)]
         predictions = iter(model.predict(good) if good else ())
-        return [next(predictions) if isinstance(image, EncodedImage) else image for image in plain]
+        return [next(predictions) if isinstance(d, np.ndarray) else d for d in decoded]
 
     @contextmanager
     def _holding(self, count: int) -> Iterator[None]:
@@ -181,9 +184,9 @@ class PredictionService:
             self._held -= count
 
 
-def _as_plain(image: EncodedImage) -> EncodedImage | ImageError:
+def _pixels(model: Predictor, image: EncodedImage) -> np.ndarray | ImageError:
     try:
-        return image.as_plain()
+        return model.pixels(image.data)
     except ImageError as error:
         return error
 

@@ -13,6 +13,10 @@ Signature `serving_default`, as TensorFlow Serving and `tf.saved_model.load` cal
 
 Further signatures:
 
+    pixels    pixels (n, height, width, channels) uint8, as trainer.images makes them of a file ->
+              as serving_default; of a model of images. This is what trainer.serve and the
+              predictions of the test split call: TensorFlow's decoders in serving_default resize
+              and round otherwise, and neither turn an image upright nor know transparency
     classes   () -> classes (classes,) string, their names in order; not of a regression
     features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
               serving_default), each (features,) string; limit (features,) int64, how many elements
@@ -20,8 +24,6 @@ Further signatures:
     ordinary  () -> of a model of rows: its baseline for explanations, one row of the inputs of
               serving_default (trainer.training.ordinary_row)
     stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
-    decoded   image_bytes (n,) string -> image (n, height, width, channels) uint8, as the model
-              sees it; of a model of images
     gradient  image (n, height, width, channels) float32 from 0 to 255, index (n,) int64 of a class
               -> score (n,) that class's probability, or the value; gradient, of the score by the
               image; of a model of images
@@ -82,7 +84,7 @@ def predict(
     keys, labels, answers = [], [], []
     for record, key, label in _examples(address, dataset, split):
         if dataset.kind == "image":
-            outputs = signatures["serving_default"](image_bytes=_images(record, dataset))
+            outputs = signatures["pixels"](pixels=_pixels(record, dataset))
         else:
             outputs = signatures["stored"](examples=record)
         keys.extend(key.numpy())
@@ -116,12 +118,12 @@ def _add_image_endpoints(
     def serve(image_bytes):
         return predict(preprocessing.decode_any_size(image_bytes, shape))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
-    def decoded(image_bytes):
-        return {"image": preprocessing.decode_any_size(image_bytes, shape)}
+    @tf.function(input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="pixels")])
+    def serve_pixels(pixels):
+        return predict(pixels)
 
     archive.add_endpoint("serving_default", serve)
-    archive.add_endpoint("decoded", decoded)
+    archive.add_endpoint("pixels", serve_pixels)
 
 
 def _add_gradient(
@@ -199,9 +201,11 @@ def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator
         yield serialized, parsed["key"], parsed[label]
 
 
-def _images(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
-    name = dataset.features[0].name
-    return tf.io.parse_example(records, {name: tf.io.FixedLenFeature([], tf.string)})[name]
+def _pixels(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
+    """What the server makes of the files that the records were made of: see ImageRecords."""
+    feature = dataset.features[0]
+    parsed = tf.io.parse_example(records, {feature.name: tf.io.FixedLenFeature([], tf.string)})
+    return preprocessing.decode(parsed[feature.name], feature.image_shape)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -80,11 +80,17 @@ class LocalGcp:
         return json.loads(self.command("status", "--json").stdout)
 
     def run(
-        self, program: Path, *arguments: str, environment: str | None = None, **variables: str
+        self,
+        program: Path,
+        *arguments: str,
+        environment: str | None = None,
+        timeout: float = 240,
+        **variables: str,
     ) -> str:
         """Run a Python program as a client, to its end, and return its standard output.
 
         `environment`: one of `local_gcp_environments`; None is the one that runs the tests.
+        `timeout`: seconds that it may take.
         `variables`: further environment variables; an empty one is removed.
         """
         python = self._python(environment) if environment else sys.executable
@@ -94,7 +100,7 @@ class LocalGcp:
             env=env,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=timeout,
         )
         assert done.returncode == 0, f"{program.name}:\n{done.stdout}\n{done.stderr[-6000:]}"
         return done.stdout

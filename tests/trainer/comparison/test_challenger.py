@@ -1,7 +1,9 @@
 """challenger.json against the model that it is about, asked as its server would."""
 
 import base64
+import dataclasses
 import json
+from pathlib import Path
 
 import cv2
 import keras
@@ -12,7 +14,7 @@ from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models, predictions
-from trainer.comparison import challenger
+from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.hyperparameters import Hyperparameters
@@ -149,26 +151,74 @@ def of_images(run_folder):
     return make
 
 
-def test_images(of_images):
-    images = [cv2.imencode(".png", np.full((8, 8, 1), i, np.uint8))[1].tobytes() for i in range(6)]
-    run, keys = of_images(images)
+def gray(level, side=8):
+    """A PNG of one gray level."""
+    return cv2.imencode(".png", np.full((side, side, 1), level, np.uint8))[1].tobytes()
+
+
+def large(seed, side):
+    """A PNG of noise, about as many bytes as pixels."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (side, side), np.uint8)
+    return cv2.imencode(".png", pixels)[1].tobytes()
+
+
+def test_images_are_sent_as_the_files_that_they_were_made_of(of_images):
+    files = [gray(i) for i in range(6)]
+    run, keys = of_images(files)
     document = challenger.document(run, run.contenders[0], 4)
     assert document["model"] == "gs://b/training/1/model/"
+    assert len(document["examples"]) == 4
     for example in document["examples"]:
         data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
-        assert data == images[keys.index(example["key"])]
+        assert data == files[keys.index(example["key"])]
         expected = {"label": "light", "probabilities": {"dark": 0.1, "light": 0.9}}
         assert example["prediction"] == expected
 
 
+def test_some_images_of_a_bucket_are_named_by_their_address(of_images, monkeypatch):
+    run, _ = of_images([gray(i) for i in range(8)])
+    # The same files, behind a mount.
+    monkeypatch.setenv("GCS_ROOT", str(Path(run.dataset_uri).parent))
+    bucket = f"gs://{Path(run.dataset_uri).name}"
+    in_bucket = {
+        image.key: dataclasses.replace(image, uri=f"{bucket}/originals/{image.key}")
+        for image in originals.of_test_split(run.dataset_uri, run.dataset)
+    }
+    monkeypatch.setattr(originals, "of_test_split", lambda *_: iter(in_bucket.values()))
+    examples = challenger.document(run, run.contenders[0], 8)["examples"]
+    forms = [next(iter(example["instance"])) for example in examples]
+    assert forms == ["image_bytes", "image_uri", "image_bytes", "image_bytes"] * 2
+    assert examples[1]["instance"] == {"image_uri": in_bucket[examples[1]["key"]].uri}
+
+
+def original(folder, key):
+    return Path(folder, "originals", key)
+
+
+def test_an_image_whose_file_is_gone_or_another_is_left_out(of_images):
+    run, keys = of_images([gray(i) for i in range(4)])
+    original(run.dataset_uri, keys[0]).unlink()
+    original(run.dataset_uri, keys[2]).write_bytes(gray(99))
+    examples = challenger.document(run, run.contenders[0], 4)["examples"]
+    assert [example["key"] for example in examples] == [keys[1], keys[3]]
+
+
+def test_without_any_original_file_the_challenger_cannot_be_tried(of_images):
+    run, keys = of_images([gray(i) for i in range(2)])
+    for key in keys:
+        original(run.dataset_uri, key).unlink()
+    with pytest.raises(RawExamplesError, match=r"none of 2 images .*: the file cannot be read"):
+        challenger.document(run, run.contenders[0], 2)
+
+
 def test_an_image_that_no_request_can_carry_is_left_out(of_images):
-    run, keys = of_images([bytes(1_000_000), bytes(2_000_000)])
+    run, keys = of_images([large(0, 900), large(1, 1400)])
     (contender,) = run.contenders
     assert [e["key"] for e in challenger.document(run, contender, 2)["examples"]] == keys[:1]
     assert len(challenger.document(run, contender, 2, private=True)["examples"]) == 2
 
 
 def test_a_challenger_that_no_request_can_try(of_images):
-    run, _ = of_images([bytes(2_000_000)] * 2)
-    with pytest.raises(RawExamplesError, match=r"none of 2 .* has 2\.7 MB, .* limit is 1\.4 MB"):
+    run, _ = of_images([large(seed, 1400) for seed in range(2)])
+    with pytest.raises(RawExamplesError, match=r"none of 2 .*: 2\.0 MB are too many"):
         challenger.document(run, run.contenders[0], 2)

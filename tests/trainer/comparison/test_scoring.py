@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shutil
 
 import cv2
 import keras
@@ -166,6 +167,25 @@ def test_raw_rows_that_are_gone(tmp_path, served):
     model, _, new = served
     with pytest.raises(ScoreError, match=r"no rows-\*.parquet"):
         score(model, str(tmp_path), dataset_description.load(new))
+
+
+def test_a_model_of_another_size_is_scored_on_the_original_files(image_model, run_folder):
+    """Of stored images, resized a second time, it would see other pixels than when it is asked."""
+    black = cv2.imencode(".png", np.zeros((5, 9, 1), np.uint8))[1].tobytes()
+    white = cv2.imencode(".png", np.full((64, 64), 255, np.uint8))[1].tobytes()
+    stored = {"images": [black, black], "files": [white, white]}
+    for shape, seen in (((5, 9, 1), "light"), ((8, 8, 1), "dark")):
+        run = run_folder([0, 1], list(CLASSES), shape=shape, **stored)
+        scored = score(image_model, str(run.dataset), dataset_description.load(str(run.dataset)))
+        assert {scored.classes[i] for i in scored.probabilities.argmax(axis=1)} == {seen}
+        shutil.rmtree(run.dataset)
+
+
+def test_an_original_file_that_is_gone_is_named(image_model, run_folder):
+    image = cv2.imencode(".png", np.zeros((5, 9, 1), np.uint8))[1].tobytes()
+    run = run_folder([0, 1], list(CLASSES), images=[image, image], shape=(5, 9, 1))
+    (run.dataset / "originals" / run.keys[1]).unlink()
+    assert f"{run.keys[1]!r}: the file cannot be read" in refusal(image_model, str(run.dataset))
 
 
 def test_an_image_that_cannot_be_decoded_is_named(image_model, run_folder):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.trainer.serving.images import image
-from trainer.exporting.images.convert import ImageError
+from trainer.images import ImageError
 from trainer.serving import cloud_storage, fetching
 from trainer.serving.cloud_storage import CloudStorage, ObjectError
 from trainer.serving.errors import StorageUnavailableError
@@ -35,7 +35,7 @@ def fetch(*names, bucket=BUCKET):
 
 def test_images_come_in_the_order_of_their_addresses(bucket):
     found = fetch(*(f"{value}.png" for value in range(5)))
-    assert found == [EncodedImage(image(value), 8, 8, True) for value in range(5)]
+    assert found == [EncodedImage(image(value), 64) for value in range(5)]
 
 
 def test_each_address_gets_its_own_reason(bucket):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.serving.images import image, sent
-from trainer.exporting.images.convert import ImageError
+from trainer.images import ImageError
 from trainer.serving import instances
 from trainer.serving.errors import InvalidRequestError, ModelFailureError
 from trainer.serving.images import EncodedImage
@@ -30,7 +30,7 @@ def violations(body):
 
 def test_both_forms_of_an_image():
     first, second = read(GOOD, {"image_uri": "gs://flowers/red/1.jpg"})
-    assert first == EncodedImage(image(9), 8, 8, is_plain=True)
+    assert first == EncodedImage(image(9), 64)
     assert second == ImageAddress("flowers", "red/1.jpg")
     assert read(GOOD["image_bytes"]) == [first], "as batch prediction sends the files of a list"
 
@@ -104,7 +104,7 @@ def _error(document):
 
 
 def test_what_became_of_the_instances():
-    asked = [EncodedImage(b"", 1, 1, True), ImageAddress("b", "o")]
+    asked = [EncodedImage(b"", 1), ImageAddress("b", "o")]
     predictions = [{"label": "light"}, {"label": "dark"}]
     assert instances.checked(asked, predictions) == predictions
     with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:

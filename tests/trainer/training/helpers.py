@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import cv2
+import google_crc32c
 import numpy as np
 
 from trainer.dataset_description import (
@@ -46,7 +47,8 @@ def write_dataset(
 ) -> str:
     """Write images (n, height, width, channels) as trainer.export would; returns the address.
 
-    files: examples in each file of each split; the images are dealt out in this order.
+    files: examples in each file of each split; the images are dealt out in this order. The files
+    that they were made of, as PNG, are in originals/.
     """
     folder.mkdir(parents=True)
     labels = np.asarray(labels)
@@ -56,17 +58,17 @@ def write_dataset(
         sizes, shards[split], begin = files[split], [], first
         for index, size in enumerate(sizes):
             rows = range(first, first + size)
-            data = frame(
-                serialize_examples(
-                    {
-                        "key": [f"images/{row:05d}.png".encode() for row in rows],
-                        "image": [
-                            cv2.imencode(f".{encoding}", images[row])[1].tobytes() for row in rows
-                        ],
-                        "label": labels[rows.start : rows.stop].astype(np.int64),
-                    }
-                )
-            )
+            kind = encoding if split == "train" else "png"
+            keys = [f"images/{row:05d}.png" for row in rows]
+            stored = [cv2.imencode(f".{kind}", images[row])[1].tobytes() for row in rows]
+            columns = {
+                "key": [key.encode() for key in keys],
+                "image": stored,
+                "label": labels[rows.start : rows.stop].astype(np.int64),
+            }
+            if split == "test":
+                columns |= originals(folder, keys, stored)
+            data = frame(serialize_examples(columns))
             name = shard_name(split, index, len(sizes))
             (folder / name).write_bytes(data)
             shards[split].append(Shard(name, size, len(data)))
@@ -86,6 +88,18 @@ def write_dataset(
     )
     (folder / "dataset.json").write_text(description.to_json())
     return str(folder)
+
+
+def originals(folder: Path, keys: Sequence[str], files: Sequence[bytes]) -> dict:
+    """Write the files that images are made of; the columns of records that name them."""
+    for key, data in zip(keys, files, strict=True):
+        path = folder / "originals" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return {
+        "uri": [str(folder / "originals" / key).encode() for key in keys],
+        "crc32c": np.array([google_crc32c.value(data) for data in files], np.int64),
+    }
 
 
 def arguments(dataset: str, **flags: object) -> list[str]:

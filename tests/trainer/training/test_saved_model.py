@@ -62,6 +62,16 @@ def test_a_client_may_send_images_of_any_size(exported, digits_arrays):
     np.testing.assert_allclose(probabilities[0], probabilities[1], atol=1e-5)
 
 
+def test_a_server_calls_it_with_pixels(exported, model, dataset, digits_arrays):
+    signature = tf.saved_model.load(str(exported)).signatures["pixels"]
+    specification = signature.structured_input_signature[1]["pixels"]
+    assert specification.shape.as_list() == [None, *dataset.features[0].image_shape]
+    pixels = digits_arrays[0][:20]
+    answers = signature(pixels=tf.constant(pixels))
+    expected = tf.nn.softmax(model(pixels)).numpy()
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-6)
+
+
 def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
     keys, labels, probabilities = saved_model.predict(exported, few_digits, dataset, "test")
     # few_digits deals out images in order: 161 to train, 37 to validation, then test.

@@ -1,130 +1,37 @@
-"""An image file -> the encoded image that a dataset stores: decode, turn upright, resize, encode.
+"""One image file -> the encoded image that a dataset stores.
 
-OpenCV does the work: two to four times faster than Pillow on PNG and on large JPEG, equal otherwise
-(benchmarks/export.py). Pillow first reads the header (format, size, pixel type) without decoding,
-and decodes transparent images, which OpenCV gets wrong. Choices that affect a model:
-
-- rotation: the EXIF orientation is applied; the image is stored upright, without metadata
-- size: stretched to the requested height and width, without cropping; INTER_AREA where an axis
-  shrinks (each stored pixel is the mean of those it covers: no aliasing), bilinear where it grows
-- channels: 3 is RGB (grey images are repeated), 1 is luma (0.299 R + 0.587 G + 0.114 B)
-- transparency: composed over white; dropping the alpha channel would show whatever colour the
-  drawing program left under transparent pixels, most often black
-- 16 bits per channel: the upper 8 are kept. CMYK is converted. Only the first frame of an animation
-  is used.
+Validation and test are PNG whatever the train split is: their pixels, which choose and score a
+model, are then those that its server makes of the same file (trainer.images).
 """
-
-import io
 
 import cv2
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
 
+from trainer import images
 from trainer.dataset_description import Feature
-
-# Formats that both libraries read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
-# cannot read.
-FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
-
-# Pillow's names of pixel types with 8 or 16 bits per channel. Not here: 32-bit integers, floats,
-# Lab.
-_PIXEL_TYPES = {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"}
-_PIXEL_TYPES |= {"I;16", "I;16L", "I;16B"}
+from trainer.images import ImageError
 
 _JPEG_QUALITY = 95
 
-# libjpeg decodes at 1/2, 1/4 or 1/8 of the size in a fraction of the time.
-_REDUCED = {
-    (1, 1): cv2.IMREAD_GRAYSCALE,
-    (1, 2): cv2.IMREAD_REDUCED_GRAYSCALE_2,
-    (1, 4): cv2.IMREAD_REDUCED_GRAYSCALE_4,
-    (1, 8): cv2.IMREAD_REDUCED_GRAYSCALE_8,
-    (3, 1): cv2.IMREAD_COLOR_BGR,
-    (3, 2): cv2.IMREAD_REDUCED_COLOR_2,
-    (3, 4): cv2.IMREAD_REDUCED_COLOR_4,
-    (3, 8): cv2.IMREAD_REDUCED_COLOR_8,
-}
+
+def convert(data: bytes, feature: Feature, split: str) -> bytes:
+    """The image in `data`, shaped as `feature` says and encoded as its split is. ImageError."""
+    stored = images.pixels(data, feature.image_shape)
+    return _jpeg(stored) if feature.encoding_of(split) == "jpeg" else _png(stored)
 
 
-class ImageError(ValueError):
-    """A file that cannot become an example; the message is the reason in rejected.jsonl."""
+def _png(pixels: np.ndarray) -> bytes:
+    return _encoded(".png", pixels)
 
 
-def convert(data: bytes, feature: Feature) -> bytes:
-    """The image in `data` with the feature's shape and encoding. Raises ImageError."""
-    height, width, channels = feature.image_shape
-    pixels = resize(decode(data, height, width, channels), height, width)
-    if feature.encoding == "jpeg":
-        encoded, buffer = cv2.imencode(".jpg", pixels, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
-    else:
-        encoded, buffer = cv2.imencode(".png", pixels)
+def _jpeg(pixels: np.ndarray) -> bytes:
+    return _encoded(".jpg", pixels, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
+
+
+def _encoded(extension: str, pixels: np.ndarray, options: tuple[int, ...] = ()) -> bytes:
+    """pixels: (height, width, channels), RGB if there are three; OpenCV takes BGR."""
+    ordered = np.ascontiguousarray(pixels[..., ::-1])
+    encoded, buffer = cv2.imencode(extension, ordered, options)
     if not encoded:
-        raise ImageError(f"OpenCV cannot encode {pixels.shape} pixels as {feature.encoding}")
+        raise ImageError(f"OpenCV cannot encode {pixels.shape} pixels as {extension}")
     return buffer.tobytes()
-
-
-def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
-    """Upright uint8 pixels of an image file: (h, w) for 1 channel, (h, w, 3) in BGR order for 3.
-
-    A large JPEG may be decoded at reduced size, never below height or width. Raises ImageError.
-    """
-    header = read_header(data)
-    if header.has_transparency_data:
-        return _decode_transparent(header, channels)
-    reduction = 1
-    if header.format in ("JPEG", "MPO"):
-        # The header has the size before rotation: compare its short side with the longer target,
-        # so that either orientation leaves enough pixels.
-        reduction = _reduction(min(header.size), max(height, width))
-    try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _REDUCED[channels, reduction])
-    except cv2.error as error:
-        raise ImageError(f"corrupt {header.format} image: {error.err}") from error
-    if pixels is None:
-        raise ImageError(f"corrupt or truncated {header.format} image")
-    return pixels
-
-
-def resize(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Stretch pixels to (height, width): area means where it shrinks, bilinear where it grows."""
-    smaller = min(pixels.shape[0], height), min(pixels.shape[1], width)
-    for (h, w), interpolation in (
-        (smaller, cv2.INTER_AREA),
-        ((height, width), cv2.INTER_LINEAR),
-    ):
-        if pixels.shape[:2] != (h, w):
-            pixels = cv2.resize(pixels, (w, h), interpolation=interpolation)
-    return pixels
-
-
-def read_header(data: bytes) -> Image.Image:
-    """Format, size, pixel type and metadata, without decoding. Raises ImageError."""
-    if not data:
-        raise ImageError("the file is empty")
-    try:
-        header = Image.open(io.BytesIO(data), formats=FORMATS)
-    except UnidentifiedImageError as error:
-        raise ImageError(f"not an image in one of {', '.join(FORMATS)}") from error
-    except Image.DecompressionBombError as error:
-        raise ImageError(f"too large: {error}") from error
-    except Exception as error:  # Pillow's readers raise struct.error, SyntaxError and others
-        raise ImageError(f"unreadable image header: {error}") from error
-    if header.mode not in _PIXEL_TYPES:
-        raise ImageError(
-            f"{header.format} with pixels of type {header.mode}; expected 8 or 16 bits per channel"
-        )
-    return header
-
-
-def _reduction(short_side: int, needed: int) -> int:
-    return next((factor for factor in (8, 4, 2) if short_side // factor >= needed), 1)
-
-
-def _decode_transparent(header: Image.Image, channels: int) -> np.ndarray:
-    try:
-        upright = ImageOps.exif_transpose(header).convert("RGBA")
-    except Exception as error:  # as in read_header: readers raise exceptions of their own
-        raise ImageError(f"corrupt or truncated {header.format} image") from error
-    composed = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
-    conversion = cv2.COLOR_RGBA2GRAY if channels == 1 else cv2.COLOR_RGBA2BGR
-    return cv2.cvtColor(np.asarray(composed), conversion)

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Literal, TypeAlias
 
 import apache_beam as beam
-import cv2
 from apache_beam.metrics import Metrics
 from apache_beam.pvalue import TaggedOutput
 
@@ -64,9 +63,6 @@ class WriteShard(beam.DoFn):
 
     def setup(self):
         """Create what cannot be pickled, once per worker thread."""
-        cv2.setNumThreads(1)  # the pool below is the parallelism
-        # rejected.jsonl has the reasons.
-        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
         self._objects = Objects(self._beam_flags)
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="images")
 

@@ -12,13 +12,15 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+import google_crc32c
 import numpy as np
 
 from trainer.dataset_description import Feature, Shard
 from trainer.exporting.images.assignment import Work
-from trainer.exporting.images.convert import ImageError, convert
+from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row
-from trainer.exporting.tfrecord import tfrecords
+from trainer.exporting.tfrecord import Column, tfrecords
+from trainer.images import ImageError
 
 _PROGRESS_SECONDS = 10
 
@@ -47,18 +49,27 @@ def write_shard(
     missing image.
     """
     progress = _Progress(work)
-    keys, images, labels, rejected = [], [], [], []
-    converted = pool.map(lambda row: _convert(row, feature, read), work.rows)
+    rows, images, labels, rejected = [], [], [], []
+    converted = pool.map(lambda row: _convert(row, feature, work.split, read), work.rows)
     for row, label, outcome in zip(work.rows, work.labels, converted, strict=True):
         if isinstance(outcome, Rejection):
             rejected.append(outcome)
         else:
-            keys.append(row.key.encode())
+            rows.append(row)
             images.append(outcome)
             labels.append(label)
         progress.step()
+    keys = [row.key.encode() for row in rows]
     label_column = np.array(labels, dtype=np.int64)
-    columns = {"key": keys, feature.name: images, "label": label_column}
+    columns: dict[str, Column] = {
+        "key": keys,
+        feature.name: [image.stored for image in images],
+        "label": label_column,
+    }
+    if work.split == "test":
+        # By these the smoke test finds the files that callers would send.
+        columns["uri"] = [row.uri.encode() for row in rows]
+        columns["crc32c"] = np.array([image.crc32c for image in images], dtype=np.int64)
     data = b"".join(tfrecords(columns))
     write(work.name, data)
     progress.finish(len(keys), len(rejected))
@@ -71,9 +82,20 @@ def write_shard(
     )
 
 
-def _convert(row: Row, feature: Feature, read: Callable[[str], bytes]) -> bytes | Rejection:
+@dataclass(frozen=True)
+class _Converted:
+    """stored: as it stands in the dataset. crc32c: of the file that it was made of."""
+
+    stored: bytes
+    crc32c: int
+
+
+def _convert(
+    row: Row, feature: Feature, split: str, read: Callable[[str], bytes]
+) -> _Converted | Rejection:
     try:
-        return convert(read(row.uri), feature)
+        data = read(row.uri)
+        return _Converted(convert(data, feature, split), google_crc32c.value(data))
     except FileNotFoundError:
         reason = "no such object"
     except ImageError as error:

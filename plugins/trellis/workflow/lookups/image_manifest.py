@@ -15,9 +15,10 @@ from typing import Any
 
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.trainer_schema import load as load_schema
 
-# Raise when the same manifest and settings would give another dataset (a new split rule or record
-# format), so that older datasets are not reused.
+# Raise when the same manifest and settings would give another dataset (a new split rule), so that
+# older datasets are not reused. What becomes of an image file is the trainer's `image_rule`.
 DATASET_VERSION = 1
 
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
@@ -97,6 +98,7 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
     source = experiment.image_source
     content = {
         "dataset_version": DATASET_VERSION,
+        "image_rule": load_schema().image_rule,
         "manifest": address,
         **version,
         "size": list(source.size),

@@ -50,7 +50,9 @@ class ImageSource(_Stored):
     )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")
     channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
-    encoding: Literal["png", "jpeg"] = key("png keeps every pixel, jpeg is smaller", "jpeg")
+    encoding: Literal["png", "jpeg"] = key(
+        "of train images: png keeps every pixel, jpeg is smaller; others are png", "jpeg"
+    )
     max_rejected: float = key(
         "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
         0.05,

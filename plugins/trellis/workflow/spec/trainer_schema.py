@@ -85,9 +85,13 @@ class Hyperparameter:
 
 @dataclass(frozen=True)
 class TrainerSchema:
-    """The trainer's side of the contract, as it stands in trainer_schema.json."""
+    """The trainer's side of the contract, as it stands in trainer_schema.json.
+
+    image_rule: number of the rule by which image files become a dataset's records.
+    """
 
     image_tag: str
+    image_rule: int
     commands: Mapping[str, list[str]]
     tasks: Mapping[str, Mapping[str, Any]]
     metrics: Mapping[str, Mapping[str, Any]]
@@ -114,7 +118,7 @@ def load(path: Path = PATH) -> TrainerSchema:
             "deploy DAGs and job image of one release"
         )
     hyperparameters = {n: Hyperparameter(n, s) for n, s in raw["hyperparameters"].items()}
-    parts = ("image_tag", "commands", "tasks", "metrics", "models")
+    parts = ("image_tag", "image_rule", "commands", "tasks", "metrics", "models")
     return TrainerSchema(**{p: raw[p] for p in parts}, hyperparameters=hyperparameters)
 
 

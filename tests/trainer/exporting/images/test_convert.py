@@ -1,230 +1,55 @@
-"""Stored images are upright, of the asked size and colours; what cannot be decoded says why.
+"""What a dataset stores of an image file: pixels of trainer.images, encoded as its split is."""
 
-Pillow makes the inputs and is the oracle of the decoding; TensorFlow reads what is stored.
-"""
-
-import contextlib
 import io
 
 import cv2
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
-from hypothesis import strategies as st
-from PIL import Image, ImageOps
+from PIL import Image
 
-from trainer.dataset_description import Feature
-from trainer.exporting.images import convert as images
-from trainer.exporting.images.convert import ImageError
+from tests.trainer.image_files import KINDS, image_files
+from trainer import images
+from trainer.dataset_description import SPLITS, Feature
+from trainer.exporting.images.convert import convert
+from trainer.images import ImageError
 
-ORIENTATION = 0x0112  # the EXIF tag
-
-
-def picture(height=60, width=80):
-    """Smooth RGB noise, so that lossy formats stay close, without any symmetry."""
-    coarse = np.random.default_rng(0).integers(0, 256, (4, 5, 3), dtype=np.uint8)
-    return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+FILES = list(image_files(len(KINDS)))
 
 
-def save(image, image_format, **options):
-    if isinstance(image, np.ndarray):
-        image = Image.fromarray(image)
-    buffer = io.BytesIO()
-    image.save(buffer, image_format, **options)
-    return buffer.getvalue()
-
-
-def stored(data, height=60, width=80, channels=3, encoding="png"):
-    """What TensorFlow sees of an image after its conversion."""
-    feature = Feature("image", "image", "uint8", encoding, (height, width, channels))
-    return tf.io.decode_image(images.convert(data, feature)).numpy()
-
-
-def difference(pixels, expected):
-    assert pixels.shape == expected.shape
-    return np.abs(pixels.astype(int) - expected).mean()
-
-
-@pytest.mark.parametrize(
-    ("image_format", "tolerance"),
-    [("PNG", 0), ("BMP", 0), ("TIFF", 0), ("JPEG", 3), ("WEBP", 3), ("GIF", 12)],
-)
-def test_colours_and_sides_are_right_in_every_format(image_format, tolerance):
-    assert difference(stored(save(picture(), image_format)), picture()) <= tolerance
+def feature(encoding="jpeg", shape=(30, 40, 3)):
+    return Feature("image", "image", "uint8", encoding, shape)
 
 
 @pytest.mark.parametrize("encoding", ["png", "jpeg"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_images_are_stored_in_the_asked_form(encoding, channels):
-    data = save(picture(), "PNG")
-    feature = Feature("image", "image", "uint8", encoding, (30, 40, channels))
-    converted = Image.open(io.BytesIO(images.convert(data, feature)))
-    assert converted.format == encoding.upper()
-    assert converted.size == (40, 30)
-    assert converted.mode == {1: "L", 3: "RGB"}[channels]
-    expected = picture() if channels == 3 else np.array(Image.fromarray(picture()).convert("L"))
-    expected = cv2.resize(expected, (40, 30), interpolation=cv2.INTER_AREA)
-    assert difference(np.array(converted), expected) < 3
+@pytest.mark.parametrize("split", SPLITS)
+def test_train_is_stored_as_asked_and_the_splits_that_score_as_png(encoding, channels, split):
+    data = convert(FILES[0].data, feature(encoding, (30, 40, channels)), split)
+    stored = Image.open(io.BytesIO(data))
+    assert stored.format == ("JPEG" if (split, encoding) == ("train", "jpeg") else "PNG")
+    assert stored.size == (40, 30)
+    assert stored.mode == {1: "L", 3: "RGB"}[channels]
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("image_format", ["JPEG", "PNG", "WEBP"])
-def test_rotated_photographs_are_turned_upright(image_format, orientation):
-    exif = Image.Exif()
-    exif[ORIENTATION] = orientation
-    data = save(picture(), image_format, exif=exif)
-    expected = np.array(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB"))
-    height, width, _ = expected.shape
-    assert difference(stored(data, height, width), expected) < 1
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.kind)
+@pytest.mark.parametrize("shape", [(48, 48, 3), (30, 40, 1)])
+def test_what_scores_a_model_is_to_the_bit_what_its_server_sees(file, shape):
+    served = images.pixels(file.data, shape)
+    stored = convert(file.data, feature(shape=shape), "test")
+    in_training = tf.io.decode_image(stored, channels=shape[2]).numpy()
+    np.testing.assert_array_equal(in_training, served)
+    # As when the served model is scored on the dataset.
+    np.testing.assert_array_equal(images.pixels(stored, shape), served)
 
 
-def test_rotated_and_transparent_at_once():
-    exif = Image.Exif()
-    exif[ORIENTATION] = 6
-    opaque = np.dstack([picture(), np.full((60, 80), 255, np.uint8)])
-    rotated = stored(save(opaque, "PNG", exif=exif), 80, 60)
-    assert np.array_equal(rotated, np.rot90(picture(), -1))
+def test_jpeg_is_close_to_the_pixels():
+    stored = convert(FILES[0].data, feature(), "train")
+    pixels = cv2.cvtColor(cv2.imdecode(np.frombuffer(stored, np.uint8), 1), cv2.COLOR_BGR2RGB)
+    error = np.abs(pixels.astype(int) - images.pixels(FILES[0].data, (30, 40, 3)))
+    assert 0 < error.mean() < 4
 
 
-@pytest.mark.parametrize("image_format", ["PNG", "WEBP", "TIFF"])
-def test_transparency_is_composed_over_white(image_format):
-    alpha = np.zeros((60, 80), np.uint8)
-    alpha[:, 40:] = 255
-    alpha[:30, 40:] = 128
-    options = {"lossless": True, "exact": True} if image_format == "WEBP" else {}
-    pixels = stored(save(np.dstack([picture(), alpha]), image_format, **options))
-    assert (pixels[:, :40] == 255).all()
-    assert np.array_equal(pixels[30:, 40:], picture()[30:, 40:])
-    half = (picture()[:30, 40:] * 128.0 + 255 * 127) / 255
-    assert difference(pixels[:30, 40:], half) < 1
-
-
-def test_a_transparent_palette_colour_becomes_white():
-    palette = Image.fromarray(picture()).quantize(8)
-    pixels = stored(save(palette, "PNG", transparency=palette.getpixel((0, 0))))
-    assert (pixels[0, 0] == 255).all()
-    assert difference(pixels, np.array(palette.convert("RGB"))) > 0
-
-
-def test_black_drawings_on_transparent_ground_stay_visible():
-    drawing = np.zeros((60, 80, 4), np.uint8)
-    drawing[20:40, 20:40, 3] = 255
-    pixels = stored(save(drawing, "PNG"), channels=1)
-    assert pixels.min() == 0
-    assert pixels.max() == 255
-
-
-def test_sixteen_bits_keep_the_upper_eight():
-    deep = picture()[..., 0].astype(np.uint16) * 257
-    for image_format in ("PNG", "TIFF"):
-        pixels = stored(save(deep, image_format), channels=1)
-        assert np.array_equal(pixels[..., 0], picture()[..., 0])
-
-
-def test_cmyk_is_converted():
-    data = save(Image.fromarray(picture()).convert("CMYK"), "JPEG")
-    assert difference(stored(data), picture()) < 3
-
-
-def test_one_bit_and_grey_images_fill_three_channels():
-    for mode in ("1", "L"):
-        grey = Image.fromarray(picture()).convert(mode)
-        assert np.array_equal(stored(save(grey, "PNG")), np.array(grey.convert("RGB")))
-
-
-def test_the_first_frame_of_an_animation_counts():
-    frames = [Image.new("RGB", (80, 60), colour) for colour in ("red", "blue")]
-    data = save(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    assert (stored(data) == (255, 0, 0)).all()
-
-
-def test_each_stored_pixel_is_the_mean_of_those_it_covers():
-    fine = np.random.default_rng(0).integers(0, 256, (60, 80), dtype=np.uint8)
-    expected = fine.reshape(6, 10, 8, 10).mean(axis=(1, 3))
-    pixels = stored(save(fine, "PNG"), 6, 8, channels=1)
-    assert np.abs(pixels[..., 0] - expected).max() <= 0.5
-
-
-@given(
-    source=st.tuples(st.integers(1, 40), st.integers(1, 40)),
-    target=st.tuples(st.integers(1, 40), st.integers(1, 40)),
-    value=st.integers(0, 255),
-)
-def test_every_size_becomes_every_size(source, target, value):
-    flat = np.full((*source, 3), value, np.uint8)
-    assert (images.resize(flat, *target) == np.full((*target, 3), value)).all()
-
-
-@pytest.mark.parametrize("size", [(1600, 1200), (1201, 1603), (900, 3001)])
-def test_a_large_jpeg_decoded_at_reduced_size_looks_the_same(size):
-    data = save(picture(*size), "JPEG")
-    assert images.decode(data, 50, 50, 3).shape[0] < size[0] / 2
-    whole = cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), 1), cv2.COLOR_BGR2RGB)
-    expected = images.resize(whole, 50, 50)
-    assert np.abs(stored(data, 50, 50).astype(int) - expected).max() <= 8
-
-
-@given(
-    source=st.tuples(st.integers(1, 300), st.integers(1, 300)),
-    target=st.tuples(st.integers(1, 60), st.integers(1, 60)),
-    orientation=st.sampled_from([1, 6]),
-)
-def test_a_reduced_jpeg_is_never_smaller_than_what_is_needed(source, target, orientation):
-    exif = Image.Exif()
-    exif[ORIENTATION] = orientation
-    data = save(np.full((*source, 3), 7, np.uint8), "JPEG", exif=exif)
-    upright = source if orientation == 1 else source[::-1]
-    decoded = images.decode(data, *target, 3).shape[:2]
-    for side, full, needed in zip(decoded, upright, target, strict=True):
-        assert side >= min(full, needed)
-
-
-@pytest.mark.parametrize("image_format", ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"])
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
-def test_truncated_images_are_refused(image_format, share):
-    data = save(picture(), image_format)
-    with pytest.raises(ImageError):
-        stored(data[: int(len(data) * share)])
-
-
-def test_a_truncated_large_jpeg_is_refused_at_reduced_size_too():
-    data = save(picture(1600, 1200), "JPEG")
-    with pytest.raises(ImageError, match="truncated"):
-        stored(data[: len(data) // 2], 50, 50)
-
-
-def test_a_truncated_transparent_image_is_refused():
-    data = save(np.dstack([picture(), picture()[..., 0]]), "PNG")
-    with pytest.raises(ImageError, match="truncated"):
-        stored(data[: len(data) // 2])
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "the file is empty"),
-        (b"<html>404</html>", "not an image in one of JPEG, PNG"),
-        (b"\x89PNG\r\n\x1a\n", "unreadable|not an image"),
-        (save(picture(), "ICO", sizes=[(32, 32)]), "not an image in one of"),
-        (save(picture()[..., 0].astype(np.float32), "TIFF"), "pixels of type F"),
-        (save(picture()[..., 0].astype(np.int32), "TIFF"), "pixels of type I"),
-    ],
-)
-def test_what_is_no_usable_image_says_why(data, reason):
-    with pytest.raises(ImageError, match=reason):
-        stored(data)
-
-
-def test_an_image_of_absurd_size_is_refused_before_it_is_decoded():
-    with pytest.raises(ImageError, match="too large"):
-        stored(save(Image.new("1", (20000, 20000)), "PNG"))
-
-
-@given(
-    st.binary(max_size=200), st.sampled_from([b"", b"\xff\xd8\xff\xe0", b"GIF89a", b"BM", b"II*\0"])
-)
-@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
-def test_no_bytes_break_the_decoder(data, magic):
-    with contextlib.suppress(ImageError):
-        stored(magic + data, 4, 4)
+def test_a_file_that_is_no_image():
+    with pytest.raises(ImageError, match="not an image"):
+        convert(b"<html>404</html>", feature(), "train")

@@ -4,6 +4,7 @@ import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import google_crc32c
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -24,9 +25,9 @@ def png(value):
     return buffer.getvalue()
 
 
-def work_of(count):
+def work_of(count, split="train"):
     rows = [Row(i + 1, f"gs://bkt/{i}.png", f"{i}.png", "ab"[i % 2], None) for i in range(count)]
-    return Work(NAME, "train", "1 of 1", tuple(rows), tuple(i % 2 for i in range(count)))
+    return Work(NAME, split, "1 of 1", tuple(rows), tuple(i % 2 for i in range(count)))
 
 
 def run(work, read, files, threads=4):
@@ -57,6 +58,24 @@ def test_images_keys_and_labels_stay_together_and_in_order(tmp_path):
     assert (result.shard.name, result.shard.examples) == (NAME, 50)
     assert result.shard.bytes == len(files[NAME])
     assert not result.rejected
+
+
+def test_records_of_the_test_split_name_the_files_that_they_were_made_of(tmp_path):
+    objects = {"gs://bkt/0.png": png(7), "gs://bkt/1.png": b"torn", "gs://bkt/2.png": png(9)}
+    files = {}
+    run(work_of(3, "test"), objects.__getitem__, files)
+    (tmp_path / NAME).write_bytes(files[NAME])
+    specification = {
+        "uri": tf.io.FixedLenFeature([], tf.string),
+        "crc32c": tf.io.FixedLenFeature([], tf.int64),
+    }
+    found = [
+        (example["uri"].numpy().decode(), example["crc32c"].numpy())
+        for record in tf.data.TFRecordDataset(str(tmp_path / NAME))
+        for example in [tf.io.parse_single_example(record, specification)]
+    ]
+    good = ("gs://bkt/0.png", "gs://bkt/2.png")
+    assert found == [(uri, google_crc32c.value(objects[uri])) for uri in good]
 
 
 def test_unusable_images_are_rejected_and_the_others_stay(tmp_path):

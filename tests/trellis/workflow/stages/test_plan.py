@@ -1,5 +1,6 @@
 """The plan stage against a real Cloud Storage."""
 
+import dataclasses
 import datetime
 import json
 
@@ -7,9 +8,11 @@ import pytest
 
 from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.lookups import image_manifest
 from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
 from trellis.workflow.stages.plan import make
 
@@ -110,6 +113,13 @@ def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, grou
     first = plan().dataset.fingerprint
     storage.blob(group, f"gs://{group.bucket}/digits/manifest.csv").upload_from_string(IMAGES)
     assert plan().dataset.fingerprint != first
+
+
+def test_images_by_another_rule_of_the_trainer_are_another_dataset(plan, monkeypatch):
+    first, known = plan().dataset.fingerprint, load_schema()
+    other = dataclasses.replace(known, image_rule=known.image_rule + 1)
+    monkeypatch.setattr(image_manifest, "load_schema", lambda: other)
+    assert plan("second").dataset.fingerprint != first
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""Exports image files of every kind, trains on them and writes what the training predicted.
+
+    python train_on_files.py gs://BUCKET/FOLDER COUNT
+
+Runs in the trainer's environment. COUNT files are the test split, a few more train and validation.
+Leaves below the folder: manifest.csv and files/, datasets/1/, training/ with model/, and
+
+    offline.json    {"gs://BUCKET/FOLDER/files/00001.jpg": {"kind": "jpeg",
+                     "probabilities": {"china": 0.2, ...}}, ...}
+"""
+
+import json
+import sys
+
+from tests.trainer.image_files import image_files
+from tests.trainer.training.helpers import arguments
+from trainer import export, predictions, storage
+from trainer.training import run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+SIDE = 48
+OTHERS = {"training": 120, "validation": 30}
+
+
+def write_files(uri, count):
+    """Files and manifest; returns the kind of each file of the test split by its address."""
+    lines, kinds = [], {}
+    others = [split for split, size in OTHERS.items() for _ in range(size)]
+    for number, file in enumerate(image_files(count + len(others))):
+        address = f"{uri}/files/{file.name}"
+        storage.write_bytes(address, file.data)
+        split = others[number] if number < len(others) else "test"
+        lines.append(f"{split},{address},{file.label}\n")
+        if split == "test":
+            kinds[address] = file.kind
+    storage.write_text(f"{uri}/manifest.csv", "".join(lines))
+    return kinds
+
+
+def main(uri, count):
+    """Write, export, train, tell."""
+    kinds = write_files(uri, int(count))
+    flags = ["--fingerprint=1", f"--image_size={SIDE}", "--channels=3", "--max_rejected=0"]
+    source, dataset = f"{uri}/manifest.csv", f"{uri}/datasets/1/"
+    assert export.main([f"--source={source}", f"--output={dataset}", *flags, "--shards=1"]) == 0
+    output = f"{uri}/training/"
+    argv = arguments(dataset, output=output, model="dense", epochs=8)
+    settings = parse_flags(argv, "")
+    assert run.train(settings, checked_dataset(settings)) == 0
+    predicted = predictions.read(storage.local_path(f"{output}predictions.parquet"))
+    bucket = uri.split("/")[2]
+    offline = {}
+    for key, row in zip(predicted.keys, predicted.probabilities.tolist(), strict=True):
+        address = f"gs://{bucket}/{key}"
+        shares = dict(zip(predicted.classes, row, strict=True))
+        offline[address] = {"kind": kinds[address], "probabilities": shares}
+    storage.write_text(f"{uri}/offline.json", json.dumps(offline))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
