@@ -45,6 +45,8 @@ def install_tools() -> str | None:
     if missing:
         print(f"installing {', '.join(missing)}", flush=True)
         subprocess.run(["apt-get", "update", "-qq"], check=True)
+        # mmdebstrap checks the base's packages with these keys, which Ubuntu lacks.
+        missing.append("debian-archive-keyring")
         apt = ["apt-get", "install", "-qq", "--no-install-recommends", *missing]
         subprocess.run(apt, check=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
     return None
