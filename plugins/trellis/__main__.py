@@ -51,6 +51,11 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
     )
+    doctor.add_argument(
+        "--smoke",
+        action="store_true",
+        help="then run two small jobs, on Dataflow and Vertex AI (some minutes, some cents)",
+    )
     renew = commands.add_parser("prices", help="compare the prices of machines with Google's")
     renew.add_argument(
         "folder",
@@ -65,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "prices":
         return prices.run(options.folder, options.write)
     if options.command == "doctor":
-        return command.run(options.folder)
+        return command.run(options.folder, options.smoke)
     if options.command == "reference":
         print("\n".join(reference.lines(load_schema())))
         return 0

@@ -78,6 +78,10 @@ class GoogleApi:
         """The answer to POST. Raises RefusedError."""
         return self._ask("POST", url, json=body)
 
+    def put(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to PUT. Raises RefusedError."""
+        return self._ask("PUT", url, json=body)
+
     def delete(self, url: str) -> None:
         """DELETE. Raises RefusedError."""
         self._ask("DELETE", url)

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from trellis.doctor import smoke
 from trellis.doctor.checks.permissions import AS_AIRFLOW
 from trellis.doctor.examination import examine
 from trellis.doctor.patient import Patient, read
@@ -10,8 +11,11 @@ from trellis.google_api import CredentialsError
 from trellis.workflow.spec.problems import FileError
 
 
-def run(folder: Path) -> int:
-    """Examine the project of a folder of DAG files; returns the exit code, 1 for findings."""
+def run(folder: Path, with_jobs: bool = False) -> int:
+    """Examine the project of a folder of DAG files; returns the exit code, 1 for findings.
+
+    with_jobs: run two small jobs, too.
+    """
     try:
         patient = Patient(*read(folder))
         caller = patient.caller
@@ -22,5 +26,8 @@ def run(folder: Path) -> int:
     print(f"Project {group.project} in {group.region}, {len(patient.experiments)} experiments")
     print(f"as {caller}\n")
     findings = examine(patient, sys.stdout)
+    if with_jobs:
+        print()
+        findings += smoke.run(patient, sys.stdout)
     print(f"\n{len(findings) or 'Nothing'} to mend. {AS_AIRFLOW}")
     return 1 if findings else 0

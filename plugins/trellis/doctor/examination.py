@@ -1,6 +1,5 @@
 """All checks, one after the other, and their report."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
@@ -18,6 +17,7 @@ from trellis.doctor.checks import (
 )
 from trellis.doctor.findings import Check, Finding, Hidden, Seen, Told
 from trellis.doctor.patient import Patient
+from trellis.doctor.report import text
 from trellis.google_api import RefusedError
 
 CHECKS: Sequence[Check] = (
@@ -50,10 +50,10 @@ def examine(patient: Patient, out: TextIO, checks: Sequence[Check] = CHECKS) -> 
         told += new
     findings = [each for each in told if isinstance(each, Finding)]
     for number, finding in enumerate(findings, start=1):
-        print(_text(f"{number}. ", finding.problem, finding.why, finding.mend), file=out)
+        print(text(f"{number}. ", finding.problem, finding.why, finding.mend), file=out)
     for each in told:
         if isinstance(each, Hidden):
-            print(_text("?  ", each.problem, _HIDDEN, each.mend), file=out)
+            print(text("?  ", each.problem, _HIDDEN, each.mend), file=out)
     return findings
 
 
@@ -87,14 +87,3 @@ def _refused(check: Check, patient: Patient, error: RefusedError) -> Told:
     if error.status in (401, 403):
         return Hidden(problem, patient.grant(check.role))
     return Finding(problem, why, "Try again; look at https://status.cloud.google.com")
-
-
-def _text(head: str, problem: str, why: str, mend: str) -> str:
-    """A blank line, then the paragraph. The command stays on one line, so that it can be copied."""
-    indent = " " * len(head)
-    lines = [
-        *textwrap.wrap(head + problem, 100, subsequent_indent=indent, break_on_hyphens=False),
-        *textwrap.wrap(why, 100, initial_indent=indent, subsequent_indent=indent),
-        indent + mend,
-    ]
-    return "\n" + "\n".join(lines)

@@ -51,12 +51,25 @@ def announcement(plan: Plan, platform: Platform) -> dict[str, str]:
 
 
 def body(plan: Plan, platform: Platform) -> dict[str, Any]:
-    """The launch request: the flags of trainer.export, and the job's resources.
+    """The launch request of a run's export."""
+    flags = {
+        "output": plan.dataset.uri,
+        "fingerprint": plan.dataset.fingerprint,
+        "shards": str(plan.experiment.source.shards),
+        **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
+    }
+    labels = job_messages.labels(plan.experiment, platform)
+    return launch(platform, f"{plan.experiment.name}-export", labels, flags)
+
+
+def launch(
+    platform: Platform, name: str, labels: dict[str, str], flags: dict[str, str]
+) -> dict[str, Any]:
+    """A launch request: the flags of trainer.export, and the job's resources.
 
     The template is part of the request, so that no file in a bucket must match the image's version.
     """
-    schema = load_schema()
-    image = platform.image("export", schema.image_tag)
+    image = platform.image("export", load_schema().image_tag)
     limit = int(platform.dataflow.timeout.total_seconds())
     environment = {
         "tempLocation": f"gs://{platform.bucket}/dataflow/",
@@ -66,22 +79,17 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
         "sdkContainerImage": image,
         # Dataflow itself enforces the time limit, even if Airflow is down.
         "additionalExperiments": [f"max_workflow_runtime_walltime_seconds={limit}"],
-        "additionalUserLabels": job_messages.labels(plan.experiment, platform),
+        "additionalUserLabels": labels,
         "serviceAccountEmail": platform.service_account,
         **_network(platform),
         "kmsKeyName": platform.encryption_key,
     }
     return {
         "launchParameter": {
-            "jobName": f"{plan.experiment.name}-export",
+            "jobName": name,
             "containerSpec": {"image": image, "sdkInfo": {"language": "PYTHON"}},
-            "parameters": {
-                "output": plan.dataset.uri,
-                "fingerprint": plan.dataset.fingerprint,
-                "shards": str(plan.experiment.source.shards),
-                **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
-            },
-            "environment": {name: value for name, value in environment.items() if value},
+            "parameters": flags,
+            "environment": {field: value for field, value in environment.items() if value},
         }
     }
 

@@ -1,0 +1,236 @@
+"""`trellis doctor --smoke`: an export of four pictures, and a job that copies a file in the bucket.
+
+Both run with the group's images, account, network and key, which only a job can prove: that the
+image is pulled, the machine starts, the account reads and writes the bucket.
+"""
+
+import secrets
+import struct
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+from trellis.doctor.findings import Finding
+from trellis.doctor.patient import Patient
+from trellis.doctor.report import text
+from trellis.workflow.spec.trainer_schema import load as load_schema
+
+MINUTES = 30
+"""After which the jobs are cancelled; they take 5 to 10."""
+
+_DATAFLOW = "https://dataflow.googleapis.com/v1b3/projects/{project}/locations/{region}"
+# The smallest dataset that an export takes: two classes to learn, one picture to validate and test.
+_LINES = (("training", "a"), ("training", "b"), ("validation", "a"), ("test", "b"))
+_COPY = (
+    "import os, pathlib, sys; "
+    "folder = pathlib.Path(os.environ.get('GCS_ROOT') or '/gcs', sys.argv[1]); "
+    "(folder / 'copy.csv').write_text((folder / 'manifest.csv').read_text())"
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended. error: why it failed; None if it did not."""
+
+    error: str | None
+
+
+class Job(Protocol):
+    """One of the two jobs. name, link: for a person. result: the file that it must leave."""
+
+    name: str
+    link: str
+    result: str
+
+    def ended(self) -> Ended | None:
+        """None while it goes on."""
+
+    def cancel(self) -> None:
+        """End it."""
+
+
+def run(patient: Patient, out: TextIO) -> list[Finding]:
+    """Run both jobs at once, and print how each ended; what failed, as findings."""
+    from google.cloud import storage
+
+    group = patient.platform
+    folder = f"doctor/{secrets.token_hex(6)}"
+    bucket = storage.Client(project=group.project).bucket(group.bucket)
+    _write_source(bucket, folder)
+    findings: list[Finding] = []
+    running: list[Job] = []
+    for start in (Export, CustomJob):
+        try:
+            running.append(start(patient, folder))
+            print(f"{running[-1].name:<26}started: {running[-1].link}", file=out, flush=True)
+        except Exception as error:  # Google's libraries have many
+            findings.append(_failed(start.name, f"{error}", "was not accepted", patient))
+    try:
+        for job, problem in _wait(running, patient):
+            if problem is None and not bucket.blob(job.result).exists():
+                problem = f"it left no gs://{group.bucket}/{job.result}"
+            print(f"{job.name:<26}{'failed' if problem else 'good'}", file=out, flush=True)
+            if problem:
+                findings.append(_failed(job.name, problem, f"failed: {job.link}", patient))
+    finally:
+        for job in running:
+            if job.ended() is None:
+                job.cancel()
+    if not findings:
+        bucket.delete_blobs(list(bucket.list_blobs(prefix=f"{folder}/")))
+    for finding in findings:
+        print(text("!  ", finding.problem, finding.why, finding.mend), file=out)
+    return findings
+
+
+def _wait(jobs: list[Job], patient: Patient) -> Iterator[tuple[Job, str | None]]:
+    """Each job when it has ended, with what is wrong."""
+    waiting, until = list(jobs), time.monotonic() + MINUTES * 60
+    while waiting:
+        for job in list(waiting):
+            if (ended := job.ended()) is not None:
+                waiting.remove(job)
+                yield job, ended.error
+        if waiting and time.monotonic() > until:
+            yield from ((job, f"it had not ended after {MINUTES} minutes") for job in waiting)
+            return
+        if waiting:
+            time.sleep(patient.platform.poll_seconds)
+
+
+class Export:
+    """The export image on Dataflow."""
+
+    name = "Export on Dataflow"
+
+    def __init__(self, patient: Patient, folder: str):
+        from trellis.workflow.stages.export import launch
+
+        group = patient.platform
+        source = f"gs://{group.bucket}/{folder}"
+        flags = {
+            "source": f"{source}/manifest.csv",
+            "output": f"{source}/dataset/",
+            "fingerprint": "doctor",
+            "shards": "1",
+            "image_size": "8x8",
+            "channels": "1",
+            "encoding": "png",
+        }
+        self._api = patient.api
+        self._jobs = _DATAFLOW.format(project=group.project, region=group.region)
+        body = launch(group, folder.replace("/", "-"), dict(group.labels), flags)
+        job = self._api.post(f"{self._jobs}/flexTemplates:launch", body)["job"]["id"]
+        self._job = f"{self._jobs}/jobs/{job}"
+        self.link = (
+            f"https://console.cloud.google.com/dataflow/jobs/{group.region}/{job}"
+            f"?project={group.project}"
+        )
+        self.result = f"{folder}/dataset/dataset.json"
+
+    def ended(self) -> Ended | None:
+        """By its state."""
+        state = self._api.get(self._job).get("currentState", "")
+        if state == "JOB_STATE_DONE":
+            return Ended(None)
+        if state not in ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED"):
+            return None
+        messages = self._api.get(
+            f"{self._job}/messages", minimumImportance="JOB_MESSAGE_ERROR"
+        ).get("jobMessages", [])
+        return Ended(messages[-1]["messageText"] if messages else state)
+
+    def cancel(self) -> None:
+        """By the state that is asked for."""
+        self._api.put(self._job, {"requestedState": "JOB_STATE_CANCELLED"})
+
+
+class CustomJob:
+    """The trainer image on Vertex AI, for a moment."""
+
+    name = "Custom job on Vertex AI"
+
+    def __init__(self, patient: Patient, folder: str):
+        from google.cloud import aiplatform_v1
+
+        from trellis.workflow.stages import job_messages
+
+        group = patient.platform
+        image = group.image("trainer", load_schema().image_tag)
+        pool = {
+            "machine_spec": {"machine_type": group.compare.machine_type},
+            "replica_count": 1,
+            "container_spec": {
+                "image_uri": image,
+                "command": ["python", "-c", _COPY],
+                "args": [f"{group.bucket}/{folder}"],
+            },
+        }
+        job: dict[str, Any] = {
+            "display_name": folder,
+            "labels": dict(group.labels),
+            "job_spec": {
+                "worker_pool_specs": [pool],
+                "scheduling": {"timeout": {"seconds": MINUTES * 60}},
+                **job_messages.identity(group),
+            },
+            **job_messages.encryption(group),
+        }
+        self._client = aiplatform_v1.JobServiceClient(
+            client_options={"api_endpoint": f"{group.region}-aiplatform.googleapis.com"}
+        )
+        parent = f"projects/{group.project}/locations/{group.region}"
+        self._job = self._client.create_custom_job(
+            parent=parent, custom_job=aiplatform_v1.CustomJob(job)
+        ).name
+        self.link = (
+            f"https://console.cloud.google.com/vertex-ai/training/custom-jobs/locations/"
+            f"{group.region}/cloudml/{self._job.rsplit('/', 1)[-1]}?project={group.project}"
+        )
+        self.result = f"{folder}/copy.csv"
+
+    def ended(self) -> Ended | None:
+        """By its state."""
+        job = self._client.get_custom_job(name=self._job)
+        if job.state.name == "JOB_STATE_SUCCEEDED":
+            return Ended(None)
+        if job.state.name not in ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"):
+            return None
+        return Ended(job.error.message or job.state.name)
+
+    def cancel(self) -> None:
+        """Asks for it."""
+        self._client.cancel_custom_job(name=self._job)
+
+
+def _failed(name: str, problem: str, how: str, patient: Patient) -> Finding:
+    group = patient.platform
+    return Finding(
+        f"{name} {how}: {problem.strip()}",
+        f"Runs start such jobs as {group.service_account}, with the same images and network.",
+        "Look at the job's log; docs/first-real-run.md lists what is known to differ",
+    )
+
+
+def _write_source(bucket: Any, folder: str) -> None:
+    lines = []
+    for number, (split, label) in enumerate(_LINES):
+        name = f"{folder}/{number}.png"
+        bucket.blob(name).upload_from_string(_png(60 * number), content_type="image/png")
+        lines.append(f"{split},gs://{bucket.name}/{name},{label}\n")
+    bucket.blob(f"{folder}/manifest.csv").upload_from_string("".join(lines), "text/csv")
+
+
+def _png(grey: int) -> bytes:
+    """A grey picture of 8 x 8 pixels. https://www.w3.org/TR/png-3/"""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        length, check = struct.pack(">I", len(data)), struct.pack(">I", zlib.crc32(kind + data))
+        return length + kind + data + check
+
+    header = struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)
+    rows = (b"\0" + bytes([grey]) * 8) * 8
+    pixels = chunk(b"IDAT", zlib.compress(rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
