@@ -35,7 +35,8 @@ import pyarrow.parquet as pq
 from PIL import Image, ImageOps
 
 from trainer import export
-from trainer.dataset_description import SPLITS, Feature
+from trainer.dataset_description import SPLITS
+from trainer.dataset_features import Feature
 from trainer.exporting.images.convert import convert
 from trainer.exporting.splits import assign, ranges
 from trainer.exporting.tfrecord import tfrecords

@@ -8,28 +8,7 @@ A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
                       of an image manifest that became no example; of a table every row becomes one
     dataset.json      this description; written last, without it there is no dataset
 
-Each record is a tf.train.Example. Of images it has the features
-
-    key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
-    image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
-                              that what scores a model is to the bit what its server sees
-    label  int64, 1 value     index into `classes`
-    uri    bytes, 1 value     of the test split: address of the file that the image was made of
-    crc32c int64, 1 value     of the test split: checksum of that file
-
-and of a table's rows
-
-    key          bytes, 1 value
-    numeric      float32, n values    numeric and boolean features, each at its `index`; a boolean
-                                      is 0 or 1, NULL (and NaN) is NaN
-    categorical  int64, c values      0: NULL, 1: a term that is not in the feature's vocabulary,
-                                      i + 2: the vocabulary's term i
-    timestamp    int64, t values      microseconds since 1970 UTC; NULL is -2**63
-    sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
-                                      element NaN is stored as NaN
-    label        int64, 1 value: index into `classes`; regression: float32, 1 value
-
-where a vector without values is absent. dataset.json, schema 2 (the values are examples):
+trainer/dataset_features.py describes the records. dataset.json, schema 2 (the values are examples):
 
     {"schema": 2,
      "fingerprint": "3f2a...",
@@ -43,7 +22,7 @@ where a vector without values is absent. dataset.json, schema 2 (the values are 
                   "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
                    "shape": [8, 8, 1],                               height, width, channels
-                   "rule": 2}],                                      IMAGE_RULE, see below
+                   "rule": 2}],                                      IMAGE_RULE
                  or, of a table, in the order of the researcher's file:
                  [{"name": "radius mean", "kind": "numeric",         or "boolean"
                    "dtype": "float32", "shape": [], "column": "radius_mean", "index": 0,
@@ -69,20 +48,6 @@ where a vector without values is absent. dataset.json, schema 2 (the values are 
      "rejected": 2,                                                  lines of rejected.jsonl
      "warnings": ["class '7' has no example in the test split, ..."]}
 
-Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
-the snapshot table and in `sequence/COLUMN`; dtype that of the record; index its place in the
-record's vector. Every statistic and vocabulary is of the train split alone:
-
-    count       values that are there; of a sequence feature, elements of all sequences together
-    missing     NULL or NaN in their place
-    mean, stddev (population: divided by count), min, max
-    quantiles   21 values at 0, 5, 10 .. 100 percent: min, ..., max. At most 0.5 percentage points
-                of rank away from the exact ones (exporting/quantiles.py)
-    lengths     of all rows' sequences, empty ones included
-    vocabulary  the most frequent terms, at most as many as columns.json allows: by falling
-                frequency, equals by name; `frequencies` are their counts, `other` the rows with
-                another term (count = sum of frequencies + other)
-
 Nothing in it depends on when or where it was written: the same source gives the same bytes.
 TensorFlow is not imported here, so that any program can read a description at little cost.
 """
@@ -90,10 +55,11 @@ TensorFlow is not imported here, so that any program can read a description at l
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from trainer import contracts, storage
 from trainer.contracts import ContractError
+from trainer.dataset_features import IMAGE, Feature, Label, Statistics, TermStatistics
 
 SCHEMA_VERSION = 2
 
@@ -113,28 +79,6 @@ COLUMN_RULE = "column ML_USE"
 REGRESSION = "regression"
 TASKS = ("binary_classification", "multiclass_classification", REGRESSION)
 
-# Kinds of features. An image is the only feature of its dataset.
-IMAGE = "image"
-# Kinds of table features, and the vectors of the record that hold them. A sequence is its own.
-NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
-    "numeric",
-    "boolean",
-    "categorical",
-    "timestamp",
-    "sequence",
-)
-VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
-SEQUENCE_PREFIX = "sequence/"
-
-# What stands in a record for NULL, for a term outside the vocabulary, and for its first term.
-NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
-NULL_TIMESTAMP = -(2**63)
-
-QUANTILES = 21
-
-
-Value = TypeVar("Value")
-
 
 class DatasetError(ValueError):
     """There is no dataset at the address, or its description cannot be understood."""
@@ -150,122 +94,6 @@ class Split:
 
     rule: str
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Of numbers in the train split; the module's docstring defines each. Timestamps in seconds.
-
-    min_length, max_length, mean_length: of sequences, else None.
-    """
-
-    count: int
-    missing: int
-    mean: float
-    stddev: float
-    min: float
-    max: float
-    quantiles: tuple[float, ...]
-    min_length: int | None = None
-    max_length: int | None = None
-    mean_length: float | None = None
-
-
-@dataclass(frozen=True)
-class TermStatistics:
-    """Of a categorical feature in the train split. frequencies[i] belongs to vocabulary[i]."""
-
-    count: int
-    missing: int
-    other: int
-    frequencies: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One input of a model; the module's docstring says which kind has which fields.
-
-    shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
-    is that of an image's train split. The properties are the fields that a kind must have; they
-    raise TypeError for another kind.
-    """
-
-    name: str
-    kind: str
-    dtype: str
-    encoding: str | None = None
-    shape: tuple[int | None, ...] = ()
-    column: str | None = None
-    index: int | None = None
-    vocabulary: tuple[str, ...] | None = None
-    statistics: Statistics | TermStatistics | None = None
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """(height, width, channels) of an image."""
-        if self.kind != IMAGE:
-            raise TypeError(f"feature {self.name!r} is {self.kind}, not an image")
-        return cast(tuple[int, int, int], self.shape)
-
-    def encoding_of(self, split: str) -> str:
-        """How a split's images are stored: png or jpeg."""
-        return _present(self.encoding, self, "encoding") if split == "train" else "png"
-
-    @property
-    def table_column(self) -> str:
-        """Column of a table's feature."""
-        return _present(self.column, self, "column")
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """Vocabulary of a categorical feature."""
-        return _present(self.vocabulary, self, "vocabulary")
-
-    @property
-    def number_statistics(self) -> Statistics:
-        """Statistics of a table's feature that is not categorical."""
-        if not isinstance(self.statistics, Statistics):
-            raise TypeError(f"feature {self.name!r} has no statistics of numbers")
-        return self.statistics
-
-    @property
-    def longest(self) -> int:
-        """Elements of the train split's longest sequence."""
-        return _present(self.number_statistics.max_length, self, "lengths")
-
-    @property
-    def term_statistics(self) -> TermStatistics:
-        """Statistics of a categorical feature."""
-        if not isinstance(self.statistics, TermStatistics):
-            raise TypeError(f"feature {self.name!r} has no statistics of terms")
-        return self.statistics
-
-    @property
-    def record_name(self) -> str:
-        """The feature of the record that holds this one: itself, a vector, or a sequence."""
-        if self.kind == SEQUENCE:
-            return SEQUENCE_PREFIX + self.table_column
-        return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
-
-
-@dataclass(frozen=True)
-class Label:
-    """The feature that holds the class index (int64), or the value to predict (float32).
-
-    column: its name in a table's source. statistics: of a regression's values.
-    """
-
-    name: str = "label"
-    dtype: str = "int64"
-    column: str | None = None
-    statistics: Statistics | None = None
-
-    @property
-    def number_statistics(self) -> Statistics:
-        """Statistics of a regression's values. Raises TypeError for a classification."""
-        if self.statistics is None:
-            raise TypeError("the label has no statistics: it is a class")
-        return self.statistics
 
 
 @dataclass(frozen=True)
@@ -396,12 +224,6 @@ class DatasetDescription:
             warnings=tuple(document["warnings"]),
             task=document["task"],
         )
-
-
-def _present(value: Value | None, feature: Feature, field_name: str) -> Value:
-    if value is None:
-        raise TypeError(f"feature {feature.name!r} is {feature.kind} and has no {field_name}")
-    return value
 
 
 def _range(edges: list[int]) -> tuple[int, int]:

@@ -11,14 +11,8 @@ import pytest
 from tests.trainer.training.helpers import originals
 from trainer import predictions
 from trainer.comparison.outcome import Outcome
-from trainer.dataset_description import (
-    Counts,
-    DatasetDescription,
-    Feature,
-    Shard,
-    Split,
-    shard_name,
-)
+from trainer.dataset_description import Counts, DatasetDescription, Shard, Split, shard_name
+from trainer.dataset_features import Feature
 from trainer.exporting import tfrecord
 from trainer.predictions import Predictions
 

@@ -12,14 +12,11 @@ from trainer.dataset_description import (
     REGRESSION,
     Counts,
     DatasetDescription,
-    Feature,
-    Label,
     Shard,
     Split,
-    Statistics,
-    TermStatistics,
     shard_name,
 )
+from trainer.dataset_features import Feature, Label, Statistics, TermStatistics
 from trainer.exporting import tfrecord
 from trainer.predictions import Values
 

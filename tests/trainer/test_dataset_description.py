@@ -14,14 +14,11 @@ from trainer.dataset_description import (
     Counts,
     DatasetDescription,
     DatasetError,
-    Feature,
-    Label,
     Shard,
     Split,
-    Statistics,
-    TermStatistics,
     shard_name,
 )
+from trainer.dataset_features import Feature, Label, Statistics, TermStatistics
 
 
 def some_description(**changed):

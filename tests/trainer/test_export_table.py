@@ -28,7 +28,8 @@ from tests.trainer.exporting.tables.helpers import (
     write_table,
 )
 from trainer import dataset_description
-from trainer.dataset_description import NULL_TIMESTAMP, SPLITS
+from trainer.dataset_description import SPLITS
+from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.exporting.splits import buckets
 from trainer.exporting.tables import layout
 

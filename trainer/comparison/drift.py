@@ -1,22 +1,21 @@
-"""How far a dataset has moved from an earlier one, from the two descriptions alone.
+"""Measures how far a dataset has moved from an earlier one, from their descriptions.
 
-Of each feature, and of the label, the population stability index between the train splits:
+For each feature and the label, the population stability index between the train splits is
 
     PSI = sum over bins of (p - q) ln(p / q)
 
-with the shares p of the earlier dataset and q of this one. Numbers are binned at the earlier one's
-deciles, and q read off this one's 21 quantiles by linear interpolation; terms are bins of their
-own, the rare ones together; missing values are one more bin. Of numbers also the standardised mean
-difference, (mean - earlier mean) / root mean of the two variances.
+with the shares p of the earlier dataset and q of this one. Numbers are binned at the earlier
+deciles, and q is interpolated linearly from the 21 quantiles of this dataset; each frequent term is
+a bin, the rare ones share one; missing values are one more bin. Numbers also have the standardised
+mean difference, (mean - earlier mean) / root mean of the two variances.
 
-What counts as moved (`LEVELS`): below 0.1 little, up to 0.25 some, above 0.25 much; the thresholds
-of credit scoring (N. Siddiqi, Credit Risk Scorecards, Wiley 2006, chapter 9), customary far beyond
-it. They suppose many rows: between two small samples of one population, of n and m rows, PSI is
-about (1/n + 1/m) times a chi-squared variable with one degree of freedom less than there are bins
-(B. Yurdakul, Statistical properties of population stability index, 2018), for two times 150 rows
-and ten bins 0.12 on average. So nothing counts as moved that such chance explains 99% of the time.
-A standardised mean difference above 0.1 is commonly called an imbalance (P. Austin, Statistics in
-Medicine 28, 2009).
+The levels (`LEVELS`) are: little below 0.1, some up to 0.25, much above. These thresholds of credit
+scoring (N. Siddiqi, Credit Risk Scorecards, Wiley 2006, chapter 9) are in general use. They assume
+many rows: for two small samples of one population, of n and m rows, PSI is about (1/n + 1/m) times
+a chi-squared variable with one degree of freedom less than there are bins (B. Yurdakul, Statistical
+properties of population stability index, 2018), on average 0.12 for twice 150 rows and ten bins. So
+a PSI below the 99% quantile of that variable counts as little. A standardised mean difference above
+0.1 is commonly called an imbalance (P. Austin, Statistics in Medicine 28, 2009).
 """
 
 import functools
@@ -26,12 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from trainer.dataset_description import (
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     IMAGE,
     TIMESTAMP,
-    DatasetDescription,
     Feature,
     Statistics,
     TermStatistics,
@@ -41,7 +40,7 @@ SOME, MUCH = 0.1, 0.25
 SHIFTED = 0.1
 CHANCE = 0.99
 LEVELS = ("little", "some", "much")
-# A bin that one side has nothing in would make PSI infinite: half a row, as usual.
+# An empty bin would make PSI infinite; as usual, it counts as half a row.
 _HALF = 0.5
 _TERMS = 20
 _NAMED = 5
@@ -49,11 +48,11 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Drift:
-    """One feature's (or the label's) move. psi None: not measured, `remark` says why.
+    """Drift of a feature or the label. psi None: not measured, `remark` says why.
 
-    level: one of LEVELS, with chance taken into account, None without psi. chance: PSI that chance
-    stays below 99% of the time. shift: standardised mean difference, None unless numbers. missing:
-    share of missing values, before and now. remark: classes and terms that came and went.
+    level: one of LEVELS, or None. chance: the PSI below which 99% of pairs of samples of one
+    population lie. shift: standardised mean difference, for numbers only. missing: share of missing
+    values, before and now. remark: new and missing classes and terms.
     """
 
     name: str
@@ -67,9 +66,9 @@ class Drift:
 
 
 def drift(before: DatasetDescription, now: DatasetDescription) -> list[Drift]:
-    """The label's drift first, then that of every feature that both have, the largest first.
+    """The label's drift, then that of the features in both datasets, the largest first.
 
-    Features with another kind than before, or that only one of the two has, come last.
+    Features that changed their kind, or that only one dataset has, come last.
     """
     rows = before.examples("train"), now.examples("train")
     images = {f.name for f in (*before.features, *now.features) if f.kind == IMAGE}
@@ -111,8 +110,6 @@ def _unmeasured(feature: Feature, remark: str) -> Drift:
 def _feature(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
     if before.kind != now.kind:
         return _unmeasured(now, f"was {before.kind} before")
-    if before.statistics is None or now.statistics is None:
-        return _unmeasured(now, "no statistics")
     if now.kind == CATEGORICAL:
         return _terms(before, now, rows)
     if now.kind == TIMESTAMP:
@@ -126,7 +123,7 @@ def _terms(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
         for feature in (before, now)
     ]
     both = [term for term in counts[0] if term in counts[1]]
-    # Only a vocabulary that holds all terms tells that one is new or gone, not just rare.
+    # Only a complete vocabulary shows that a term is new or gone, not just rare.
     whole = [feature.term_statistics.other == 0 for feature in (before, now)]
     new = [t for t in counts[1] if t not in counts[0]] if whole[0] else []
     gone = [t for t in counts[0] if t not in counts[1]] if whole[1] else []
@@ -156,8 +153,6 @@ def _listed(names: Sequence[str]) -> str:
 def _numbers(
     name: str, kind: str, before: Statistics, now: Statistics, rows: tuple[int, int]
 ) -> Drift:
-    if not before.count or not now.count:
-        return Drift(name, kind, None, None, None, remark="one of the two has no values")
     if kind == BOOLEAN:
         p, q = (np.array([s.count * s.mean, s.count * (1 - s.mean)]) for s in (before, now))
     else:
@@ -174,8 +169,8 @@ def _numbers(
 def _cumulative(statistics: Statistics, edges: np.ndarray) -> np.ndarray:
     """Shares up to and including each edge, between the 0 and the 1 that bound the outer bins.
 
-    Linear between quantiles. A value that fills several quantiles is a jump, which an edge on it
-    takes whole.
+    Linear between quantiles. A value that several quantiles share is a jump, which belongs to an
+    edge at that value.
     """
     quantiles = np.asarray(statistics.quantiles)
     levels = np.linspace(0, 1, len(quantiles))
@@ -198,7 +193,7 @@ def _shares_missing(
 
 
 def _share_missing(statistics: Statistics | TermStatistics) -> float:
-    return statistics.missing / max(1, statistics.count + statistics.missing)
+    return statistics.missing / (statistics.count + statistics.missing)
 
 
 def _judged(
@@ -214,8 +209,6 @@ def _judged(
 ) -> Drift:
     """p, q: counts by bin, before and now. rows: of the train splits."""
     used = (p > 0) | (q > 0)
-    if not p.sum() or not q.sum():
-        return Drift(name, kind, None, None, None, shift, missing, remark)
     shares = [np.maximum(c[used], _HALF) / np.maximum(c[used], _HALF).sum() for c in (p, q)]
     psi = float(((shares[0] - shares[1]) * np.log(shares[0] / shares[1])).sum())
     freedom = max(1, int(used.sum()) - 1)

@@ -25,14 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.dataset_description import (
-    BOOLEAN,
-    CATEGORICAL,
-    NUMERIC,
-    SEQUENCE,
-    TIMESTAMP,
-    DatasetDescription,
-)
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 
 _PATTERN = "rows-*.parquet"
 

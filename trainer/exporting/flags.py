@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainer import storage
-from trainer.dataset_description import IMAGE, Feature
+from trainer.dataset_features import IMAGE, Feature
 from trainer.exporting.settings import (
     CHANNELS,
     ENCODINGS,

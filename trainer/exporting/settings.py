@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trainer.dataset_description import Feature
+from trainer.dataset_features import Feature
 
 ENCODINGS = ("png", "jpeg")
 CHANNELS = (1, 3)

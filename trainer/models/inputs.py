@@ -27,7 +27,8 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from trainer.dataset_description import (
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -35,7 +36,6 @@ from trainer.dataset_description import (
     NUMERIC,
     SEQUENCE,
     TIMESTAMP,
-    DatasetDescription,
     Feature,
     Statistics,
 )

@@ -1,16 +1,16 @@
-"""The features of a table: what is in them, and what matters where that is known."""
+"""The features of a table, with their statistics and importances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.comparison.baselines import importances
 from trainer.comparison.run_folder import Contender
-from trainer.dataset_description import (
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     SEQUENCE,
     TIMESTAMP,
-    DatasetDescription,
     Feature,
     Statistics,
     TermStatistics,
@@ -50,7 +50,7 @@ class FeatureRow:
 
 @dataclass(frozen=True)
 class FeatureSection:
-    """The first features, more of them behind a fold, and how many are in dataset.json alone."""
+    """The first features, those in a collapsed part, and the number of those left out."""
 
     kinds: Sequence[tuple[str, int]]
     label: FeatureRow | None
@@ -61,7 +61,7 @@ class FeatureSection:
 
 @dataclass(frozen=True)
 class Importance:
-    """What one contender says matters. rows: (feature, weight, share of the largest)."""
+    """Feature importances of a contender. rows: (feature, weight, share of the largest)."""
 
     name: str
     what: str
@@ -88,17 +88,13 @@ def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
 
 
 def _row(feature: Feature) -> FeatureRow:
-    if feature.statistics is None:
-        return FeatureRow(feature.name, feature.kind, 0.0, "no statistics", "", None)
     if feature.kind == CATEGORICAL:
         return _terms(feature, feature.term_statistics)
     return _numbers(feature.name, feature.kind, feature.number_statistics)
 
 
 def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
-    missing = found.missing / max(1, found.count + found.missing)
-    if not found.count:
-        return FeatureRow(name, kind, missing, "no value at all", "", None)
+    missing = found.missing / (found.count + found.missing)
     if kind == BOOLEAN:
         return FeatureRow(name, kind, missing, f"{found.mean:.1%} true", "", None)
     if kind == TIMESTAMP:
@@ -113,7 +109,7 @@ def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
 
 
 def _terms(feature: Feature, found: TermStatistics) -> FeatureRow:
-    rows = max(1, found.count + found.missing)
+    rows = found.count + found.missing
     named = [
         f"{term} {frequency / rows:.0%}"
         for term, frequency in zip(feature.terms[:_TERMS], found.frequencies[:_TERMS], strict=True)
@@ -127,14 +123,14 @@ def _terms(feature: Feature, found: TermStatistics) -> FeatureRow:
         feature.name,
         feature.kind,
         found.missing / rows,
-        f"{count:,} term{'s' * (count != 1)}: {', '.join(named)}" if count else "no value at all",
+        f"{count:,} term{'s' * (count > 1)}: {', '.join(named)}",
         detail,
         None,
     )
 
 
 def _box(quantiles: Sequence[float]) -> Box | None:
-    """On an axis from 5% to 95%, so that a single far value does not flatten the rest."""
+    """A box plot on an axis from 5% to 95%, so that outliers do not compress it."""
     low, left, middle, right, high = (quantiles[i] for i in (1, 5, 10, 15, 19))
     if not high > low:
         return None
@@ -143,7 +139,7 @@ def _box(quantiles: Sequence[float]) -> Box | None:
 
 
 def importance_section(contenders: Sequence[Contender]) -> list[Importance]:
-    """What the contenders that know say; a TensorFlow model does not."""
+    """Feature importances of the contenders that report them; TensorFlow models do not."""
     found = []
     for contender in contenders:
         ranked = importances(contender.baseline) if contender.baseline else []

@@ -8,7 +8,7 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
-from trainer.dataset_description import Feature
+from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
 from trainer.report.contenders import Look

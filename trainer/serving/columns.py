@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_description import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 
 _TYPES = {
     NUMERIC: np.float64,

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.dataset_description import (
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,

@@ -4,13 +4,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from trainer import dataset_description, schema, storage
-from trainer.dataset_description import (
-    REGRESSION,
-    SEQUENCE,
-    SPLITS,
-    DatasetDescription,
-    DatasetError,
-)
+from trainer.dataset_description import REGRESSION, SPLITS, DatasetDescription, DatasetError
+from trainer.dataset_features import SEQUENCE
 from trainer.models import MODELS
 from trainer.training import TrainingError
 from trainer.training.settings import Settings

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_description import (
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
     SEQUENCE,
     TIMESTAMP,
-    DatasetDescription,
     Feature,
 )
 from trainer.training.raw_rows import NULL_TEXT

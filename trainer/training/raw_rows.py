@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import tensorflow as tf
 
-from trainer.dataset_description import (
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -26,7 +27,6 @@ from trainer.dataset_description import (
     SEQUENCE,
     TIMESTAMP,
     UNKNOWN_TERM,
-    DatasetDescription,
     Feature,
 )
 from trainer.models.inputs import sequence_input

@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import preprocessing
-from trainer.dataset_description import SEQUENCE, VECTORS, DatasetDescription
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import SEQUENCE, VECTORS
 from trainer.models.inputs import sequence_input
 
 # Pixels decoded in one call, and records parsed in one: enough to hide the call's cost.

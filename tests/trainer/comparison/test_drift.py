@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.trainer.table_run import categorical, numeric, some_features, statistics
 from trainer.comparison.drift import drift
-from trainer.dataset_description import Counts, DatasetDescription, Label, Split
+from trainer.dataset_description import Counts, DatasetDescription, Split
+from trainer.dataset_features import Label
 
 LABEL = Label("label", "int64", "malignant")
 

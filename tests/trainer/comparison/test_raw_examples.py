@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.trainer.raw_tables import write_rows
 from trainer.comparison import raw_examples
 from trainer.comparison.raw_examples import RawExamplesError
-from trainer.dataset_description import DatasetDescription, Feature, Split
+from trainer.dataset_description import DatasetDescription, Split
+from trainer.dataset_features import Feature
 from trainer.serving.rows import Field, RowReader
 
 KEYS = ["a", "b", "c"]

@@ -12,7 +12,7 @@ import pytest
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.trainer.training.tables import mixed_rows
-from trainer import dataset_description, models
+from trainer import dataset_description, dataset_features, models
 from trainer.comparison.scoring import ScoreError, score
 from trainer.hyperparameters import Hyperparameters
 from trainer.serving.model import Model
@@ -63,7 +63,7 @@ def served(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def image_model(tmp_path_factory):
     """Tells dark images from light ones; its classes are CLASSES."""
-    images = dataset_description.Feature("image", "image", "uint8", "png", (8, 8, 1))
+    images = dataset_features.Feature("image", "image", "uint8", "png", (8, 8, 1))
     dataset = dataset_description.DatasetDescription(
         fingerprint="f00d",
         source={},

@@ -9,18 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import models
-from trainer.dataset_description import (
+from trainer.dataset_description import Counts, DatasetDescription, Split
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
     TIMESTAMP,
-    Counts,
-    DatasetDescription,
     Feature,
     Label,
-    Split,
     Statistics,
     TermStatistics,
 )

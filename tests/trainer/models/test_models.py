@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trainer import models
-from trainer.dataset_description import Feature
+from trainer.dataset_features import Feature
 from trainer.hyperparameters import Hyperparameters
 from trainer.models import MODELS, ModelError
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.trainer.training.tables import mixed_rows, write_table
 from trainer import dataset_description, models
-from trainer.dataset_description import Counts, DatasetDescription, Feature, Split
+from trainer.dataset_description import Counts, DatasetDescription, Split
+from trainer.dataset_features import Feature
 from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
 from trainer.training import saved_model

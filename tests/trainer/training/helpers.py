@@ -17,15 +17,8 @@ import cv2
 import google_crc32c
 import numpy as np
 
-from trainer.dataset_description import (
-    SPLITS,
-    Counts,
-    DatasetDescription,
-    Feature,
-    Shard,
-    Split,
-    shard_name,
-)
+from trainer.dataset_description import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
+from trainer.dataset_features import Feature
 from trainer.exporting.tfrecord import frame, serialize_examples
 
 ROOT = Path(__file__).resolve().parents[3]

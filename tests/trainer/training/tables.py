@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from trainer.dataset_description import (
+from trainer.dataset_description import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -20,19 +21,13 @@ from trainer.dataset_description import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
-    SPLITS,
     TIMESTAMP,
     UNKNOWN_TERM,
     VECTORS,
-    Counts,
-    DatasetDescription,
     Feature,
     Label,
-    Shard,
-    Split,
     Statistics,
     TermStatistics,
-    shard_name,
 )
 
 Column = tuple[str, Sequence[Any]]  # its kind, and a value for each row; NULL is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from trainer.dataset_description import Label, Statistics
+from trainer.dataset_features import Label, Statistics
 from trainer.training import objective
 from trainer.training.objective import auc
 

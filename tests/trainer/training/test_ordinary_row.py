@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from tests.trainer.table_run import categorical, numeric, statistics
-from trainer.dataset_description import (
-    NULL_TIMESTAMP,
-    DatasetDescription,
-    Feature,
-    Split,
-    Statistics,
-)
+from trainer.dataset_description import DatasetDescription, Split
+from trainer.dataset_features import NULL_TIMESTAMP, Feature, Statistics
 from trainer.training.ordinary_row import ordinary_row
 
 NOTHING = Statistics(0, 5, 0.0, 0.0, 0.0, 0.0, (0.0,) * 21)

@@ -13,7 +13,7 @@ from tests.trainer.exporting.tables.helpers import feature, write_table
 from tests.trainer.training.helpers import arguments
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, export, predictions
-from trainer.dataset_description import NULL_TIMESTAMP
+from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.training import run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags

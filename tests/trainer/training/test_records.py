@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description
-from trainer.dataset_description import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP, Shard
+from trainer.dataset_description import Shard
+from trainer.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.tables import write_table
 from trainer import predictions
-from trainer.dataset_description import NUMERIC, SEQUENCE
+from trainer.dataset_features import NUMERIC, SEQUENCE
 from trainer.training import TrainingError, callbacks, checkpoints, loop, run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from trainer import images
-from trainer.dataset_description import Feature
+from trainer.dataset_features import Feature
 from trainer.images import ImageError
 
 _JPEG_QUALITY = 95

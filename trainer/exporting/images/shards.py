@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import google_crc32c
 import numpy as np
 
-from trainer.dataset_description import Feature, Shard
+from trainer.dataset_description import Shard
+from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row

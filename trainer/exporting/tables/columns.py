@@ -24,15 +24,8 @@ import pyarrow as pa
 
 from trainer import contracts
 from trainer.contracts import ContractError
-from trainer.dataset_description import (
-    BOOLEAN,
-    CATEGORICAL,
-    NUMERIC,
-    REGRESSION,
-    SEQUENCE,
-    SPLITS,
-    TIMESTAMP,
-)
+from trainer.dataset_description import REGRESSION, SPLITS
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 

@@ -7,7 +7,7 @@ from which no model could learn.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trainer.dataset_description import (
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NUMERIC,

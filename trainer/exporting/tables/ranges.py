@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from trainer.dataset_description import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix

@@ -21,13 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer.dataset_description import (
+from trainer.dataset_description import SPLITS
+from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
-    SPLITS,
     TIMESTAMP,
 )
 from trainer.exporting.splits import assign_fingerprints, fingerprints

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer.dataset_description import QUANTILES, Statistics
+from trainer.dataset_features import QUANTILES, Statistics
 from trainer.exporting.quantiles import Quantiles
 from trainer.exporting.tables.findings import Findings
 

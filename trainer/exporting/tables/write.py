@@ -10,20 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer.dataset_description import (
-    CATEGORICAL,
     FILE_NAME,
-    FIRST_TERM,
     HASH_RULE,
-    NULL_TERM,
-    NUMERIC,
     REJECTED_FILE_NAME,
-    SEQUENCE,
     SPLITS,
-    TIMESTAMP,
-    UNKNOWN_TERM,
     DatasetDescription,
     Shard,
     Split,
+)
+from trainer.dataset_features import (
+    CATEGORICAL,
+    FIRST_TERM,
+    NULL_TERM,
+    NUMERIC,
+    SEQUENCE,
+    TIMESTAMP,
+    UNKNOWN_TERM,
 )
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.features import TablePlan

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import SPLITS, Feature
+from trainer.dataset_description import SPLITS
+from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import make_plan
 from trainer.exporting.images.manifest import parse

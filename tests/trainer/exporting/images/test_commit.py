@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from trainer.dataset_description import COLUMN_RULE, DatasetDescription, Feature, Shard, Split
+from trainer.dataset_description import COLUMN_RULE, DatasetDescription, Shard, Split
+from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import Plan
 from trainer.exporting.images.commit import commit

@@ -10,7 +10,8 @@ from PIL import Image
 
 from tests.trainer.image_files import KINDS, image_files
 from trainer import images
-from trainer.dataset_description import SPLITS, Feature
+from trainer.dataset_description import SPLITS
+from trainer.dataset_features import Feature
 from trainer.exporting.images.convert import convert
 from trainer.images import ImageError
 

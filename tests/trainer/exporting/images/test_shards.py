@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from trainer.dataset_description import Feature
+from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.manifest import Row
 from trainer.exporting.images.shards import write_shard

@@ -1,0 +1,185 @@
+"""Features of a dataset: their kinds, their statistics, and how a record holds them.
+
+Each record is a tf.train.Example. A record of images has the features
+
+    key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
+    image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
+                              that what scores a model is to the bit what its server sees
+    label  int64, 1 value     index into `classes`
+    uri    bytes, 1 value     of the test split: address of the file that the image was made of
+    crc32c int64, 1 value     of the test split: checksum of that file
+
+and a record of a table's rows
+
+    key          bytes, 1 value
+    numeric      float32, n values    numeric and boolean features, each at its `index`; a boolean
+                                      is 0 or 1, NULL (and NaN) is NaN
+    categorical  int64, c values      0: NULL, 1: a term that is not in the feature's vocabulary,
+                                      i + 2: the vocabulary's term i
+    timestamp    int64, t values      microseconds since 1970 UTC; NULL is -2**63
+    sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
+                                      element NaN is stored as NaN
+    label        int64, 1 value: index into `classes`; regression: float32, 1 value
+
+A vector without values is absent.
+
+Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
+the snapshot table and in `sequence/COLUMN`; dtype that of the record; index its place in the
+record's vector. Every statistic and vocabulary is of the train split alone:
+
+    count       values that are there; of a sequence feature, elements of all sequences together
+    missing     NULL or NaN in their place
+    mean, stddev (population: divided by count), min, max
+    quantiles   21 values at 0, 5, 10 .. 100 percent: min, ..., max. At most 0.5 percentage points
+                of rank away from the exact ones (exporting/quantiles.py)
+    lengths     of all rows' sequences, empty ones included
+    vocabulary  the most frequent terms, at most as many as columns.json allows: by falling
+                frequency, equals by name; `frequencies` are their counts, `other` the rows with
+                another term (count = sum of frequencies + other)
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+# Kinds of features. An image is the only feature of its dataset.
+IMAGE = "image"
+# Kinds of table features, and the vectors of the record that hold them; a sequence has its own.
+NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
+    "numeric",
+    "boolean",
+    "categorical",
+    "timestamp",
+    "sequence",
+)
+VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
+SEQUENCE_PREFIX = "sequence/"
+
+# Codes in a record: NULL, a term outside the vocabulary, the vocabulary's first term.
+NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
+NULL_TIMESTAMP = -(2**63)
+
+QUANTILES = 21
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of numbers in the train split; the module's docstring defines each. Timestamps in seconds.
+
+    min_length, max_length, mean_length: of sequences, else None.
+    """
+
+    count: int
+    missing: int
+    mean: float
+    stddev: float
+    min: float
+    max: float
+    quantiles: tuple[float, ...]
+    min_length: int | None = None
+    max_length: int | None = None
+    mean_length: float | None = None
+
+
+@dataclass(frozen=True)
+class TermStatistics:
+    """Of a categorical feature in the train split. frequencies[i] belongs to vocabulary[i]."""
+
+    count: int
+    missing: int
+    other: int
+    frequencies: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One input of a model; the module's docstring says which kind has which fields.
+
+    shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
+    is that of an image's train split. The properties are the fields that a kind must have; they
+    raise TypeError for another kind.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    encoding: str | None = None
+    shape: tuple[int | None, ...] = ()
+    column: str | None = None
+    index: int | None = None
+    vocabulary: tuple[str, ...] | None = None
+    statistics: Statistics | TermStatistics | None = None
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of an image."""
+        if self.kind != IMAGE:
+            raise TypeError(f"feature {self.name!r} is {self.kind}, not an image")
+        return cast(tuple[int, int, int], self.shape)
+
+    def encoding_of(self, split: str) -> str:
+        """How a split's images are stored: png or jpeg."""
+        return _present(self.encoding, self, "encoding") if split == "train" else "png"
+
+    @property
+    def table_column(self) -> str:
+        """Column of a table's feature."""
+        return _present(self.column, self, "column")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Vocabulary of a categorical feature."""
+        return _present(self.vocabulary, self, "vocabulary")
+
+    @property
+    def number_statistics(self) -> Statistics:
+        """Statistics of a table's feature that is not categorical."""
+        if not isinstance(self.statistics, Statistics):
+            raise TypeError(f"feature {self.name!r} has no statistics of numbers")
+        return self.statistics
+
+    @property
+    def longest(self) -> int:
+        """Elements of the train split's longest sequence."""
+        return _present(self.number_statistics.max_length, self, "lengths")
+
+    @property
+    def term_statistics(self) -> TermStatistics:
+        """Statistics of a categorical feature."""
+        if not isinstance(self.statistics, TermStatistics):
+            raise TypeError(f"feature {self.name!r} has no statistics of terms")
+        return self.statistics
+
+    @property
+    def record_name(self) -> str:
+        """The feature of the record that holds this one: itself, a vector, or a sequence."""
+        if self.kind == SEQUENCE:
+            return SEQUENCE_PREFIX + self.table_column
+        return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
+
+
+@dataclass(frozen=True)
+class Label:
+    """The feature that holds the class index (int64), or the value to predict (float32).
+
+    column: its name in a table's source. statistics: of a regression's values.
+    """
+
+    name: str = "label"
+    dtype: str = "int64"
+    column: str | None = None
+    statistics: Statistics | None = None
+
+    @property
+    def number_statistics(self) -> Statistics:
+        """Statistics of a regression's values. Raises TypeError for a classification."""
+        if self.statistics is None:
+            raise TypeError("the label has no statistics: it is a class")
+        return self.statistics
+
+
+def _present(value: Value | None, feature: Feature, field_name: str) -> Value:
+    if value is None:
+        raise TypeError(f"feature {feature.name!r} is {feature.kind} and has no {field_name}")
+    return value
