@@ -1,8 +1,7 @@
-"""predictions.parquet: what one contender says about every example of the test split.
+"""predictions.parquet: a contender's predictions for every example of the test split.
 
-It is the only thing about a contender that `trainer.compare` scores: whoever wrote it (a full
-training, a baseline service), all contenders are measured by one program on one set of keys,
-instead of each by its own service's metric.
+`trainer.compare` scores nothing else: all contenders, full trainings and baselines of services, are
+scored by one program on the same keys, not by metrics of their own services.
 
 One row per example of the test split, in any order. Classification:
 
@@ -22,7 +21,7 @@ Regression:
     schema metadata  b"schema"   b"1"
                      b"task"     b"regression"
 
-The metadata may also hold b"origin", a JSON object that says what the predictions were made from.
+The metadata may also have b"origin", a JSON object that identifies the model and its input.
 """
 
 import json
@@ -74,7 +73,7 @@ class Predictions:
     classes: tuple[str, ...]
 
     def __post_init__(self):
-        # The arrays may come from any library's lists: one form here means one code path later.
+        # The arrays may come from any library; convert them to one form.
         object.__setattr__(self, "keys", _texts(self.keys))
         object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int32))
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
@@ -165,7 +164,7 @@ def _texts(keys: Iterable[str | bytes]) -> np.ndarray:
 
 
 def _text(key: str | bytes) -> str:
-    """TensorFlow hands out keys as bytes; the dataset stores them as UTF-8."""
+    """A key as text; TensorFlow returns keys as UTF-8 bytes."""
     return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
 
@@ -176,7 +175,7 @@ def write(
 ) -> None:
     """Write predictions.parquet (schema in this module's docstring) to a local path.
 
-    origin: what they were made from, for `origin` to tell.
+    origin: identifies the model and its input; `origin` returns it.
     The file is built in memory and written in one go, because a Cloud Storage FUSE folder knows
     only whole objects and a reader must never see half a file.
     """
@@ -221,9 +220,9 @@ def _value_table(values: Values) -> pa.Table:
 
 
 def origin(path: str | PathLike) -> Mapping[str, str] | None:
-    """What the predictions in a file were made from, None if it does not say.
+    """The origin of the predictions in a file, or None.
 
-    Raises FileNotFoundError when there is none, PredictionsError when it is no Parquet file.
+    Raises FileNotFoundError when there is none, PredictionsError when it is not a Parquet file.
     """
     with open(path, "rb") as file:
         try:

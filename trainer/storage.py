@@ -1,4 +1,4 @@
-"""gs:// addresses as files: how training and compare reach Cloud Storage.
+"""Maps gs:// addresses to files of mounted buckets, for training and comparison.
 
 Vertex AI mounts every bucket that the job may read at /gcs/BUCKET (Cloud Storage FUSE). So a
 program that trains needs no storage client: gs://BUCKET/OBJECT is the file $GCS_ROOT/BUCKET/OBJECT,
@@ -18,14 +18,14 @@ from typing import BinaryIO
 
 DEFAULT_ROOT = "/gcs"
 
-# https://cloud.google.com/storage/docs/buckets#naming, but for rules that no slip breaks.
+# The main rules of https://cloud.google.com/storage/docs/buckets#naming.
 _GS_URI = re.compile(
     r"gs://(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(?P<name>.*))?", re.DOTALL
 )
 
 
 class StorageError(ValueError):
-    """An address that is no gs:// URI; the message says what is wrong with it."""
+    """An invalid address; the message says what is wrong with it."""
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -37,7 +37,7 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def local_path(uri: str | os.PathLike) -> Path:
-    """The file or folder that a gs:// address stands for; a plain path stays itself.
+    """The local path of a gs:// address; a plain path is returned unchanged.
 
     Raises StorageError for another scheme (s3://, https://), a malformed bucket name, and object
     names with a ".." segment, which would leave the bucket's folder.
@@ -73,9 +73,8 @@ def write_bytes(path: str | os.PathLike, data: bytes) -> None:
 def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A stream that becomes the file (a gs:// address or a path) when the block ends without error.
 
-    Makes missing folders. The bucket mount already behaves like this; a plain folder needs the
-    detour over a temporary file, without which a kill at the wrong moment leaves half a JSON
-    document.
+    Creates missing folders. The bucket mount already works like this. In a plain folder, the stream
+    writes a temporary file first, so that a kill does not leave half a document.
     """
     target = local_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +84,7 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        os.chmod(partial, 0o644)  # mkstemp's 0600 would hide the file from the user who looks at it
+        os.chmod(partial, 0o644)  # mkstemp's 0600 would deny other users to read it
         os.replace(partial, target)
     except BaseException:
         Path(partial).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The models that can be trained. A module of this package defines one: `build` makes it.
+"""The models that can be trained, one per module of this package.
 
-Only what a command line needs to know stands here: Keras is imported when a model is built.
+This module has only what the command line needs; Keras is imported when a model is built.
 """
 
 import importlib
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class ModelError(ValueError):
-    """A model that cannot be built as asked; the message says which hyperparameter to change."""
+    """The hyperparameters do not fit the dataset; the message says which one to change."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of a model without building it. inputs: kinds of dataset that it reads."""
+    """Description of a model. inputs: kinds of dataset that it reads, "image" or "table"."""
 
     description: str
     inputs: tuple[str, ...]
@@ -42,10 +42,10 @@ MODELS = {
 
 
 def build(name: str, dataset: DatasetDescription, h: Hyperparameters) -> "keras.Model":
-    """A Functional Keras model: examples as `trainer.models.inputs` says -> outputs (b, any).
+    """A Functional Keras model, from the inputs of `trainer.models.inputs` to outputs (b, any).
 
-    The outputs are logits, one for each class; of a regression one number, the label standardized
-    by its statistics of the train split. Raises ModelError if the hyperparameters do not fit the
+    The outputs are logits, one for each class; for a regression one number, the label standardized
+    with its statistics of the train split. Raises ModelError if the hyperparameters do not fit the
     dataset.
     """
     outputs = 1 if dataset.is_regression else len(dataset.classes)

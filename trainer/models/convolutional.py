@@ -1,8 +1,8 @@
-"""A small convolutional network in VGG's manner (https://arxiv.org/abs/1409.1556).
+"""A small convolutional network in the style of VGG (https://arxiv.org/abs/1409.1556).
 
-Normalization is by group (https://arxiv.org/abs/1803.08494), not by batch: it depends neither on
-the batch size, which is often small here, nor on the number of workers, which batch normalization
-has to bring together in every layer of every step.
+It uses group normalization (https://arxiv.org/abs/1803.08494). Batch normalization would depend on
+the batch size, which is often small here, and would have to synchronize the workers in every layer
+of every step.
 """
 
 import keras
@@ -37,7 +37,7 @@ def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> kera
 
 
 def _convolution(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:
-    # The normalization's own offset makes a bias superfluous.
+    # The normalization has an offset, which replaces the bias.
     x = layers.Conv2D(filters, kernel, padding="same", use_bias=False)(x)
     groups = max(g for g in range(1, _MAX_GROUPS + 1) if filters % g == 0)
     x = layers.GroupNormalization(groups)(x)

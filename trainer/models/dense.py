@@ -1,4 +1,4 @@
-"""A multilayer perceptron: the simplest model, and the one to beat."""
+"""A multilayer perceptron, the simplest model."""
 
 import keras
 from keras import layers
@@ -21,7 +21,7 @@ def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> kera
 
 
 def joined(parts: list[keras.KerasTensor]) -> keras.KerasTensor:
-    """Tensors (b, any) side by side."""
+    """Tensors (b, any) concatenated."""
     return layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
 
 

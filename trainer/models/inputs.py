@@ -1,20 +1,20 @@
-"""What models see of a dataset: Keras inputs, and layers that turn them into numbers near zero.
+"""Keras inputs for a dataset, and layers that preprocess them to numbers near zero.
 
-A model takes an example as the dataset stores it; all that happens to it stands in these layers,
-with statistics of the train split as constants. So what is trained, exported and served cannot
-differ. A model of images takes one tensor; a model of rows takes a dict, of what the dataset has:
+A model takes an example as the dataset stores it. All preprocessing is in these layers, with
+statistics of the train split as constants, so training, export and serving cannot differ. A model
+of images takes one tensor; a model of rows takes a dict with those of these that the dataset has:
 
     numeric          (b, n) float32   NaN: NULL; booleans 0 or 1
     categorical      (b, c) int64     0: NULL, 1: unknown term, i + 2: the vocabulary's term i
     timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
-    sequence_COLUMN  (b, any) float32 NaN: no element (behind the end, or NULL in the middle)
+    sequence_COLUMN  (b, any) float32 NaN: no element (padding, or NULL within)
 
-NULL policy: a number or a time that is not there counts as the train split's mean, and those
-features that had NULLs there also have a 0/1 input that marks them. NULL and unknown terms have
-embeddings of their own. Elements that are not there are passed over. Elements of a sequence behind
-the length of the train split's longest one are not read.
+Missing values: a missing number or time is replaced by the train split's mean, and a 0/1 input
+marks it if the train split has NULLs of that feature. NULL and unknown terms have their own
+embeddings. Missing elements of a sequence are skipped; elements beyond the length of the train
+split's longest sequence are not read.
 
-The layers have no weights but the embedding: statistics that a model collects by itself would
+The embedding is the only layer with weights: statistics that a model collects during training would
 differ between workers (trainer.models.convolutional).
 """
 
@@ -47,7 +47,7 @@ _DAYS_SINCE_MONDAY = 3
 
 _SCALED = "scaled"
 
-# Standard deviations from the mean up to which values are taken as they are.
+# Up to this many standard deviations from the mean, values are not compressed.
 _FAR = 10.0
 
 
@@ -62,7 +62,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Row:
-    """A table's inputs, and what the layers make of them.
+    """A table's inputs, preprocessed.
 
     flat: tensors (b, any) float32 of all features but sequences.
     """
@@ -93,7 +93,7 @@ def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
 
 
 def table(dataset: DatasetDescription, embedding: int) -> Row:
-    """The inputs of a table's rows. embedding: numbers that stand for a categorical value."""
+    """The inputs of a table's rows. embedding: its dimensions per categorical feature."""
     inputs, flat, sequences = {}, [], []
 
     def take(name: str, shape: tuple, dtype: str) -> keras.KerasTensor:
@@ -115,23 +115,23 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
 
 
 def sequence_input(feature: Feature) -> str:
-    """Name of a sequence feature's input. (Keras takes no slash, which the record's name has.)"""
+    """Name of a sequence feature's input. (Keras allows no slash, as in the record's name.)"""
     return f"{SEQUENCE}_{feature.column}"
 
 
 def step_limit(feature: Feature) -> int:
-    """How many elements of a sequence are read, at most: as many as the train split's longest has.
+    """Maximum number of elements read of a sequence: the length of the train split's longest.
 
-    0 for other kinds of feature.
+    It is 0 for other kinds of feature.
     """
     return max(1, feature.longest) if feature.kind == SEQUENCE else 0
 
 
 def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -> keras.KerasTensor:
-    """One table for all features' terms: one look-up, however many features there are."""
+    """One embedding table, and one look-up, for the terms of all features."""
     sizes = [FIRST_TERM + len(feature.terms) for feature in features]
     ids = Shift(np.cumsum([0, *sizes[:-1]]))(ids)
-    # Zeros: a term, NULL or unknown, that was never seen in training says nothing.
+    # Zeros: a code that never occurs in training has no effect.
     terms = layers.Embedding(sum(sizes), width, embeddings_initializer="zeros", name="terms")(ids)
     return layers.Flatten()(terms)
 
@@ -146,7 +146,7 @@ class Standardization(layers.Layer):
 
     def call(self, values):
         missing = tf.math.is_nan(values)
-        # In float64: a mean far larger than the spread is exact enough only there.
+        # float64, since a mean far larger than the spread would lose the spread in float32.
         standard = _tame((tf.cast(values, tf.float64) - self._mean) / self._scale)
         standard = tf.where(missing, tf.zeros_like(standard), standard)
         return tf.concat([tf.cast(standard, tf.float32), _flags(missing, self._flagged)], 1)
@@ -155,8 +155,8 @@ class Standardization(layers.Layer):
 class Calendar(layers.Layer):
     """(b, t) int64 microseconds -> (b, 5 t + m): age, time of day, day of week; then NULL flags.
 
-    Age is standardized as numbers are. The cyclic ones are points on a circle (sine, cosine), in
-    UTC; NULL is their centre.
+    Age is standardized like numbers. Time of day and day of week, in UTC, are points on a circle
+    (sine, cosine); NULL is its centre.
     """
 
     def __init__(self, features: Sequence[Feature]):
@@ -168,7 +168,7 @@ class Calendar(layers.Layer):
 
     def call(self, times):
         missing = times == NULL_TIMESTAMP
-        # Differences are taken in int64, which is exact; float32 would be minutes off.
+        # Differences in int64 are exact; in float32 they would be off by minutes.
         age = _tame(tf.cast(times - self._mean, tf.float64) / self._scale)
         days, rest = times // _DAY, times % _DAY
         time_of_day = tf.cast(rest, tf.float64) / _DAY
@@ -183,7 +183,7 @@ class Calendar(layers.Layer):
 
 
 class Shift(layers.Layer):
-    """(b, c) int64 -> the same plus one offset for each column."""
+    """(b, c) int64 -> the same with an offset added to each column."""
 
     def __init__(self, offsets: np.ndarray):
         super().__init__()
@@ -196,7 +196,7 @@ class Shift(layers.Layer):
 class Elements(layers.Layer):
     """(b, any) float32 -> standardized (b, steps, 1), and (b, steps) where there is an element.
 
-    There is at least one step, and at most `limit`. What is no element is 0.
+    There is at least one step, and at most `limit`. Padding and missing elements are 0.
     """
 
     def __init__(self, feature: Feature, limit: int):
@@ -218,7 +218,8 @@ class Elements(layers.Layer):
 class Summary(layers.Layer):
     """Steps -> (b, 4): mean, standard deviation and maximum of the elements, and their number.
 
-    The number as its logarithm, 1 for the train split's longest. Of no element all are 0.
+    The number is on a logarithmic scale, 1 for the train split's longest. All four are 0 without
+    elements.
     """
 
     def __init__(self, limit: int):
@@ -238,7 +239,7 @@ class Summary(layers.Layer):
 
 
 def _mean_and_scale(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) float64 each. A constant is only centred; a feature without a value is left alone."""
+    """(n,) float64 means and scales; a constant is only centred."""
     mean, scale = np.array([standard(f.number_statistics) for f in features], np.float64).T
     return mean, scale
 

@@ -1,7 +1,7 @@
-"""Gated recurrent units (https://arxiv.org/abs/1406.1078) for what depends on a sequence's order.
+"""Gated recurrent units (https://arxiv.org/abs/1406.1078), which use the order of a sequence.
 
-Each sequence feature has a GRU of its own, since they measure different things, at their own pace.
-Its last state stands beside the row's other features in front of the dense model's layers.
+Each sequence feature has its own GRU, since sequences differ in meaning and length. Its last state
+is concatenated with the row's other features, and followed by the layers of the dense model.
 """
 
 import keras
@@ -16,6 +16,6 @@ from trainer.models.dense import head, joined
 def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
-    # Steps without an element leave the state as it is, so batches may be padded to any length.
+    # Masked steps do not change the state, so batches may be padded to any length.
     states = [layers.GRU(h.gru_units)(s.values, mask=s.mask) for s in row.sequences]
     return keras.Model(row.inputs, head(joined([*row.flat, *states]), outputs, h), name="recurrent")

@@ -33,7 +33,7 @@ def parse_flags(
         _refuse_unknown(parser, flags.model, unknown[0], [*vars(flags)])
     if foreign := [name for name in given if name not in known]:
         parser.error(
-            f"--{foreign[0]} is no hyperparameter of the {flags.model} model, which takes: "
+            f"--{foreign[0]} is not a hyperparameter of the {flags.model} model, which takes: "
             + ", ".join(f"--{name}" for name in known)
         )
     metrics = schema.TASKS[flags.task].metrics
@@ -56,7 +56,7 @@ def parse_flags(
 def _parser(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.task",
-        # All flags would fill the screen above every error message.
+        # A usage text with all flags would hide the error message.
         usage="%(prog)s --dataset ADDRESS --model MODEL --task TASK --epochs N [...]; see --help",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -84,8 +84,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
         type=_whole(0, _MAX_SEED),
         default=0,
         metavar="N",
-        help="of initial weights, data order, dropout and augmentation: same seed, same number of "
-        "replicas and same kind of machine, same weights (default: 0)",
+        help="of initial weights, data order, dropout and augmentation. The same seed, number of "
+        "replicas and kind of machine give the same weights (default: 0)",
     )
     add(
         "--metric",
@@ -147,7 +147,7 @@ def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
 
 
 class _PrintSchema(argparse.Action):
-    """Like --help: works without the required flags."""
+    """Prints the schema and exits, like --help, without the required flags."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         print(schema.to_json(), end="")

@@ -6,12 +6,12 @@ from trainer.hyperparameters import Hyperparameters
 
 
 def peak_rate(h: Hyperparameters, replicas: int) -> float:
-    """The learning rate after the warm-up: it grows with the global batch."""
+    """The learning rate after the warm-up, proportional to the global batch."""
     return h.learning_rate * replicas
 
 
 def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:
-    """The optimizer that the hyperparameters ask for."""
+    """The optimizer, as the hyperparameters configure it."""
     rate, decay = peak_rate(h, replicas), h.weight_decay or None
     if h.optimizer == "sgd":
         optimizer = keras.optimizers.SGD(rate, momentum=0.9, nesterov=True, weight_decay=decay)

@@ -1,15 +1,15 @@
-"""Rows as a client has them -> what a model takes, in TensorFlow: part of an exported model.
+"""Converts raw rows, as clients send them, to a model's inputs; part of an exported model.
 
-One tensor for each feature, named as its column in the dataset (`input_names`):
+A raw row has one tensor for each feature, named like its column (`input_names`):
 
     numeric      (n,) float64        NaN: NULL
     boolean      (n,) float64        0 or 1; NaN: NULL
-    categorical  (n,) string, UTF-8  b"\\xff", which is no UTF-8, is NULL; an empty string is a term
+    categorical  (n,) string, UTF-8  b"\\xff", which is not UTF-8: NULL; an empty string is a term
     timestamp    (n,) int64          microseconds since 1970 UTC; -2**63: NULL
-    sequence     (n, any) float64    NaN: no element, as behind a row's last one
+    sequence     (n, any) float64    NaN: no element (padding, or NULL within)
 
-The arithmetic is the export's: numbers become float32 here as there, terms what their place in the
-vocabulary says. A whole table is converted by a few operations, however many columns it has.
+The conversion is that of the export: numbers become float32, terms their codes by the vocabulary.
+A few operations convert all columns at once.
 """
 
 import keyword
@@ -43,10 +43,10 @@ _TYPES = {
 
 
 def input_names(columns: Sequence[str]) -> list[str]:
-    """Names of the inputs for columns: the same, but for those that TensorFlow does not take.
+    """Names of the inputs for columns: the columns' names, changed where TensorFlow requires it.
 
-    They begin with a letter and are no word of Python (nor `self`), in whose functions they are
-    parameters: `_id` becomes `x_id`, `class` becomes `class_`, as one would write it in a program.
+    They become parameters of Python functions, so they begin with a letter and are not keywords
+    (nor `self`): `_id` becomes `x_id`, `class` becomes `class_`.
     """
     names: list[str] = []
     for column in columns:
@@ -60,7 +60,7 @@ def input_names(columns: Sequence[str]) -> list[str]:
 
 
 class RawRows(tf.Module):
-    """The conversion for one dataset's features. names: of the inputs, in the features' order."""
+    """Converts one dataset's features. names: of the inputs, in the order of the features."""
 
     def __init__(self, dataset: DatasetDescription):
         super().__init__()
@@ -80,7 +80,7 @@ class RawRows(tf.Module):
         }
 
     def inputs(self, columns: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Columns by name -> inputs of trainer.models.inputs."""
+        """Raw columns by input name -> the inputs of trainer.models.inputs."""
 
         def stack(features: Iterable[Feature]) -> tf.Tensor:
             return tf.stack([columns[self._name[feature.table_column]] for feature in features], 1)
@@ -103,11 +103,11 @@ class RawRows(tf.Module):
 
 
 class _Terms(tf.Module):
-    """Terms of all categorical features, in one table."""
+    """A lookup table with the terms of all categorical features."""
 
     def __init__(self, features: Sequence[Feature]):
         super().__init__()
-        # Which feature, then the term: a feature's number has no colon.
+        # FEATURE:TERM is unambiguous, as a feature's number has no colon.
         self._prefixes = [f"{index}:".encode() for index in range(len(features))]
         places = {
             prefix + term.encode(): FIRST_TERM + place
@@ -124,6 +124,6 @@ class _Terms(tf.Module):
             )
 
     def ids(self, texts: tf.Tensor) -> tf.Tensor:
-        """(n, c) string -> (n, c) int64."""
+        """(n, c) string -> (n, c) int64 codes."""
         prefixes = tf.broadcast_to(tf.constant([self._prefixes]), tf.shape(texts))
         return self._table.lookup(tf.strings.join([prefixes, texts]))

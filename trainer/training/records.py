@@ -1,7 +1,7 @@
-"""Serialized records of a dataset -> what a model takes (trainer.models.inputs), and the label.
+"""Parses the records of a dataset into a model's inputs (trainer.models.inputs) and labels.
 
-Both kinds of dataset are read through the same few functions; all work on whole batches, which is
-ten times faster than one record at a time.
+Both kinds of dataset have the same interface. All functions work on whole batches, which is ten
+times faster than one record at a time.
 """
 
 import abc
@@ -16,23 +16,23 @@ from trainer.dataset_description import DatasetDescription
 from trainer.dataset_features import SEQUENCE, VECTORS
 from trainer.models.inputs import sequence_input
 
-# Pixels decoded in one call, and records parsed in one: enough to hide the call's cost.
+# Pixels decoded and records parsed per call: enough to hide the cost of a call.
 _DECODE_BYTES = 16 << 20
 _PARSE_RECORDS = 4096
 
 
 class Records(abc.ABC):
-    """One kind of dataset. example_bytes: what a parsed example takes in memory, at most."""
+    """Reads one kind of dataset. example_bytes: maximum size of a parsed example in memory."""
 
     example_bytes: int
 
     @abc.abstractmethod
     def parse(self, serialized: tf.Tensor) -> tuple:
-        """Records (b,) -> inputs, labels (b,)."""
+        """Serialized records (b,) -> inputs, labels (b,)."""
 
     @abc.abstractmethod
     def blank(self) -> bytes:
-        """A record that parses, for places that have to be filled."""
+        """A serialized record to fill up batches with."""
 
 
 def of(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
@@ -41,7 +41,7 @@ def of(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
 
 
 class ImageRecords(Records):
-    """Inputs are pixels (b, height, width, channels) uint8."""
+    """Reads images; inputs are pixels (b, height, width, channels) uint8."""
 
     def __init__(self, dataset: DatasetDescription):
         self._name, self._label = dataset.features[0].name, dataset.label.name
@@ -73,7 +73,7 @@ class ImageRecords(Records):
 
 
 class TableRecords(Records):
-    """Inputs are a dict; sequences are padded with NaN to the longest of their batch."""
+    """Reads rows; inputs are a dict, with sequences padded with NaN to the batch's longest."""
 
     def __init__(self, dataset: DatasetDescription):
         self._label = dataset.label.name
@@ -89,7 +89,7 @@ class TableRecords(Records):
         self.example_bytes = self._label_type.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
-        # A row's start and its elements, as many as the longest has.
+        # The row's offset, and the elements of the longest sequence.
         self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
 
     def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
@@ -98,7 +98,7 @@ class TableRecords(Records):
         return self._padded(inputs), labels
 
     def inputs(self, serialized: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Records (b,), with or without a label -> inputs."""
+        """Serialized records (b,), with or without a label -> inputs."""
         return self._padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
 
     def blank(self) -> bytes:
@@ -109,10 +109,10 @@ class TableRecords(Records):
         return _example(features | {self._label: _numbers(np.zeros(1), self._label_type)})
 
     def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
-        """Read all records into memory: their number, and a function places (b,) -> examples.
+        """Read all records into memory: their number, and a function from indices (b,) to examples.
 
-        Whole tensors, from which batches are gathered: ten times faster than a shuffled dataset of
-        single rows, and without the hundreds of bytes that each of those costs beside its values.
+        Batches are gathered from whole tensors, which is ten times faster than a shuffled dataset
+        of single rows, and saves the hundreds of bytes that each single row costs.
         """
         batches = list(records.batch(_PARSE_RECORDS).map(self._parse, tf.data.AUTOTUNE))
         columns = {

@@ -1,15 +1,15 @@
-"""The trained model as a SavedModel that takes what a client has: encoded images, or raw rows.
+"""Writes the trained model as a SavedModel that takes encoded images or raw rows.
 
-Signature `serving_default`, as TensorFlow Serving and `tf.saved_model.load` call it:
+Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 
     image_bytes  (n,) string      of a model of images: JPEG, PNG, BMP or GIF of any size, upright
                                   and opaque. In TensorFlow Serving's JSON {"image_bytes": {"b64":
                                   "..."}}: names that end in _bytes are decoded from base64
-    COLUMN       (n,) or (n, any) of a model of rows, for each feature: see
-                                  trainer.training.raw_rows for types, and what NULL is
+    COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
+                                  has the types, and the values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
        label         (n,) string  name of the most probable class
-    -> value         (n,) float64 of a regression instead, in the label's unit
+    -> value         (n,) float64 for a regression instead, in the label's unit
 
 Further signatures:
 
@@ -28,7 +28,7 @@ Further signatures:
               -> score (n,) that class's probability, or the value; gradient, of the score by the
               image; of a model of images
 
-Preprocessing is part of it, so that serving cannot differ from training.
+It contains the preprocessing, so serving cannot differ from training.
 """
 
 import shutil
@@ -54,7 +54,7 @@ Predict = Callable[..., dict[str, tf.Tensor]]
 
 
 def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> None:
-    """Write the SavedModel. model: not mirrored."""
+    """Write the SavedModel. model: its variables must not be mirrored."""
     archive = keras.export.ExportArchive()
     archive.track(model)
     answering = _regression if dataset.is_regression else _classes
@@ -74,7 +74,7 @@ def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> 
 def predict(
     directory: Path, address: str, dataset: DatasetDescription, split: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the SavedModel says about every example of a split, once each.
+    """Predict every example of a split once with the SavedModel.
 
     Returns keys (n,) bytes, labels (n,), and probabilities (n, classes) float32 or values (n,)
     float64.
@@ -150,7 +150,7 @@ def _add_table_endpoints(
     archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
 ) -> None:
     rows, records = RawRows(dataset), TableRecords(dataset)
-    archive.track(rows)  # the vocabularies' table
+    archive.track(rows)  # the lookup table of the vocabularies
 
     @tf.function(input_signature=[rows.signature()])
     def serve(columns):
@@ -178,7 +178,7 @@ def _add_table_endpoints(
 
 
 def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict) -> None:
-    """An endpoint without inputs that tells these lists."""
+    """Add an endpoint without inputs that returns these lists."""
     constants = {key: tf.constant(value) for key, value in values.items()}
 
     @tf.function(input_signature=[])

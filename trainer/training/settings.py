@@ -1,4 +1,4 @@
-"""Settings of one training."""
+"""The settings of a training."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,5 +49,5 @@ class Settings:
 
     @property
     def monitor(self) -> str:
-        """Name, in the logs of an epoch, of the metric that chooses the best epoch."""
+        """Name in an epoch's logs of the metric that selects the best epoch."""
         return f"val_{self.metric}"

@@ -8,7 +8,7 @@ class StoppedError(Exception):
 
 
 class StopRequest:
-    """While entered, SIGTERM is only noted: the loop asks between its calls."""
+    """A context in which SIGTERM sets a flag, which the loop reads between its calls."""
 
     def __init__(self):
         self.noted = False
