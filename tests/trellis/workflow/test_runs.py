@@ -1,5 +1,6 @@
 """Whole runs of the DAG, those that go wrong above all, with a stand-in for the trainer."""
 
+import collections
 import json
 
 import pytest
@@ -180,6 +181,25 @@ def test_a_run_that_promotes_serves_its_model(google, a_dag, folder):
     assert again.state == "success"
     assert said(again) == said(run)
     assert len(jobs(google, dag)) == made
+
+
+@pytest.fixture
+def storm(google):
+    """Every service is slow, refuses requests, and executes some without an answer."""
+    google.command("chaos", *"--503 5% --429 5% --lost 2% --latency 100".split())
+    yield
+    google.command("chaos", "--off")
+
+
+@pytest.mark.slow
+def test_a_run_in_a_storm_serves_its_model_and_submits_nothing_twice(google, a_dag, folder, storm):
+    dag = a_dag(deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
+    run = run_dag(dag)
+    assert run.state == "success", states(run)
+    assert said(run).startswith("training/1 is promoted and deployed: projects/")
+    planned = json.loads((folder(dag) / "plan.json").read_text())["jobs"]
+    made = collections.Counter(job["kind"] for job in jobs(google, dag))
+    assert {kind: made[kind] for kind in planned} == planned
 
 
 @pytest.mark.slow
