@@ -186,7 +186,7 @@ def test_a_run_that_promotes_serves_its_model(google, a_dag, folder):
 @pytest.fixture
 def storm(google):
     """Every service is slow, refuses requests, and executes some without an answer."""
-    google.command("chaos", *"--503 5% --429 5% --lost 2% --latency 100".split())
+    google.command("chaos", "--503", "5%", "--429", "5%", "--lost", "2%", "--latency", "100")
     yield
     google.command("chaos", "--off")
 
