@@ -238,7 +238,7 @@ def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
     run = run_dag(dag)
     assert run.state == "success"
     trials = json.loads((folder(dag) / "trials.json").read_text())
-    assert [winner["trial"] for winner in trials["chosen"]] == ["1"]
+    assert [chosen["trial"] for chosen in trials["chosen"]] == ["1"]
     assert [t["state"] for t in trials["trials"]] == ["SUCCEEDED", "INFEASIBLE", "INFEASIBLE"]
     assert "1 trial succeeded, so 1 instead of 2 will be trained in full." in capfd.readouterr().out
 
