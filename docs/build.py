@@ -26,7 +26,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 PLACEHOLDER = re.compile(r"[A-Z]{4,}|\*")
 
 REFERENCE = """\
-# Reference of the experiment file
+# Reference of the experiment file and platform.yaml
 
 What `trellis reference` prints. `trellis check FILE` checks a file against it.
 """

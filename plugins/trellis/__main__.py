@@ -20,6 +20,9 @@ Work on experiment files and their Google Cloud project.
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis doctor dags                         tell what the project on Google Cloud lacks
   trellis prices dags                         compare the prices of machines with Google's of today
+
+In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
+became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
 """
 
 
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("reference", help="print every key of an experiment file")
+    commands.add_parser("reference", help="print every key of experiment files and platform.yaml")
     check = commands.add_parser("check", help="check experiment files; exit code 1 for problems")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE")
     check.add_argument(

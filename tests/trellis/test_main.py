@@ -7,6 +7,7 @@ import pytest
 from tests.airflow_side import ROOT
 from trellis.__main__ import main
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.sections import fields, is_mapping, sections_of
 
 
@@ -61,7 +62,7 @@ def test_the_reference_names_every_key_and_hyperparameter(capsys):
     assert main(["reference"]) == 0
     out = capsys.readouterr().out
     words = {line.split()[0].rstrip("*") for line in out.splitlines() if line.strip()}
-    assert set(keys(Experiment)) <= words
+    assert set(keys(Experiment)) | set(keys(Platform)) <= words
     assert {"tune.search.HYPERPARAMETER.from", "learning_rate", "convolutional"} <= words
     assert all(len(line) <= 100 for line in out.splitlines())
     assert "only for images; true or false; default false" in out

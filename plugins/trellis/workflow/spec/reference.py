@@ -1,4 +1,4 @@
-"""Every key of an experiment file, printed from the classes that check it."""
+"""Every key of an experiment file and of platform.yaml, printed from the classes that check it."""
 
 import textwrap
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.sections import (
     Section,
@@ -56,6 +57,10 @@ def chapters(schema: TrainerSchema) -> Iterator[Chapter]:
     yield Chapter(
         "Keys of an experiment file, dags/experiments/NAME.yaml. A star marks required keys.",
         tuple(_keys((Experiment,), "")),
+    )
+    yield Chapter(
+        "Keys of platform.yaml, the group's file beside its DAG files. A star marks required keys.",
+        tuple(_keys((Platform,), "")),
     )
     yield Chapter(
         "Models, with the hyperparameters that each has",

@@ -7,6 +7,12 @@ from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 
+_PAGE = (
+    "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/{}/"
+    "configure-compute"
+)
+_PARTS = {"training": "training", "serving": "predictions"}
+
 
 def machine_problems(machine: Machine, where: Where, use: pricing.Use) -> Iterator[Problem]:
     """Problems of the section `machines` at `where`: what Vertex AI would refuse for this use."""
@@ -29,8 +35,9 @@ def _unknown(name: str, use: pricing.Use, table: pricing.Machines) -> str:
     series = [other for other in known if other.split("-")[0] == name.split("-")[0]]
     if series:
         return f"'{name}' is {what}; {did_you_mean(name, series)}"
+    page = _PAGE.format(_PARTS[use])
     every = sorted({other.split("-")[0] for other in known})
-    return f"'{name}' is {what}; known series: {', '.join(every)}"
+    return f"'{name}' is {what}; known series: {', '.join(every)}. Vertex AI lists no other: {page}"
 
 
 def _accelerators(machine: Machine, table: pricing.Machines) -> str | None:
