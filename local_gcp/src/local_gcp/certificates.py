@@ -1,8 +1,8 @@
-"""Throw-away keys: a certificate authority, a server certificate for Google's hosts, a key file.
+"""Creates a certificate authority, a server certificate for Google's hosts, and a key file.
 
-The authority's private key is never stored: it signs one server certificate and is forgotten, and
-even that certificate is valid for googleapis.com alone. So a client that trusts ca.pem trusts
-nothing but this folder's local_gcp.
+The authority's private key is never stored: it signs one server certificate, which is valid for
+googleapis.com only, and is discarded. So a client that trusts ca.pem trusts only the local_gcp of
+this folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pki:
         self.service_account = folder / "sa.json"
 
     def ensure(self, project: str) -> None:
-        """Make what is missing or about to expire; keep the rest, clients have it loaded."""
+        """Create what is missing or about to expire; clients may have loaded the rest."""
         if not (self.server.exists() and self.ca.exists()) or _expires_soon(self.server):
             authority, server = _certificates()
             _write_private(self.server, server)

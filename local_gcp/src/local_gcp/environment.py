@@ -1,7 +1,7 @@
-"""The environment variables that lead unchanged Google Cloud clients to a local_gcp.
+"""The environment variables that direct unchanged Google Cloud clients to a local_gcp.
 
-Which client reads which was found by running them: Google's libraries go through requests,
-httplib2, aiohttp, httpx or gRPC, TensorFlow and other C++ programs through libcurl.
+Which client reads which was found by running them: Google's libraries use requests, httplib2,
+aiohttp, httpx or gRPC; TensorFlow and other C++ programs use libcurl.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
         # gRPC reads the lower-case spelling only.
         "https_proxy": endpoints.proxy_url,
         "HTTPS_PROXY": endpoints.proxy_url,
-        # Nothing is served there: what is asked for in plain HTTP elsewhere is refused as well.
+        # Plain HTTP requests to other hosts are refused as well.
         "http_proxy": endpoints.proxy_url,
         "HTTP_PROXY": endpoints.proxy_url,
         "no_proxy": "localhost,127.0.0.1",
@@ -40,7 +40,7 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
         "GOOGLE_CLOUD_PROJECT": project_id(),
         "NO_GCE_CHECK": "true",
         "GOOGLE_API_USE_CLIENT_CERTIFICATE": "false",
-        # Leads aiohttp to the proxy, which it ignores else.
+        # Without it, aiohttp ignores the proxy.
         "PYTHONPATH": str(HOOK),
         # Plain HTTP, without a tunnel: faster.
         "STORAGE_EMULATOR_HOST": endpoints.http_url,

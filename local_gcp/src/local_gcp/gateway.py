@@ -1,9 +1,9 @@
 """The entry point of unchanged clients: a CONNECT proxy that ends TLS and never leaves the machine.
 
 A client with `https_proxy` asks for a tunnel to, say, us-central1-aiplatform.googleapis.com.
-For a host of Google's the gateway is that host: it shows its own certificate, and sends the
-decrypted bytes to the REST server or to the gRPC server here, as the client's ALPN asks.
-Every other host is refused with 403, so that nothing of a local run can reach the network.
+For a host of Google's, the gateway presents its own certificate and sends the decrypted bytes to
+the REST server or the gRPC server here, as the client's ALPN requests. Every other host is refused
+with 403, so that a local run cannot reach the network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GOOGLE = ("googleapis.com", "*.googleapis.com")
 """Hosts at which a tunnel ends here. Those of no service get a 501 from the REST server."""
 
 
-_QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux; the kernel forgets it by and by
+_QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux; the kernel resets it
 
 
 class Gateway:
@@ -77,7 +77,7 @@ class Gateway:
         await writer.drain()
         client = _Pipe(writer.get_extra_info("socket"))
         transport = await loop.start_tls(writer.transport, client, self._tls, server_side=True)
-        if transport is None:  # the client left during the handshake
+        if transport is None:  # the client disconnected during the handshake
             return
         protocol = transport.get_extra_info("ssl_object").selected_alpn_protocol()
         log.debug("CONNECT %s (%s)", target, protocol)
@@ -89,7 +89,7 @@ class Gateway:
 
 
 def why_refused(method: str, target: str, emulated: Sequence[str] = GOOGLE) -> str | None:
-    """None when a proxy request may pass, else the reason, one line, for a person."""
+    """None if a proxy request is allowed, else the reason in one line."""
     host, _, port = target.rpartition(":")
     if method != "CONNECT":
         return f"local_gcp is a proxy for https only: {method} {target} is refused"
@@ -110,10 +110,10 @@ async def _refuse(writer: asyncio.StreamWriter, reason: str) -> None:
 
 
 def _acknowledge(sock: socket.socket) -> None:
-    """Acknowledge what has arrived now, not 40 ms later.
+    """Acknowledge received data now, not 40 ms later.
 
-    requests sends head and body of a request apart and, to a proxy, with Nagle's algorithm on: the
-    body waits for the head's acknowledgement.
+    requests sends head and body of a request separately and, to a proxy, with Nagle's algorithm:
+    the body waits until the head is acknowledged.
     """
     if _QUICKACK is not None:
         with contextlib.suppress(OSError):
@@ -121,7 +121,7 @@ def _acknowledge(sock: socket.socket) -> None:
 
 
 class _Pipe(asyncio.Protocol):
-    """One end of a tunnel: what arrives here is written to the other end, as fast as that reads."""
+    """One end of a tunnel: writes what it receives to the other end, as fast as that reads."""
 
     def __init__(self, sock: socket.socket | None = None) -> None:
         self._socket = sock

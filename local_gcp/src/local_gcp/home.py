@@ -1,4 +1,4 @@
-"""The folder that holds one local Google Cloud: its data, its keys, its ports, its log."""
+"""The folder of one local_gcp: its data, keys, ports and log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Endpoints:
 
 
 class Home:
-    """Paths inside one local_gcp folder. Making a `Home` touches nothing on disk."""
+    """Paths inside one local_gcp folder. Creating a `Home` does not access the disk."""
 
     def __init__(self, root: Path | str):
         self.root = Path(root).absolute()
@@ -57,11 +57,11 @@ class Home:
 
     @classmethod
     def find(cls, root: str | None = None) -> Home:
-        """The home that was asked for: `root`, else $LOCAL_GCP_HOME, else ./.local/gcp."""
+        """The home at `root`, else at $LOCAL_GCP_HOME, else at ./.local/gcp."""
         return cls(root or os.environ.get("LOCAL_GCP_HOME") or ".local/gcp")
 
     def create(self) -> None:
-        """Make the folders. Only the owner may enter: keys and data of a run lie here."""
+        """Create the folders. Only the owner has access: they contain keys and data."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in (self.buckets, self.storage, self.jobs, self.pki):
             folder.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ class Home:
     def choose_project(self, asked: str | None) -> str:
         """The project that this home was started with; at the first start `asked`, recorded.
 
-        ValueError if that is another one: the names of what is stored here contain it.
+        Raises ValueError if that is another one: stored resource names contain it.
         """
         try:
             known = self.project_file.read_text()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as real storage clients speak it: uvicorn's protocol plus one tolerance."""
+"""uvicorn's HTTP/1.1 protocol, which also accepts a header that storage clients send."""
 
 from __future__ import annotations
 

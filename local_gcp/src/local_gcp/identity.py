@@ -1,7 +1,7 @@
-"""Who is asking, and for which project: tokens, the one project, IAM credentials.
+"""Emulates tokens, the project and IAM credentials.
 
-Nothing is checked: every caller on this machine is the project's owner. What is answered is what
-clients ask for before their first real request; unanswered, some retry for 50 seconds.
+Nothing is checked: every caller on this machine is the project's owner. Clients make these requests
+before their first real one; without an answer, some retry for 50 seconds.
 """
 
 from __future__ import annotations

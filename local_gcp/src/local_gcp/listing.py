@@ -19,8 +19,8 @@ DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 def page(resources: Iterable[T], page_size: int, page_token: str) -> tuple[list[T], str]:
     """(one page, token of the next or ""). Resources have `create_time` and `name`.
 
-    The token says where the last page ended, so a resource that is created or deleted between two
-    calls makes none appear twice or not at all. INVALID_ARGUMENT for a bad size or token.
+    The token identifies the end of the last page, so if a resource is created or deleted between
+    two calls, no other one is repeated or left out. INVALID_ARGUMENT for a bad size or token.
     """
     if page_size < 0:
         raise invalid_argument("page_size", f"{page_size} is negative.")

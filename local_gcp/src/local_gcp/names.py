@@ -1,4 +1,4 @@
-"""Resource names: the project that exists here, by id or number, as Google answers with them."""
+"""Resource names, with the project's id or number as Google returns them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def last(name: str) -> str:
 
 
 def _canonical(match: re.Match) -> str:
-    # The region first: a request to one that does not exist reaches no service at Google.
+    # The region first: at Google, a request to a region that does not exist reaches no service.
     regions.check(match["location"])
     check_project(match["project"])
     return f"projects/{PROJECT_NUMBER}/locations/{match['location']}{match['rest'] or ''}"

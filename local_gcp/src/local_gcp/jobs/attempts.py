@@ -1,10 +1,10 @@
-"""One attempt of one replica: a folder, a lock, and a process that a shim runs for us.
+"""One attempt of one replica: a folder, a lock, and a process started by a shim.
 
 An attempt runs exactly as long as its lock is held. The server takes the lock before it starts the
-shim and hands it over (an flock belongs to the open file, which both then share), so there is no
-moment at which an attempt runs unlocked; whoever dies, the kernel lets go of it. Therefore any
-server, also one that was just started after a kill, knows from the folder alone what is the case:
-locked: it runs; `exit.json`: it ended so; neither: it was lost, and nothing of it can still start.
+shim and shares it (an flock belongs to the open file), so an attempt never runs unlocked; if both
+die, the kernel releases it. So any server, even one just started after a kill, knows the state from
+the folder: locked: it runs; `exit.json`: it ended like that; neither: it was lost, and nothing of
+it can start any more.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Exit:
 
 
 class Attempt:
-    """The attempt in `folder`. Making the object touches nothing."""
+    """The attempt in `folder`. Creating the object does not access the disk."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -129,7 +129,7 @@ class Attempt:
         self._signal_shim(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once, shim and all; `poll` then says lost."""
+        """Kill it at once with its shim; `poll` then returns lost."""
         self._signal_shim(signal.SIGKILL)
         self._sweep()
 

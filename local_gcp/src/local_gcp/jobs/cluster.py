@@ -1,4 +1,4 @@
-"""TF_CONFIG and CLUSTER_SPEC: how a replica learns of the others.
+"""TF_CONFIG and CLUSTER_SPEC, which describe the other replicas.
 
 https://cloud.google.com/vertex-ai/docs/training/distributed-training: CLUSTER_SPEC is set on every
 replica; TF_CONFIG in distributed jobs only, and evaluators are not part of its cluster.

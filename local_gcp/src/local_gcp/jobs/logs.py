@@ -28,7 +28,7 @@ def last_lines(log: Path, count: int, start: int = 0) -> list[str]:
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return []
-    # A progress bar redraws its line with carriage returns: what counts is the last drawing.
+    # A progress bar redraws its line with carriage returns: only the last one counts.
     lines = [line.rstrip().rpartition("\r")[2] for line in text.splitlines() if line.strip()]
     return [line[:_LINE] for line in lines[-count:]]
 

@@ -1,8 +1,8 @@
-"""The machine's cores: who may start, how many threads a replica should use, which ports are free.
+"""The machine's cores: which runs may start, threads per replica, and free ports.
 
-One replica takes one core slot from its start to the end of its run, also across restarts. Runs
-start in the order in which they were submitted, each as soon as all its replicas fit; one that is
-larger than the machine runs alone. So processes wait instead of slowing one another down.
+A replica takes one core slot from its start to the end of its run, also across restarts. Runs start
+in the order of their submission, each when all its replicas fit; one that is larger than the
+machine runs alone. So processes wait instead of slowing each other down.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from local_gcp.home import LOOPBACK
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -80,7 +80,7 @@ def free_addresses(count: int, taken: Collection[str]) -> list[str]:
     """`count` host:port on loopback where nothing listens, other than `taken`.
 
     Below the range of outgoing connections (from 32768 on Linux), so that no client of another
-    program sits on the port when the replica gets to listen, seconds later.
+    program occupies the port when the replica starts to listen, seconds later.
     """
     addresses: list[str] = []
     for port in random.sample(range(10000, 20000), k=10000):

@@ -1,4 +1,4 @@
-"""What to do when a replica ends: the failure semantics of Vertex AI, as one pure function.
+"""Decides what follows when a replica ends: Vertex AI's failure semantics as a pure function.
 
 Sources: https://cloud.google.com/vertex-ai/docs/training/understanding-training-service ("Restart
 workers during the training job", "Handle training job errors") and .../training/use-spot-vms.
@@ -12,13 +12,13 @@ workers during the training job", "Handle training job errors") and .../training
 - A spot preemption restarts the whole job, up to 6 times.
 - `disable_retries` switches off all restarts of the whole job.
 
-Two rules are about what distributed programs do when a peer dies: the others notice, after 10 to
-20 s with TensorFlow, and exit with an error or abort.
+Two rules concern distributed programs whose peer dies: the others notice it, after 10 to 20 s with
+TensorFlow, and exit with an error or abort.
 - Such an exit within `INCIDENT_WINDOW` of a peer's death belongs to that incident: the whole job
-  starts anew, with new addresses, and nothing but the peer's own restart is counted.
-- In reverse, a secondary replica that fails by itself brings down the primary, and one that loses
-  a primary which is just finishing fails too. So its failure stands for `PRIMARY_HAS_THE_WORD`
-  before the job fails: if the primary exits with 0 meanwhile, the job has succeeded.
+  starts again, with new addresses, and only the peer's own restart is counted.
+- Conversely, a secondary replica that fails by itself makes the primary fail, and one that loses a
+  primary which is just finishing fails too. So after its failure the job waits for
+  `PRIMARY_HAS_THE_WORD` seconds: if the primary exits with 0 meanwhile, the job has succeeded.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _after_failure(run: Run, failed: Sequence[Replica], now: float) -> Verdict |
     by_themselves = [r for r in failed if r.exit.signal is None]
     suspect = next((r for r in failed if r.name == run.suspect), None)
     if suspect is None and by_themselves:
-        # The first to fail: what it died of is usually why the others failed.
+        # The first to fail: its cause is usually that of the others.
         suspect = min(by_themselves, key=lambda r: r.exit.ended)
         run.suspect = suspect.name
     if suspect is None:

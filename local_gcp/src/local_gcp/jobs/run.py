@@ -1,4 +1,4 @@
-"""The records of the runner: what a run does (`Spec`), and how far it is (`Run`).
+"""The records of the runner: what a run does (`Spec`) and its progress (`Run`).
 
 A run is one CustomJob, one trial of a tuning job, or one Dataflow job: pools of replicas, each
 replica a process. `Run` is what is stored, as JSON, and what observers are given.

@@ -1,4 +1,4 @@
-"""Runs jobs for real: the one place that starts, watches, restarts and ends their processes.
+"""Runs jobs: starts, watches, restarts and ends their processes.
 
 CustomJobs, trials of tuning jobs and Dataflow jobs are all runs:
 
@@ -11,12 +11,12 @@ CustomJobs, trials of tuning jobs and Dataflow jobs are all runs:
 
 - `submit` is durable when it returns, also inside a `state.transaction()` of the caller, which
   makes "my record and its run" one write. Submitting an id again returns the run that is there, so
-  whoever is not sure may submit again: nothing ever runs twice.
+  a caller may safely submit again: nothing runs twice.
 - A run waits in state "queued" until its replicas fit on the machine (machine.py), is "running"
   when its processes are, and is final when none of them is left.
-- What follows when a process ends is decided in recovery.py; how processes are held on to across
-  a kill of the server, in attempts.py. Each decision is stored before it is carried out, and
-  carrying it out is idempotent: that is all that recovery after a kill needs.
+- recovery.py decides what follows when a process ends; attempts.py keeps track of processes across
+  a kill of the server. Each decision is stored before it is carried out, and carrying it out is
+  idempotent, which is all that recovery after a kill needs.
 - `stop` (local_gcp down) ends all processes and puts their runs back into the queue: they start
   again, as after maintenance of their machine, at the next `start`; none of their retries is used.
 - The folder of a replica is HOME/jobs/RUN/workerpoolP-I: `log` (all attempts), `attempt-N/`, and
@@ -71,8 +71,8 @@ class Runner:
         self._submitted: list[str] = []
         self._changed: set[str] = set()
         self._listeners: list[Callable[[str], None]] = []
-        # The state's own lock: a caller may hold it (a transaction) when it calls us, and we write
-        # while we hold ours; two locks would meet in both orders.
+        # The state's own lock: a caller may hold it (a transaction) when it calls the runner, which
+        # writes while it holds its own; two locks would be taken in both orders.
         self._wake = threading.Condition(state.lock)
         self._supervisor = Supervisor(home, environment, self.machine, self._active, self._save)
         self._thread: threading.Thread | None = None

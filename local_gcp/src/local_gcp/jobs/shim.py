@@ -1,10 +1,10 @@
-"""Launches one attempt of one replica and writes down how it ended. Standard library only.
+"""Launches one attempt of one replica and records how it ended. Standard library only.
 
     python -I -S shim.py ATTEMPT_FOLDER LOCK_FD
 
 The shim is what survives when local_gcp is killed: it leads its own session, so no signal meant
 for the server reaches it, and it holds the lock of its attempt folder for as long as it lives, so
-a server, this one or the next, asks the lock whether the attempt runs (see replicas.py).
+a server, this one or the next, knows from the lock whether the attempt runs (see attempts.py).
 
 It reads `attempt.json` (argv, env, cwd, log, grace, mount), starts the program in a session of
 its own with both outputs appended to the log, writes `process.json` and waits:
@@ -108,7 +108,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def _kill_all(group: int) -> None:
-    """Kill what the program left behind: its process group, and whoever left that group."""
+    """Kill what the program left behind: its process group, and processes that left the group."""
     _signal_group(group, signal.SIGKILL)
     while True:
         children = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _mine(pid)]

@@ -1,8 +1,8 @@
-"""What the runner does with each run: starts its processes, looks at them, ends them.
+"""Starts, checks and ends the processes of each run.
 
-A supervisor keeps nothing between two calls but what is in the `Run`, and stores that (`save`)
-before it acts on it, so the next server goes on where a killed one stopped. What follows when a
-process ends is decided in recovery.py.
+A supervisor has no state between two calls except the `Run`, which it stores (`save`) before it
+acts on it, so the next server continues where a killed one stopped. recovery.py decides what
+follows when a process ends.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Supervisor:
         self.end(run, "failed", message)
 
     def abandon(self, run: Run, error: Exception) -> None:
-        """End a run with which local_gcp itself cannot cope."""
+        """End a run that local_gcp itself cannot handle."""
         for replica in run.replicas:
             if replica.running:
                 self._attempt(run, replica).kill()
@@ -238,7 +238,7 @@ class Supervisor:
 def lifetime(rate: float, seed: int, number: int, replica: Replica) -> float:
     """Seconds until the machine of a spot replica is preempted, `rate` times a minute on average.
 
-    The same for the same seed, run number, replica and attempt: a bad day can be had again.
+    It depends on seed, run number, replica and attempt only, so preemptions can be reproduced.
     """
     dice = random.Random(f"{seed}/{number}/{replica.name}/{replica.attempt}")
     return dice.expovariate(rate / 60)
