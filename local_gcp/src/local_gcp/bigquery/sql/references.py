@@ -29,13 +29,16 @@ def datasets_named(script: str) -> Iterator[tuple[str, str]]:
     for before, token in pairwise(tokens):
         if before.text.upper() not in _BEFORE or before.token_type == TokenType.IDENTIFIER:
             continue
+        if token.text.upper() == "IF":  # [NOT] EXISTS, and then the name
+            continue
         path = _PATH.match(script, token.start)
         if path is None:
             continue
         parts = re.split(r"[.:]", re.sub(r"[\s`]", "", path[0]))
-        parts += [""] if before.text.upper() in ("SCHEMA", "EXISTS") else []
         # From the end: project.dataset.table, dataset.INFORMATION_SCHEMA.view.
         yield from reversed(list(pairwise(parts)))
+        if before.text.upper() in ("SCHEMA", "EXISTS"):
+            yield parts[-1], ""
 
 
 def schema_location(script: str) -> str | None:
