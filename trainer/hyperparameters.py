@@ -48,10 +48,18 @@ class Hyperparameters:
     # Optimization: read by every model.
     learning_rate: float = _hyperparameter(
         0.001,
-        "step size of one replica; the optimizer gets this times the number of replicas, because "
-        "the global batch grows with them (linear scaling, https://arxiv.org/abs/1706.02677)",
+        "step size of one replica; with several, whose batches add up, learning_rate_scaling "
+        "raises it",
         exclusiveMinimum=0,
         maximum=1,
+    )
+    learning_rate_scaling: str = _hyperparameter(
+        "by_optimizer",
+        "what the learning rate is multiplied by on r replicas: r (linear), the square root of r "
+        "(square_root), or 1 (none). by_optimizer: linear for sgd "
+        "(https://arxiv.org/abs/1706.02677), square_root for adam and rmsprop "
+        "(https://arxiv.org/abs/2205.10287)",
+        enum=["by_optimizer", "linear", "square_root", "none"],
     )
     batch_size: int = _hyperparameter(
         32,

@@ -6,8 +6,17 @@ from trainer.hyperparameters import Hyperparameters
 
 
 def peak_rate(h: Hyperparameters, replicas: int) -> float:
-    """The learning rate after the warm-up, proportional to the global batch."""
-    return h.learning_rate * replicas
+    """The learning rate after the warm-up: it grows with the global batch.
+
+    by_optimizer: linear for SGD, after Goyal et al. 2017 (https://arxiv.org/abs/1706.02677); the
+    square root for Adam and RMSprop, which divide the gradient by its size, noise included, after
+    Malladi et al. 2022 (https://arxiv.org/abs/2205.10287). Their rule scales the decay of the
+    moments, too, which is left alone here.
+    """
+    rule = h.learning_rate_scaling
+    if rule == "by_optimizer":
+        rule = "linear" if h.optimizer == "sgd" else "square_root"
+    return h.learning_rate * {"linear": replicas, "square_root": replicas**0.5, "none": 1}[rule]
 
 
 def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:

@@ -16,14 +16,27 @@ def test_only_kernels_decay(kind):
         [keras.Input([3]), keras.layers.Dense(2), keras.layers.GroupNormalization(1)]
     )
     model.set_weights([np.ones_like(weight) for weight in model.get_weights()])
-    h = Hyperparameters(optimizer=kind, learning_rate=0.1, weight_decay=0.5)
+    h = Hyperparameters(
+        optimizer=kind, learning_rate=0.1, learning_rate_scaling="linear", weight_decay=0.5
+    )
     built = optimizer.build(h, replicas=2)
     built.apply_gradients((np.zeros(w.shape, "float32"), w) for w in model.trainable_weights)
     values = {weight.path.split("/")[-1]: weight.numpy().ravel()[0] for weight in model.weights}
     assert values == pytest.approx({"kernel": 1 - 0.2 * 0.5, "bias": 1, "gamma": 1, "beta": 1})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_rate_grows_with_the_replicas(kind):
-    built = optimizer.build(Hyperparameters(optimizer=kind, learning_rate=0.01), replicas=4)
-    assert float(built.learning_rate.numpy()) == pytest.approx(0.04)
+@pytest.mark.parametrize(
+    ("kind", "scaling", "rate"),
+    [
+        ("sgd", "by_optimizer", 0.04),
+        ("adam", "by_optimizer", 0.02),
+        ("rmsprop", "by_optimizer", 0.02),
+        ("adam", "linear", 0.04),
+        ("sgd", "square_root", 0.02),
+        ("sgd", "none", 0.01),
+    ],
+)
+def test_the_rate_grows_with_the_replicas_as_is_right_for_the_optimizer(kind, scaling, rate):
+    h = Hyperparameters(optimizer=kind, learning_rate=0.01, learning_rate_scaling=scaling)
+    assert float(optimizer.build(h, replicas=4).learning_rate.numpy()) == pytest.approx(rate)
+    assert optimizer.peak_rate(h, replicas=1) == 0.01

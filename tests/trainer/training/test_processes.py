@@ -62,7 +62,7 @@ def test_all_processes_see_the_same_metrics(undisturbed):
 
 
 def test_the_rate_is_scaled_with_the_replicas(undisturbed):
-    assert undisturbed.metrics["history"][0]["learning_rate"] == pytest.approx(0.002)
+    assert undisturbed.metrics["history"][0]["learning_rate"] == pytest.approx(0.001 * 2**0.5)
 
 
 @pytest.mark.slow
