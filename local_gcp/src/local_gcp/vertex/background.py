@@ -1,7 +1,7 @@
-"""Work of the server that takes longer than a call may: one pool of threads, stopped with it.
+"""A pool of threads for work of the server that takes longer than a call may.
 
-What runs here keeps no state of its own: after a kill it is begun again from the stored records,
-so each piece of work must be idempotent.
+The work has no state of its own: after a kill it starts again from the stored records, so it must
+be idempotent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Background:
             self._threads.submit(self._run, work, failed, arguments)
 
     def stop(self) -> None:
-        """Wait for what runs; what has not begun is begun at the next start."""
+        """Wait for running work; other work is started at the next start."""
         self._stopping = True
         self._threads.shutdown(wait=True, cancel_futures=True)
 

@@ -141,7 +141,7 @@ def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
 
 
 def check_size(spec: Spec, runner: Runner) -> None:
-    """Refuse what would bury the machine, as a quota does: replicas of one job run at once."""
+    """Refuse a job that is too large for the machine, as a quota does."""
     most = REPLICAS_PER_CORE * runner.machine.cores
     if spec.cores > most:
         raise RpcError(

@@ -1,7 +1,7 @@
 """ModelService: evaluations of models, one for each model that was trained here.
 
-Named MODEL@VERSION/evaluations/ID; asked for without a version, that of the default version is
-meant. Slices, and evaluations that clients make, are not emulated.
+An evaluation is named MODEL@VERSION/evaluations/ID; a request without a version gets that of the
+default version. Slices, and evaluations that clients make, are not emulated.
 """
 
 from __future__ import annotations

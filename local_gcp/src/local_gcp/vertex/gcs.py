@@ -1,4 +1,4 @@
-"""gs:// addresses as files: the buckets are folders, and every job program sees them so."""
+"""Maps gs:// addresses to files; programs of jobs see the same folders as buckets."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """PipelineService: training pipelines, each some data, a run of the runner, and a model.
 
 `aiplatform.CustomContainerTrainingJob` and its relatives, the AutoML ones, and Airflow's operators
-for them, create TrainingPipelines. What a pipeline does is its task's affair (training.py); here is
-what they have in common. A pipeline with a managed dataset is PENDING while its data is read, in
+for them, create TrainingPipelines. training.py does what depends on a pipeline's task; this module
+has what all pipelines share. A pipeline with a managed dataset is PENDING while its data is read in
 the background; then its run is submitted, in one write with the pipeline; when that has succeeded
 the model is uploaded, in one write with the pipeline's end. So a kill at any moment loses nothing:
-no run yet means that the data is read again, a run that is over that its end is written again.
+without a run the data is read again, and for a run that has ended, its end is written again.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Pipelines:
             check_cancellable(pipeline)
             if run := self._run(pipeline):
                 self._runner.cancel(run.id)
-            else:  # who reads its data looks here before it goes on
+            else:  # the thread that reads its data checks this before it continues
                 self._end(pipeline, "cancelled", CANCELED)
         return empty_pb2.Empty()
 

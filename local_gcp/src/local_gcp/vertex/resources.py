@@ -1,4 +1,4 @@
-"""What the services of jobs and pipelines have in common: how one is found, listed, ended, shown.
+"""Functions that all services of jobs and pipelines share: find, list, end and show a job.
 
 A "job" here is a message with `name`, `display_name`, `state`, `labels`, `create_time`, `end_time`
 and `error`: CustomJob, HyperparameterTuningJob, BatchPredictionJob, TrainingPipeline.

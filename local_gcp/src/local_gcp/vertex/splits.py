@@ -1,4 +1,4 @@
-"""Which row trains, which validates, which tests: the splits of an InputDataConfig.
+"""Assigns rows to training, validation and test sets: the splits of an InputDataConfig.
 
 The rules are those of the field comments of FractionSplit, FilterSplit, PredefinedSplit and
 TimestampSplit. One thing those leave open is fixed here, so that a pipeline that runs again splits
@@ -6,7 +6,7 @@ alike: a fraction split shuffles the rows by a constant seed.
 
 The comment of TimestampSplit calls the rows that train "the youngest", while the guide ("About data
 splits", chronological split) lets the earliest rows train and the latest test, which is the only
-order in which a test says something about the future: the guide is followed.
+order in which a test measures prediction of the future: the guide is followed.
 """
 
 from __future__ import annotations

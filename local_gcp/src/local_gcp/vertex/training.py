@@ -1,4 +1,4 @@
-"""What a training pipeline does, by its task definition: the seam between pipelines and tasks.
+"""The interface between training pipelines and their tasks, and the task of custom training.
 
 A task makes a run of the runner out of the pipeline's inputs and data, and a model out of a run
 that has succeeded. See `CustomTask` below and `automl.task.AutoMlTask`.
@@ -145,7 +145,7 @@ def _spec(pipeline: api.TrainingPipeline, field: str) -> api.CustomJobSpec:
 
 
 def _write_numbers_as_text(inputs: Any) -> None:
-    """The SDK lets people give numbers as arguments; in a Value they have become doubles."""
+    """Numbers given to the SDK as arguments have become doubles in a Value."""
     for pool in inputs.get("worker_pool_specs") or inputs.get("workerPoolSpecs") or []:
         for name in ("container_spec", "containerSpec", "python_package_spec", "pythonPackageSpec"):
             task = pool.get(name) or {}

@@ -1,7 +1,7 @@
-"""The models that are tried: a few families of scikit-learn, each with a few settings.
+"""The candidate models: a few families of scikit-learn, each with a few settings.
 
-First comes a fixed list, the simplest first; after it, without end, settings drawn at random from
-the same families, for a search that is to use all of its budget.
+A fixed list comes first, the simplest first; then, without end, random settings of the same
+families, for a search that uses all of its budget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns of a table as numbers, by the transformations of AutoML tables.
+"""Converts the columns of a table to numbers, by the transformations of AutoML tables.
 
 Each transformation is fitted to the training rows alone and then turns a column into one or more
 float64 columns without NaN:
@@ -57,7 +57,7 @@ class Numeric:
         columns = [_apply(numbers, self.scales[0])]
         if len(self.scales) == 2:
             columns.append(_apply(np.log1p(np.maximum(numbers, 0)), self.scales[1]))
-        # A value far outside of what was trained on must not blow up a linear model.
+        # A value far outside the training range must not dominate a linear model.
         return np.column_stack([*np.clip(columns, -20, 20), missing])
 
 

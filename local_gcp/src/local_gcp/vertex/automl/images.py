@@ -1,4 +1,4 @@
-"""Images as numbers: small and square, so that a classical model can compare them."""
+"""Converts images to small squares of numbers for classical models."""
 
 from __future__ import annotations
 

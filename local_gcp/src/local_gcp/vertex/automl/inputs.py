@@ -1,4 +1,4 @@
-"""What a training pipeline of AutoML may ask for: `training_task_inputs`, checked.
+"""Checks the `training_task_inputs` of AutoML's training pipelines.
 
 The fields and their bounds are those of AutoMlTablesInputs and AutoMlImageClassificationInputs
 (google.cloud.aiplatform.v1.schema.trainingjob.definition). A field may be written in camelCase or

@@ -1,7 +1,7 @@
-"""Which candidate is best on data that it was not fitted to, within a time.
+"""Selects the candidate that is best on held-out data, within a time limit.
 
 A candidate is fitted to the training rows and scored on the validation rows. When those are too
-few to tell candidates apart, or lack a class, it is scored by 3-fold cross-validation over both
+few to distinguish candidates, or lack a class, it is scored by 3-fold cross-validation over both
 instead. Test rows never come here: a `search` is not given them.
 """
 
@@ -55,11 +55,11 @@ class Data:
         )
 
     def at(self, rows: np.ndarray) -> Data:
-        """Only these rows."""
+        """The data of these rows."""
         return Data(self.x[rows], self.y[rows], self.weights[rows])
 
     def sample(self, most: int) -> Data:
-        """At most so many rows, the same ones each time."""
+        """At most `most` rows, the same each time."""
         if len(self) <= most:
             return self
         dice = np.random.default_rng(SEED)
@@ -78,7 +78,7 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a search found."""
+    """The result of a search."""
 
     best: Candidate
     trials: list[Trial]
@@ -172,8 +172,8 @@ def predict(model: Any, x: np.ndarray, kind: str, classes: int) -> np.ndarray:
 def alarm(deadline: float) -> Iterator[None]:
     """Raise OutOfTimeError in the block, which is the main thread's, when `deadline` has come.
 
-    It rings again and again: where Python cannot raise, as in a destructor that the garbage
-    collector runs, an exception is printed and lost.
+    It is repeated: where Python cannot raise, as in a destructor that the garbage collector runs,
+    an exception is only printed.
     """
     over = False
 

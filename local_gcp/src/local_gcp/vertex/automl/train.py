@@ -165,10 +165,10 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
 def attributions(
     trained: model.TabularModel, table: pa.Table, inputs: TabularInputs
 ) -> dict[str, float]:
-    """By column: its share of how much log loss or RMSE grows by shuffling its values.
+    """Attributions by column: its share of the growth of log loss or RMSE when it is shuffled.
 
-    As Google's they are not negative and their sum is 1, here by permutation, there by Shapley
-    values: https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/evaluate-model
+    Like Google's, they are not negative and their sum is 1; Google's are Shapley values, these are
+    permutation importances: https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/evaluate-model
     """
     kind, classes = trained.kind, trained.classes
     data = _data(table, trained.features, inputs, classes)
@@ -192,7 +192,7 @@ def attributions(
 
 
 def shares(growth: dict[str, float]) -> dict[str, float]:
-    """Each column's share of the sum; 0 for one that the model is better without."""
+    """Each column's share of the sum; 0 for a column that makes the model worse."""
     gains = {column: max(0.0, value) for column, value in growth.items()}
     total = sum(gains.values())
     return {column: gain / total if total else 0.0 for column, gain in gains.items()}

@@ -119,7 +119,7 @@ class BatchPredictionJobs:
             check_cancellable(job)
             if self._runner.get(names.last(job.name)):
                 self._runner.cancel(names.last(job.name))
-            else:  # who prepares it looks here before it goes on
+            else:  # the thread that prepares it checks this before it continues
                 self._end(job, api.JobState.JOB_STATE_CANCELLED, CANCELED)
         return empty_pb2.Empty()
 

@@ -31,7 +31,7 @@ INVALID_ARGUMENT, INTERNAL = 3, 13
 
 
 class Counts:
-    """How many instances came through, and what was wrong with the first that did not."""
+    """Numbers of predicted and failed instances, and the errors of the first failed ones."""
 
     def __init__(self) -> None:
         self.successful = self.failed = 0

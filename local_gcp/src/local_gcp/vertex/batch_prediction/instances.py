@@ -89,7 +89,7 @@ def predict_container(config: dict[str, Any], work: Path) -> files.Counts:
 def _in_halves(
     batch: list[Any], send: Callable[[list[Any]], list[Any]]
 ) -> list[tuple[Any, str | None]]:
-    """(prediction, problem) of each; a request that fails is halved until the culprit is alone."""
+    """(prediction, problem) of each instance; a request that fails is sent again in halves."""
     try:
         return [(prediction, None) for prediction in send(batch)]
     except RequestError as error:

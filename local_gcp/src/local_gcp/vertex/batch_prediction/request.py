@@ -1,5 +1,4 @@
-"""A BatchPredictionJob as it is asked for: what is refused, how its program is set up, and what its
-results are called.
+"""Checks the request for a BatchPredictionJob, configures its program and names its results.
 
 The rules are those of the field comments of BatchPredictionJob; the names of tables and objects are
 those of https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/get-batch-predictions

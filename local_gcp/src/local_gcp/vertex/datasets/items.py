@@ -77,7 +77,7 @@ class Items:
 
 
 def annotation_spec(dataset: str, label: str) -> str:
-    """Id of a class of a dataset: the same whenever and by whomever it is asked."""
+    """Id of a class of a dataset, a pure function of both."""
     return _number(f"{dataset}/{label}")
 
 

@@ -1,4 +1,4 @@
-"""The data of a custom training over a managed dataset, laid out as Vertex AI lays it out.
+"""Writes the data of a managed dataset for a custom training, in Vertex AI's layout.
 
 https://cloud.google.com/vertex-ai/docs/training/using-managed-datasets and the field comments of
 InputDataConfig: a folder dataset-ID-TYPE-TIME in the bucket, with training-*, validation-* and

@@ -1,10 +1,9 @@
 """Runs tuning jobs: proposes trials, watches their metrics, stops and ends them.
 
-A thread looks at every unfinished job again and again. What it does follows from what is stored
-alone (the job, its trials, their runs), and each decision is stored before it is carried out. A
-trial and its run are created in one transaction, under an id that follows from the trial's. So
-after a kill at any moment the next server goes on where this one was: no trial is lost, none runs
-twice.
+A thread polls every unfinished job. Its decisions depend only on stored records (the job, its
+trials, their runs), and each is stored before it is carried out. A trial and its run are created in
+one transaction, under an id derived from the trial's. So after a kill at any moment the next server
+continues where this one stopped: no trial is lost, none runs twice.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Controller:
         self._thread.start()
 
     def stop(self) -> None:
-        """Propose nothing any more. Runs are the runner's to stop."""
+        """Propose no more trials. The runner stops their runs."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():

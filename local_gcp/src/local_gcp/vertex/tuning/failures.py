@@ -1,4 +1,4 @@
-"""How many failed trials a tuning job bears.
+"""How many failed trials a tuning job tolerates.
 
 Source: "Handle failed trials" in Vertex AI's guide to creating hyperparameter tuning jobs.
 """

@@ -1,4 +1,4 @@
-"""A tuning job's course as pure functions: what its trials' runs mean, and what to do next."""
+"""The life cycle of a tuning job as pure functions of its trials and their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from local_gcp.vertex.tuning.trials import Measurement, State, Trial, merge, sel
 
 @dataclasses.dataclass
 class Progress:
-    """What is decided about a tuning job and must outlive a restart: none of it is taken back."""
+    """Decisions about a tuning job, which survive a restart and are final."""
 
     closed: str | None = None
     """Why no more trials are proposed; running ones go on."""
@@ -34,7 +34,7 @@ class Progress:
 def observe(
     study: Study, trial: Trial, run: Run, reported: Sequence[Measurement], no_metric: str
 ) -> Trial:
-    """`trial` after a look at its run and at what it has reported so far.
+    """`trial`, updated from its run and its measurements so far.
 
     `no_metric` is the reason of a trial that succeeds without the study's metric.
     """
@@ -62,7 +62,7 @@ def decide(
     created: float,
     now: float,
 ) -> Progress:
-    """`progress` with what follows from the trials as they are now."""
+    """`progress`, updated from the trials."""
     if progress.ending:
         return progress
     if failure := too_many_failures(trials, max_failed):
@@ -100,7 +100,7 @@ def vacancies(study: Study, trials: Sequence[Trial], progress: Progress, paralle
 
 
 def finished(study: Study, trials: Sequence[Trial], progress: Progress) -> bool:
-    """Is nothing running, and nothing to come?"""
+    """Whether no trial is running and none will be proposed."""
     if any(not trial.done for trial in trials):
         return False
     return progress.ending or bool(progress.closed) or len(trials) >= study.max_trials

@@ -2,8 +2,8 @@
 
 JSON lines at $CLOUD_ML_HP_METRIC_FILE, one for each report:
 `{"timestamp": 1.7e9, "trial": "1", "accuracy": "0.93", "global_step": "4", "checkpoint_path": ""}`.
-The library rewrites the whole file at each report, so a reader may meet an empty or a half-written
-one; the next look finds it whole.
+The library rewrites the whole file at each report, so a reader may find it empty or half-written;
+the next poll finds it complete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OTHER_FIELDS = {"timestamp", "trial", "global_step", "checkpoint_path"}
 
 
 def read_measurements(path: Path, metric: str, started: float) -> list[Measurement]:
-    """What the file says now about `metric`; other metrics in it are left alone.
+    """The measurements of `metric` in the file; other metrics are ignored.
 
     `started` (seconds since the epoch) is when the trial started. Lines that cannot be read, the
     half-written one among them, are skipped.

@@ -1,4 +1,4 @@
-"""All that is wrong with a request, in one answer."""
+"""Collects all problems of a request for one error."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ NOT_EMULATED = "local_gcp does not emulate this"
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong."""
+    """A problem of a request."""
 
     field: str
     message: str
 
 
 class Problems:
-    """Collects what is wrong with a request; false while there is nothing.
+    """The problems of a request; false while there are none.
 
     `prefix` goes before the paths of all fields, e.g. "hyperparameter_tuning_job.".
     """

@@ -75,7 +75,7 @@ class StudyStopping:
     ) -> str | None:
         """The name of the condition that ends the study now; None: go on.
 
-        The two minima come first: until they are met no other condition is looked at.
+        Until the two minima are met, no other condition applies.
         """
         if self.minimum_runtime and not self.minimum_runtime.passed(created, now):
             return None

@@ -1,4 +1,4 @@
-"""Which hyperparameters the next trial gets.
+"""Suggests the hyperparameters of the next trial.
 
 A pure function of the study and its trials so far, seeded with the study's name and the trial's
 number: nothing of the optimiser is saved, and asking again after a crash gives the same answer.

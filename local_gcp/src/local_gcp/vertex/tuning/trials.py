@@ -1,4 +1,4 @@
-"""What is known of a trial, and which of its measurements counts."""
+"""The record of a trial, and the selection of its final measurement."""
 
 from __future__ import annotations
 
