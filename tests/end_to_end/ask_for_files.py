@@ -8,7 +8,6 @@ probabilities by class by file's address.
 """
 
 import base64
-import itertools
 import json
 import sys
 import time
@@ -19,13 +18,21 @@ from google.cloud import aiplatform_v1 as api
 from tests.end_to_end import ask_challenger as asking
 
 AT_ONCE = 20
+# A shared public endpoint takes requests of 1.5 MB.
+LARGEST = 1_200_000
 
 
-def chunks(names):
-    """The names in lists of a request's size."""
-    rest = iter(names)
-    while chunk := list(itertools.islice(rest, AT_ONCE)):
-        yield chunk
+def chunks(instances):
+    """The instances' keys in lists of a request's size."""
+    chunk, size = [], 0
+    for name, instance in instances.items():
+        more = len(json.dumps(instance))
+        if chunk and (len(chunk) == AT_ONCE or size + more > LARGEST):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(name)
+        size += more
+    yield chunk
 
 
 def ask(client, endpoint, instances):
@@ -79,7 +86,7 @@ def main(buckets, uri):
     """Deploy, ask, print."""
     buckets = Path(buckets)
     files = json.loads((buckets / uri.removeprefix("gs://") / "offline.json").read_text())
-    described = {"contender": "files", "model": f"{uri}/training/model/", "explanation_spec": None}
+    described = {"contender": "files", "model": f"{uri}/training/model/"}
     client = api.PredictionServiceClient(client_options=asking.WHERE)
     endpoint, model = asking.deploy(described)
     data = {

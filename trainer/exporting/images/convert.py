@@ -30,7 +30,7 @@ def _jpeg(pixels: np.ndarray) -> bytes:
 
 def _encoded(extension: str, pixels: np.ndarray, options: tuple[int, ...] = ()) -> bytes:
     """pixels: (height, width, channels), RGB if there are three; OpenCV takes BGR."""
-    ordered = np.ascontiguousarray(pixels[..., ::-1])
+    ordered = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR) if pixels.shape[2] == 3 else pixels
     encoded, buffer = cv2.imencode(extension, ordered, options)
     if not encoded:
         raise ImageError(f"OpenCV cannot encode {pixels.shape} pixels as {extension}")
