@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """module: the one to run with `python -m`. about: what it makes of what, in one line."""
+    """module: the one to run with `python -m`. about: its purpose in one line."""
 
     module: str
     about: str

@@ -1,11 +1,11 @@
 """report.html: the comparison of a run on one self-contained page.
 
-The modules here turn results into positions and texts; how they look is in templates/. The charts
-are inline SVG that takes its colours from style.css, so they follow the reader's light or dark
-theme, print well and stay small.
+The modules here compute positions and texts; templates/ has the layout. The charts are inline SVG
+with colours from style.css, so they follow the reader's light or dark theme, print well and stay
+small.
 
-scales, ticks     data values to pixels, and where an axis has its ticks
-charts, planes    curves over epochs, points on two axes; and what they are drawn with
+scales, ticks     maps data values to pixels, and places ticks on an axis
+charts, planes    curves over epochs, and points and curves on two axes
 contenders        colours and names, the same in every chart
 forests           estimates with their intervals on one axis
 discrimination    ROC curves
@@ -16,8 +16,8 @@ confusion         confusion matrices
 learning          learning curves of the full trainings
 tuning            the tuning job's trials
 hyperparameters   hyperparameters against the metric
-features          what is in a table, and what matters where that is known
-drift             what has moved since the dataset before
+features          features of a table, and their importances
+drift             changes since the previous dataset
 pictures          images as data URIs
 moments           dates and durations
 page              the whole page

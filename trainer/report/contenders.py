@@ -1,4 +1,4 @@
-"""How contenders look in every chart: one colour each, and short names where room is short."""
+"""The colours of contenders, the same in every chart, and shortened names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Look:
 def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
     """The contenders in the order of `ranked`, the winner first.
 
-    A contender has the colour of its place in the run, as in the learning curves; beyond six the
-    colours come back dashed. The served model, which the others are held against, is black.
+    A contender has the colour of its place in the run, as in the learning curves; beyond six, the
+    colours repeat with dashed lines. The served model is black.
     """
     styles = {
         contender.name: "served" if contender.kind == "served" else _style(place)
@@ -36,7 +36,7 @@ def _style(place: int) -> str:
 
 
 def shortened(name: str, letters: int) -> str:
-    """The name, with its middle left out if it is longer than that many letters."""
+    """The name, its middle replaced by … if it has more than that many letters."""
     if len(name) <= letters:
         return name
     head = (letters - 1) // 2

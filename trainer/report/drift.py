@@ -1,4 +1,4 @@
-"""What has moved since the dataset that the experiment used before."""
+"""The drift since the dataset that the experiment used before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def drift_section(before: DatasetDescription, now: DatasetDescription) -> DriftS
     """Lay out the drift between the train splits of two datasets."""
     label, *features = science.drift(before, now)
     measured = [one.level for one in features if one.level]
-    # What came, went or changed its kind matters more than what hardly moved.
+    # New, missing and changed features matter more than those with little drift.
     notable = [one for one in features if one.level is None and one.remark]
     moved = [one for one in features if one.level]
     shown = [*moved[: _SHOWN - min(len(notable), _SHOWN // 2)], *notable[: _SHOWN // 2]]

@@ -44,7 +44,7 @@ class Parallel:
 
 @dataclass(frozen=True)
 class HyperparameterSection:
-    """How hyperparameters and result hang together. `slices`: one scatter plot for each."""
+    """Hyperparameters and their effect. `slices`: one scatter plot for each."""
 
     parallel: Parallel
     slices: Sequence[Scatter]
@@ -78,7 +78,7 @@ def hyperparameter_section(
 
 
 def _is_logarithmic(searched: object) -> bool | None:
-    """What the experiment says, None if it says nothing of this hyperparameter."""
+    """Whether the search was logarithmic; None if this hyperparameter was not searched."""
     return searched.get("scale") == "log" if isinstance(searched, Mapping) else None
 
 

@@ -21,7 +21,7 @@ class LearningCurves:
 
 
 def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
-    """Charts of every training that left epochs, all losses on one scale and all metrics on one."""
+    """Charts of every training with epochs: all losses on one scale, all metrics on another."""
     trained = [(c.name, place, c.training) for place, c in enumerate(contenders, 1) if c.training]
     histories = [training["history"] for _, _, training in trained]
     longest = max(map(len, histories), default=0)

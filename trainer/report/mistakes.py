@@ -1,4 +1,4 @@
-"""The winner in detail: which classes it confuses, and where it is surely wrong."""
+"""The winner in detail: the classes that it confuses, and its most confident mistakes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Example:
-    """One test example with what the winner made of it. picture: data URI or empty."""
+    """A test example with the winner's prediction. picture: data URI or empty."""
 
     key: str
     true: str

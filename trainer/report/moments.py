@@ -1,4 +1,4 @@
-"""Moments of time for a reader."""
+"""Formats dates and durations."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Images as data URIs, small enough for a page that is mailed around."""
+"""Images as data URIs, small enough for a page that is sent by mail."""
 
 import base64
 import io

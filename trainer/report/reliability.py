@@ -1,4 +1,4 @@
-"""Calibration curves: does what a contender gives 80% come true 80% of the time?"""
+"""Calibration curves: are predictions with 80% probability right 80% of the time?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A regression's predictions: against the truth, what is left over, and how often how close."""
+"""A regression's predictions: against true values, residuals, and distribution of errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

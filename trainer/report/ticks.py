@@ -1,4 +1,4 @@
-"""Where an axis has its ticks: round values, few enough to be read."""
+"""Places the ticks of an axis at a few round values."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The tuning section: every trial, how it went, and what the search found."""
+"""The tuning section: every trial with its state, and the best values found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         doc_md=page(list(experiments)),
         schedule=None,
         catchup=False,
-        # Whoever triggers it over the API, at night, must not wait for a paused DAG.
+        # A rollback triggered by the API must not wait because the DAG is paused.
         is_paused_upon_creation=False,
         # Two at once would undo each other's work.
         max_active_runs=1,

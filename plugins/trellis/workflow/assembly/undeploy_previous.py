@@ -29,7 +29,7 @@ def build(platform: Platform) -> DAG:
         doc_md=PAGE,
         schedule=None,
         catchup=False,
-        # Nobody opens it to switch it on, and a run of a paused DAG waits for ever, unseen.
+        # No person opens this DAG, and the run of a paused DAG would wait for ever.
         is_paused_upon_creation=False,
         tags=["research", "deployment"],
         default_args={"owner": "trellis", **arguments(platform, on_failure_with(_ADVICE))},

@@ -23,7 +23,7 @@ class Section(BaseModel):
 
 
 class Variant(Section):
-    """A section that takes one of several forms, told apart by the keys that are present.
+    """A section that takes one of several forms, distinguished by the keys that are present.
 
     opening: the keys that select this form; no other form has them, and all of them are required.
     title: what the form is about, in the plural: "images".

@@ -89,7 +89,7 @@ class RowSource(_Stored):
         min_length=1,
     )
     vocabulary: int = key(
-        "most frequent values of a categorical column that are told apart; the others count as one",
+        "most frequent values of a categorical column that stay separate; all others count as one",
         1000,
         ge=1,
         le=1_000_000,

@@ -59,7 +59,7 @@ class CheckOperator(BigQueryJobOperator):
         assert plan.table is not None
         (row,) = job.result()
         problems, warnings = judge(dict(row.items()), plan.table, plan.experiment.task)
-        # Of a view or query, nobody knew the number of rows before.
+        # The number of rows of a view or query was unknown before.
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
         if problems:

@@ -62,15 +62,15 @@ def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: lis
     why = (written or (f"see the log of {broken[0]}" if broken else "")).rstrip(".")
     if not decision["promoted"]:
         failed_too = f" But {broken[0]} failed: see its log." if broken else ""
-        return f"{who} is not promoted: {decision['reason']}. What is served stays.{failed_too}"
+        return f"{who} is not promoted: {decision['reason']}. The served version stays.{failed_too}"
     if record and record["state"] == SERVING:
         text = f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
-        return f"{text} But what comes after that failed: {why}." if broken else text
+        return f"{text} But a later step failed: {why}." if broken else text
     if broken:
         back = ""
         if record and record["state"] == RETREATED:
-            again = ", and what was served before is served again" if record["previous"] else ""
-            back = f" It was taken back{again}."
+            again = ", and the previous version has all requests" if record["previous"] else ""
+            back = f" It was undeployed{again}."
         return f"{who} was promoted, but not deployed: {why}.{back}"
     return f"{who} is promoted, and its deployment has not ended: see deployment.json."
 

@@ -47,7 +47,7 @@ def test_what_became_of_the_promotion():
         "training/2 is promoted and deployed: E serves M@3."
     )
     assert deployment(decided(False), None, []) == (
-        "training/2 is not promoted: accuracy 0.97 is below 0.99. What is served stays."
+        "training/2 is not promoted: accuracy 0.97 is below 0.99. The served version stays."
     )
     assert "switched off for this run" in deployment({"promotion": None}, None, [])
 
@@ -55,17 +55,16 @@ def test_what_became_of_the_promotion():
 def test_why_a_deployment_failed():
     retreated = record(state="retreated", reason="smoke_10: too slow", previous="M@2")
     assert deployment(decided(True), retreated, ["deploy.smoke_10"]) == (
-        "training/2 was promoted, but not deployed: smoke_10: too slow. It was taken back, and "
-        "what was served before is served again."
+        "training/2 was promoted, but not deployed: smoke_10: too slow. It was undeployed, and "
+        "the previous version has all requests."
     )
     first = {**retreated, "previous": None}
-    assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was taken back.")
+    assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was undeployed.")
     assert deployment(decided(True), None, ["promote"]).endswith(": see the log of promote.")
 
 
 def test_what_fails_after_the_deployment_does_not_take_it_back():
     serving = record(reason="retention: no")
     assert deployment(decided(True), serving, ["deploy.retention"]) == (
-        "training/2 is promoted and deployed: E serves M@3. But what comes after that failed: "
-        "retention: no."
+        "training/2 is promoted and deployed: E serves M@3. But a later step failed: retention: no."
     )
