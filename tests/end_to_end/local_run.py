@@ -49,11 +49,13 @@ class Demo:
     """A local run's folder, and the commands that `make` would give."""
 
     local: Path
+    around: tuple[str | Path, ...] = ()
+    """A command that runs `python -m demo` in surroundings of its own: its last arguments."""
 
     def command(self, *arguments: str) -> subprocess.Popen:
         """Start `python -m demo ...`; its plain lines come through stdout."""
         return subprocess.Popen(
-            [ROOT / ".venv/airflow/bin/python", "-m", "demo", *arguments],
+            [*self.around, ROOT / ".venv/airflow/bin/python", "-m", "demo", *arguments],
             cwd=ROOT,
             env={
                 **os.environ,
