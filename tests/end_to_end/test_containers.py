@@ -12,6 +12,8 @@ from tests.end_to_end.local_run import SMALL, Demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
+# The first trial of a study is the middle of its space; local_gcp draws the others by the job's ID.
+ONE_TRIAL = {**SMALL, "trials": 1, "parallel": 1}
 COMPARED = ("name", "rank", "kind", "status", "metrics", "difference", "trial", "hyperparameters")
 
 
@@ -20,30 +22,48 @@ def layouts():
     """Folder of each image, built from docker/Dockerfile."""
     if why_not := builder.install_tools():
         pytest.skip(why_not)
-    return {target: builder.layout(target) for target in builder.TARGETS}
+    yield {target: builder.layout(target) for target in builder.TARGETS}
+    builder.release()
 
 
 @pytest.fixture
-def in_containers(layouts):
-    """A local run of its own, whose jobs are containers."""
-    local = Path(tempfile.mkdtemp(prefix="trellis-"))
-    demo = Demo(local)
+def first_run():
+    """The demo, and its first run of digits, where these are the images: nothing is served yet."""
+    demos = []
+
+    def run(images):
+        demo = Demo(Path(tempfile.mkdtemp(prefix="trellis-")))
+        demos.append(demo)
+        demo.replace_images(images)
+        done = demo.run(ONE_TRIAL, timeout=3000)
+        assert done.returncode == 0, done.stdout
+        (folder,) = demo.runs()
+        versions = len(demo.serving()["models"])
+        demo.command("stop").communicate(timeout=120)
+        return folder, ran_in(demo), versions
+
+    yield run
+    for demo in demos:
+        demo.command("stop").communicate(timeout=120)
+        shutil.rmtree(demo.local, ignore_errors=True)
+
+
+def ran_in(demo):
+    """The images that local_gcp's programs ran in; None for one without."""
+    started = [file.read_text() for file in demo.local.glob("gcp/**/attempt.json")]
+    return {
+        next((image for image in builder.TARGETS if f"layouts/{image}/unpacked" in argv), None)
+        for argv in started
+    }
+
+
+def test_containers_and_plain_processes_learn_the_same(layouts, first_run):
     images = [{"image": f"*/trellis/{name}:*", "oci": str(o)} for name, o in layouts.items()]
-    demo.replace_images(images)
-    yield demo
-    demo.command("stop").communicate(timeout=120)
-    shutil.rmtree(local, ignore_errors=True)
-
-
-def test_containers_and_plain_processes_learn_the_same(demo, served_run, in_containers):
-    demo.command("stop").communicate(timeout=120)
-    done = in_containers.run(SMALL, timeout=3600)
-    assert done.returncode == 0, done.stdout
-    (run,) = in_containers.runs()
-    logs = [Path(job["replicas"][0]["log"]).read_text() for job in in_containers.jobs("CustomJob")]
-    assert logs
-    assert all("layouts/trainer" in log for log in logs), "each begins with what ran it"
-    assert contenders(run) == contenders(served_run)
+    contained, used, served = first_run(images)
+    assert (used, served) == ({"trainer", "serve", "export"}, 1)
+    plain, used, served = first_run([])
+    assert (used, served) == ({None}, 1)
+    assert contenders(contained) == contenders(plain)
 
 
 def contenders(run: Path) -> list[dict]:
