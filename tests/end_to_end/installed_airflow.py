@@ -13,6 +13,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 from base64 import urlsafe_b64encode
@@ -52,14 +53,20 @@ class InstalledAirflow:
         _run(UV, "pip", "install", "--quiet", "--offline", wheel, env=venv)
         shutil.copytree(ROOT / "dags", self.dags, ignore=shutil.ignore_patterns("__pycache__"))
 
-    def start(self) -> None:
-        """Start the four processes, and wait until Airflow calls itself healthy."""
+    def start(self, settings: str = "") -> None:
+        """Start the four processes, and wait until Airflow calls itself healthy.
+
+        settings: Python statements that each process runs first.
+        """
         for folder in ("airflow/config", "elsewhere", "no plugins"):
             (self.home / folder).mkdir(parents=True)
         # The scheduler imports Google's libraries once, not each task: nothing of Trellis.
-        shutil.copy(ROOT / "demo/airflow_config/airflow_local_settings.py", self._config)
+        local_settings = ROOT / "demo/airflow_config/airflow_local_settings.py"
+        (self._config / local_settings.name).write_text(local_settings.read_text() + settings)
         (self.home / "passwords.json").write_text(json.dumps({"admin": "admin"}))
         self.command("db", "migrate")
+        with sqlite3.connect(self.home / "airflow/airflow.db") as database:
+            database.execute("PRAGMA journal_mode=WAL")  # as the demo's
         self._started = datetime.datetime.now(datetime.UTC)
         for part, arguments in PARTS.items():
             with self.log(part).open("wb") as log:
@@ -166,6 +173,7 @@ class InstalledAirflow:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(self.home / "passwords.json"),
