@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from trellis.google_api import GoogleApi
@@ -19,6 +20,7 @@ class Patient:
     platform: Platform
     experiments: Mapping[Path, Experiment]
     api: GoogleApi = field(default_factory=GoogleApi)
+    today: date = field(default_factory=date.today)
 
     @functools.cached_property
     def caller(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.airflow_side import ROOT
 from trellis.doctor.patient import Patient, read
+from trellis.workflow.pricing.machines import table
 
 PROJECT, NUMBER, REGION = "local-gcp", "100000000001", "us-central1"
 KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/lab/cryptoKeys/lab"
@@ -88,7 +90,9 @@ def plant(google: Any, made: None) -> Iterator[Plant]:
     file: Path = google.home / "project.json"
 
     def write(resources: dict[str, Any] | None = None, **facts: Any) -> None:
-        file.write_text(json.dumps({**facts, "resources": {**RESOURCES, **(resources or {})}}))
+        there = {**RESOURCES, **(resources or {})}
+        kept = {name: fields for name, fields in there.items() if fields is not None}
+        file.write_text(json.dumps({**facts, "resources": kept}))
 
     write()
     yield write
@@ -111,6 +115,8 @@ def patient(plant: Plant) -> Callable[..., Patient]:
             "encryption_key": KEY,
             **changes,
         }
-        return Patient(type(demo)(**values), experiments)
+        # A day on which the table's prices are not old.
+        today = date.fromisoformat(table().date) + timedelta(days=30)
+        return Patient(type(demo)(**values), experiments, today=today)
 
     return make

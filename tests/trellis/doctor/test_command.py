@@ -15,6 +15,11 @@ from trellis.google_api import GoogleApi, RefusedError
 DISCOVERY = Path(googleapiclient.__file__).parent / "discovery_cache/documents"
 
 
+@pytest.fixture(autouse=True)
+def prices_are_not_old(monkeypatch):
+    monkeypatch.setattr("trellis.doctor.checks.prices._OLD_DAYS", 100_000)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A group's folder: the demo's, with the bucket and the dataset of these tests."""

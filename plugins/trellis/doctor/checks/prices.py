@@ -13,7 +13,7 @@ _OLD_DAYS = 180
 def look(patient: Patient) -> Iterator[Finding | Seen]:
     """Prices that are too old."""
     table = machines.table()
-    age = (date.today() - date.fromisoformat(table.date)).days
+    age = (patient.today - date.fromisoformat(table.date)).days
     if age > _OLD_DAYS:
         yield Finding(
             f"The prices of machines are of {table.date}, {age} days ago.",

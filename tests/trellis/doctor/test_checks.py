@@ -1,0 +1,143 @@
+"""What else the checks find, beside the faults of test_examination.py; each is asked alone."""
+
+import dataclasses
+import io
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.trellis.doctor.conftest import COMPOSER, KEY, NETWORK, SUBNETWORK, composer
+from trellis.doctor.checks import airflow, prices
+from trellis.doctor.examination import CHECKS, examine
+
+ACCOUNT = "projects/-/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"
+PEERED = {"peerings": [{"name": "servicenetworking-googleapis-com", "state": "ACTIVE"}]}
+
+
+def found(patient: Any, title: str) -> list[str]:
+    """Problems and what mends them, of one check."""
+    checks = [check for check in CHECKS if check.title == title]
+    return [f"{f.problem} {f.mend}" for f in examine(patient, io.StringIO(), checks)]
+
+
+@pytest.mark.parametrize(
+    ("title", "facts", "expected"),
+    [
+        (
+            "Composer",
+            {COMPOSER: composer(image="3.1.0-build.2")},
+            "has composer-3-airflow-3.1.0-build.2: Airflow 3.3.1 or later is needed.",
+        ),
+        (
+            "Composer",
+            {COMPOSER: composer(apache_airflow_providers_google="==22.4.0")},
+            "lists apache-airflow-providers-google==22.4.0; apache-airflow-providers-google==",
+        ),
+        ("Composer", {COMPOSER: composer(trellis_airflow="==0.0.9")}, "trellis-airflow==0.0.9;"),
+        ("Composer", {COMPOSER: composer(trellis_airflow="")}, "lists trellis-airflow;"),
+        ("Composer", {COMPOSER: {**composer(), "state": "ERROR"}}, "The environment lab is ERROR."),
+        (
+            "Composer",
+            {COMPOSER: {"state": "RUNNING", "config": {}}},
+            "No Composer environment in us-central1 has trellis-airflow (lab).",
+        ),
+        (
+            "Network",
+            {NETWORK: {"name": "lab"}},
+            "The network lab is not peered with Google's services.",
+        ),
+        (
+            "Network",
+            {SUBNETWORK: {"network": "global/networks/other", "privateIpGoogleAccess": True}},
+            "The subnetwork lab is part of other, not of lab.",
+        ),
+        ("Encryption key", {KEY: {"primary": {"state": "DISABLED"}}}, "version is DISABLED."),
+        ("Job account", {ACCOUNT: {"disabled": True}}, "is disabled. gcloud iam service-accounts"),
+    ],
+)
+def test_resources_that_are_not_as_they_should_be(patient, plant, title, facts, expected):
+    plant(resources=facts)
+    (problem,) = found(patient(), title)
+    assert expected in problem
+
+
+@pytest.mark.parametrize(
+    ("title", "absent", "expected"),
+    [
+        ("Job account", ACCOUNT, "There is no service account jobs@local-gcp"),
+        ("Encryption key", KEY, f"There is no key {KEY}."),
+        ("Network", NETWORK, f"There is no network {NETWORK}."),
+        ("Network", SUBNETWORK, f"There is no subnetwork {SUBNETWORK}."),
+    ],
+)
+def test_resources_that_are_not_there(patient, plant, title, absent, expected):
+    plant(absent=[absent])
+    (problem,) = found(patient(), title)
+    assert expected in problem
+
+
+@pytest.mark.parametrize(
+    ("title", "changes", "expected"),
+    [
+        ("Job account", {"service_account": None}, "platform.yaml names no service_account."),
+        ("Bucket", {"bucket": "nowhere"}, "There is no bucket gs://nowhere. gcloud storage"),
+        (
+            "Encryption key",
+            {"encryption_key": KEY.replace("us-central1", "europe-west4")},
+            "There is no key projects/local-gcp/locations/europe-west4/",
+        ),
+        (
+            "Network",
+            {"subnetwork": None, "private_addresses": False},
+            "The network lab makes no subnetworks of its own, and platform.yaml names none.",
+        ),
+    ],
+)
+def test_a_platform_file_that_does_not_fit(patient, title, changes, expected):
+    (problem,) = found(patient(**changes), title)
+    assert expected in problem
+
+
+def test_a_dataset_that_is_not_there(patient, plant):
+    assert found(patient(dataset="later"), "Dataset") == []
+    plant(missing_permissions=["bigquery.datasets.create"])
+    (problem,) = found(patient(dataset="later"), "Dataset")
+    assert "bq mk --dataset --location=US local-gcp:later" in problem
+
+
+def test_a_table_that_is_elsewhere_or_cannot_be_read(patient, plant):
+    elsewhere = patient()
+    elsewhere = dataclasses.replace(
+        elsewhere, platform=elsewhere.platform.model_copy(update={"location": "us-central1"})
+    )
+    assert (
+        "breast_cancer is in US, platform.yaml says us-central1."
+        in found(elsewhere, "Source tables")[0]
+    )
+    plant(missing_permissions=["bigquery.tables.getData"])
+    assert "--role=roles/bigquery.dataViewer" in found(patient(), "Source tables")[0]
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_without_composer_the_airflow_here_counts(patient, plant, monkeypatch, alive):
+    plant(absent=[], resources={COMPOSER: None})
+    monkeypatch.setattr(airflow, "_triggerer_alive", lambda: alive)
+    problems = found(patient(), "Composer")
+    assert [problem.split(",")[0] for problem in problems] == (
+        [] if alive else ["There is no Composer environment in us-central1"]
+    )
+
+
+def test_a_database_without_a_triggerer(airflow_database):
+    assert not airflow._triggerer_alive()
+
+
+def test_old_prices_and_prices_of_another_region(patient):
+    old = dataclasses.replace(patient(), today=patient().today + timedelta(days=151))
+    (finding, _) = prices.look(old)
+    assert "days ago" in finding.problem
+    assert finding.mend == "trellis prices --write"
+    there = patient(region="europe-west4", subnetwork=None, private_addresses=False)
+    (finding, _) = prices.look(there)
+    assert finding.problem.endswith("those of us-central1, jobs run in europe-west4.")
