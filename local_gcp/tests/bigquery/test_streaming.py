@@ -156,3 +156,16 @@ def test_the_buffer_ends_with_its_table(client, dataset, run):
     run(f"CREATE OR REPLACE TABLE {dataset}.u AS SELECT 2 AS x")
     assert client.get_table(f"{dataset}.u").streaming_buffer is None
     run(f"DELETE {dataset}.u WHERE TRUE")
+
+
+def test_the_buffer_ends_with_a_partition_that_goes(client, dataset, run):
+    run(f"CREATE TABLE {dataset}.u (x INT64, day DATE) PARTITION BY day")
+    table = client.get_table(f"{dataset}.u")
+    client.insert_rows_json(table, [{"x": 1, "day": "2024-01-02"}])
+    client.delete_table(f"{dataset}.u$20240102")
+    run(f"DELETE {dataset}.u WHERE TRUE")
+    client.insert_rows_json(table, [{"x": 1, "day": "2024-01-02"}])
+    part = f"{client.project}.{dataset}.u$20240102"
+    truncate = {"destination": part, "write_disposition": "WRITE_TRUNCATE"}
+    run("SELECT 2 AS x, DATE '2024-01-02' AS day", **truncate)
+    run(f"DELETE {dataset}.u WHERE TRUE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from . import encryption, partitions
+from . import encryption, partitions, streaming_buffer
 from .catalog import ANONYMOUS, PARTITION_TIME, PLACEHOLDER, Catalog, TableRecord, column_definition
 from .database import literal, quoted
 from .errors import BigQueryError, already_exists, invalid, not_found
@@ -90,6 +90,7 @@ def prepare(
         condition = partitions.condition(record, decorator)
         catalog.cursor.execute(f"DELETE FROM {record.sql} WHERE {condition}")
         touch(catalog.cursor, record, [decorator])
+        streaming_buffer.forget(catalog.cursor, record.relation)
     return _widened(catalog, record, fields, disposition.updates)
 
 
@@ -269,6 +270,7 @@ def with_schema(catalog: Catalog, record: TableRecord, fields: list[Field]) -> T
             catalog.cursor.execute(
                 f"ALTER TABLE {record.sql} ALTER {column} SET DATA TYPE {field.duckdb}"
             )
+            streaming_buffer.forget(catalog.cursor, record.relation)
     if placeholder and fields:
         catalog.cursor.execute(f"ALTER TABLE {record.sql} DROP COLUMN {quoted(PLACEHOLDER)}")
     if fields != record.fields:

@@ -114,6 +114,7 @@ class TableApi:
             if ref.partition:
                 cursor.execute(f"DELETE FROM {record.sql} WHERE {condition(record, ref.partition)}")
                 touch(cursor, record, [ref.partition])
+                streaming_buffer.forget(cursor, record.relation)
                 catalog.save(record.changed())
             else:
                 catalog.drop(record)
