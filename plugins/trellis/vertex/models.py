@@ -24,12 +24,16 @@ from trellis.vertex.registry import (
     own_aliases,
     version_of,
 )
-from trellis.vertex.stepwise import StepwiseOperator, unfinished
-from trellis.vertex.versions import parse_model, parse_version
+from trellis.vertex.stepwise import StepwiseOperator, ended, unfinished
+from trellis.vertex.versions import VersionName, parse_model, parse_version
 
 # How long lists of versions may lag behind an upload.
 LAG_SECONDS = 60.0
 LAG_PAUSE_SECONDS = 2.0
+
+# How long to wait for the removal of a version, which takes seconds.
+REMOVAL_SECONDS = 60.0
+REMOVAL_PAUSE_SECONDS = 0.5
 
 
 class _RegistryOperator(StepwiseOperator):
@@ -252,17 +256,33 @@ class DeleteOldVersionsOperator(_RegistryOperator):
         VertexAIModelLink.persist(context=context, model_id=parse_model(self.model).id)
         if self.keep is None:
             return {"deleted": []}
-        deleted = []
+        removals = []
         versions = find_versions(self._client, self.model)
         for model in versions[: max(len(versions) - int(self.keep), 0)]:
             version = version_of(model)
             if model.version_aliases or model.deployed_models:
                 continue
             try:
-                self._client.delete_model_version(name=version.name, timeout=CALL_TIMEOUT_SECONDS)
+                removal = self._client.delete_model_version(
+                    name=version.name, timeout=CALL_TIMEOUT_SECONDS
+                )
             except (exceptions.FailedPrecondition, exceptions.NotFound) as error:
                 self.log.warning("%s was not removed: %s", version.name, error.message)
                 continue
-            self.log.info("Removing %s", version.name)
-            deleted.append(version.version)
+            removals.append((version, removal.operation.name))
+        deleted = [version.version for version, name in removals if self._removed(version, name)]
         return {"deleted": deleted}
+
+    def _removed(self, version: VersionName, operation: str) -> bool:
+        """Whether a version is removed, after some seconds if need be."""
+        deadline = time.monotonic() + REMOVAL_SECONDS
+        while (event := ended(self._client, operation)) is None:
+            if time.monotonic() >= deadline:
+                self.log.warning("%s is still being removed (%s)", version.name, operation)
+                return False
+            time.sleep(REMOVAL_PAUSE_SECONDS)
+        if event["code"]:
+            self.log.warning("%s was not removed: %s", version.name, event["message"])
+        else:
+            self.log.info("Removed %s", version.name)
+        return not event["code"]
