@@ -112,7 +112,9 @@ def test_quotas_of_compute_engine(ask, differs):
     quotas = ask("GET", f"{COMPUTE}/regions/us-central1")[1]["quotas"]
     assert {"metric": "CPUS", "limit": 8.0, "usage": 0.0} in quotas
     assert [quota["metric"] for quota in ask("GET", COMPUTE)[1]["quotas"]] == ["CPUS_ALL_REGIONS"]
-    assert ask("GET", f"{COMPUTE}/regions/us-nowhere1")[0] == 404
+    for name in ("local-gcp/regions/us-nowhere1", "", "elsewhere"):
+        assert ask("GET", f"https://compute.googleapis.com/compute/v1/projects/{name}")[0] == 404
+    assert ask("GET", "https://compute.googleapis.com/compute/v1/projects")[0] == 404
 
 
 def test_an_image_is_there_if_something_stands_for_it(ask):
@@ -176,5 +178,7 @@ def test_the_billing_catalog_comes_in_pages(ask, differs):
     differs(skus={"6F81-5844-456A": [{"skuId": "A"}, {"skuId": "B"}, {"skuId": "C"}]})
     first = ask("GET", url, params={"pageSize": 2})[1]
     assert [sku["skuId"] for sku in first["skus"]] == ["A", "B"]
+    for wrong in ({"pageSize": -1}, {"pageSize": "many"}, {"pageToken": "?"}):
+        assert ask("GET", url, params=wrong)[0] == 400
     rest = {"pageSize": 2, "pageToken": first["nextPageToken"]}
     assert ask("GET", url, params=rest)[1] == {"skus": [{"skuId": "C"}], "nextPageToken": ""}

@@ -143,7 +143,9 @@ def _skus(request: Request, here: Resources) -> Mapping[str, Any]:
         first = int(request.query_params.get("pageToken") or 0)
         size = int(request.query_params.get("pageSize") or _MOST_SKUS)
     except ValueError:
-        raise ApiError(400, "Invalid value at 'pageSize' or 'pageToken'.") from None
+        first = size = -1
+    if first < 0 or size < 0:
+        raise ApiError(400, "Invalid value at 'pageSize' or 'pageToken'.")
     every = here.facts.skus[service]
     end = first + min(size or _MOST_SKUS, _MOST_SKUS)
     more = str(end) if end < len(every) else ""

@@ -24,6 +24,7 @@ class Resources:
 
     def __init__(self, project: str, facts: Facts):
         self.project, self.facts = project, facts
+        self._own = ([project], ["-"], [str(PROJECT_NUMBER)])
 
     def get(self, name: str) -> dict[str, Any]:
         """ApiError 404 if there is none."""
@@ -51,7 +52,7 @@ class Resources:
             return {"kind": "compute#project", "name": self.project, "quotas": quotas}
         if "tags" in parts:
             return self._tag(name)
-        if parts[0] != "projects" or parts[1] not in (self.project, "-", str(PROJECT_NUMBER)):
+        if parts[0] != "projects" or parts[1:2] not in self._own:
             return None
         match parts[2:]:
             case ["serviceAccounts", email]:
