@@ -60,6 +60,10 @@ class Method:
                 found += [f"{part}{at}" for at in _unknown(self.document, schema, body, "")]
         return found
 
+    def without_keys(self, part: str, body: Any) -> Any:
+        """A request's or answer's outline with `*` for the keys of maps, which callers choose."""
+        return _without_keys(self.document, self.description[part], body)
+
 
 def method_of(service: str, verb: str, url: str) -> Method | None:
     """The method that a request calls; None if the documents have none there."""
@@ -69,6 +73,16 @@ def method_of(service: str, verb: str, url: str) -> Method | None:
         if found.description["httpMethod"] == verb and pattern.fullmatch(path):
             return found
     return None
+
+
+def methods() -> list[Method]:
+    """All methods of the APIs, those of v1 of Vertex AI only."""
+    return [m for name in NAMES.values() if "beta1" not in name for _, m in _methods(name)]
+
+
+def schema(document: str, name: str) -> dict[str, Any]:
+    """A message of an API, such as `Table` of "bigquery.v2"."""
+    return _document(document)["schemas"][name]
 
 
 @functools.cache
@@ -104,6 +118,21 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(
         "".join("[^/]+?" if p.startswith("{") else re.escape(p) for p in parts) + "/?"
     )
+
+
+def _without_keys(document: str, schema: dict[str, Any], value: Any) -> Any:
+    while "$ref" in schema:
+        schema = _document(document)["schemas"][schema["$ref"]]
+    if schema.get("type", "any") == "any":
+        return None
+    if isinstance(value, list):
+        return [_without_keys(document, schema.get("items", {}), item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    fields, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    if rest is not None and not fields:
+        return {"*": _without_keys(document, rest, next(iter(value.values())))} if value else {}
+    return {k: _without_keys(document, fields.get(k, {}), item) for k, item in value.items()}
 
 
 def _unknown(document: str, schema: dict[str, Any], value: Any, at: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.conformance.discovery import method_of
 from tests.conformance.exceptions import Exceptions
 from tests.conformance.replay import Replay
 
@@ -93,6 +94,19 @@ def test_what_is_refused_is_named(outcomes):
     refusals = {outcome.refused for _, _, outcome in outcomes if outcome.refused}
     assert refusals
     assert all(text.startswith("local_gcp does not emulate ") for text in refusals), refusals
+
+
+def test_answers_have_only_fields_that_google_publishes(outcomes):
+    checked, unknown = 0, set()
+    for _, _, outcome in outcomes:
+        call = outcome.call
+        method = method_of(call["service"], call["method"], call["url"])
+        if method and outcome.status < 300:
+            checked += 1
+            problems = method.problems("", None, outcome.answer)
+            unknown |= {f"{method.id}: {problem}" for problem in problems}
+    assert checked
+    assert not unknown
 
 
 def shown(table):

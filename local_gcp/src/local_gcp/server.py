@@ -36,6 +36,7 @@ import uvicorn
 
 from local_gcp.admin import admin_app
 from local_gcp.bigquery.service import BigQuery
+from local_gcp.calls import logged
 from local_gcp.certificates import Pki
 from local_gcp.chaos.grpc_faults import GrpcFaults
 from local_gcp.chaos.rest_faults import RestFaults
@@ -132,7 +133,7 @@ def _rest_server(context: Context, emulated: list[Service], storm: Storm) -> uvi
     admin = admin_app(context, emulated, storage.rest, storm)
     routes += [(host, admin) for host in (LOOPBACK, "localhost")]
     config = uvicorn.Config(
-        RestFaults(HostDispatch(routes), storm),
+        logged(RestFaults(HostDispatch(routes), storm)),
         http=HttpProtocol,
         ws="none",
         lifespan="off",

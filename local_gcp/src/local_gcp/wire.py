@@ -29,6 +29,8 @@ from google.protobuf import any_pb2, empty_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from local_gcp.calls import log_rpc
+
 log = logging.getLogger(__name__)
 
 Method = tuple[Any, Any]
@@ -199,9 +201,12 @@ class ServiceHandler(grpc.GenericRpcHandler):
             try:
                 if function is None:
                     raise not_emulated(path.removeprefix("/").replace("/", "."))
-                return function(request, context)
+                response = function(request, context)
+                log_rpc(path, "OK", (request_class, request), (response_class, response))
+                return response
             except RpcError as error:
                 log.info("%s: %s: %s", path, error.code.name, error.message)
+                log_rpc(path, error.code.name, (request_class, request))
                 context.abort_with_status(error.status())
             except Exception as error:
                 log.exception("%s failed", path)

@@ -46,7 +46,7 @@ from local_gcp.vertex.resources import (
     timestamp,
 )
 from local_gcp.vertex.tables import Tables
-from local_gcp.wire import RpcError, invalid_argument, not_emulated
+from local_gcp.wire import RpcError, not_emulated
 
 log = logging.getLogger(__name__)
 
@@ -89,8 +89,7 @@ class BatchPredictionJobs:
             raise not_emulated(f"{FIELD}.unmanaged_container_model", "Upload the model.")
         if "publishers/" in sent.model:
             raise not_emulated(f"publisher models ({sent.model})")
-        if not sent.model:
-            raise invalid_argument(f"{FIELD}.model", "is required.")
+        requests.check_message(sent)
         model = self._models.find(sent.model)
         requests.check(sent, model)
         self._check_destination(sent.output_config.bigquery_destination.output_uri)

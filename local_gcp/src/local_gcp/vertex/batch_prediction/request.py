@@ -39,10 +39,17 @@ def model_kind(model: api.Model) -> str:
     return "image" if "image" in model.metadata_schema_uri else "tabular"
 
 
-def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
-    """Refuse a job that cannot run: INVALID_ARGUMENT or UNIMPLEMENTED."""
+def check_message(sent: api.BatchPredictionJob) -> None:
+    """Refuse what is wrong whatever the model is, before it is looked for."""
     validation.check_display_name(sent.display_name, f"{FIELD}.display_name")
     validation.check_labels(sent.labels, f"{FIELD}.labels")
+    for name in ("model", "input_config", "output_config"):
+        if not getattr(sent, name):
+            raise invalid_argument(f"{FIELD}.{name}", "is required.")
+
+
+def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
+    """Refuse a job that cannot run with its model: INVALID_ARGUMENT or UNIMPLEMENTED."""
     for name, what in _NOT_EMULATED.items():
         if name in sent and getattr(sent, name):
             raise not_emulated(f"{FIELD}.{name} ({what})")
