@@ -36,7 +36,7 @@ def outline_of_message(message: Any) -> Any:
     name = message.DESCRIPTOR.full_name
     if name in ("google.protobuf.Value", "google.protobuf.Struct", "google.protobuf.Any"):
         return name
-    found = {}
+    found: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.type != FieldDescriptor.TYPE_MESSAGE:
             found[field.json_name] = ""
