@@ -70,9 +70,8 @@ def create_table(job: Job, translated: Translated, configuration: Query) -> Quer
     record = prepare(catalog, ref, fields, disposition)
     found = _done("CREATE" if old is None else "REPLACE", ref)
     if translated.sql is not None:
-        rows = insert(job, record, fields, translated.sql, None)
+        insert(job, record, fields, translated.sql, None)
         catalog.save(record.changed())
-        found["outputRows"] = str(rows)
     return {**found, "schema": fields_to_api(fields)}
 
 

@@ -118,7 +118,7 @@ class QueryApi:
             result["jobCreationReason"] = {"code": "REQUESTED"}
             result["location"] = reference["location"]
         if not result["jobComplete"]:
-            return {**result, "etag": etag(result)}
+            return result if short else {**result, "etag": etag(result)}
         if "errorResult" in resource["status"]:
             problem = resource["status"]["errorResult"]
             raise BigQueryError(problem["reason"], problem["message"], problem.get("location"))
@@ -145,7 +145,9 @@ class QueryApi:
             result |= {"schema": query["schema"], "totalRows": "0"}
         else:
             result |= {"schema": {"fields": []}, "totalRows": "0"}
-        return {**result, "etag": etag([resource["etag"], options.get("pageToken")])}
+        if not short:
+            result["etag"] = etag([resource["etag"], options.get("pageToken")])
+        return result
 
 
 def _as_job(body: dict[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Statements:
         if given is None or target.dataset == ANONYMOUS:
             disposition = Disposition("WRITE_TRUNCATE", key=disposition.key)
         _check_names(fields)
-        record, rows = write_query(job, target, fields, translated.sql, disposition)
+        record, _ = write_query(job, target, fields, translated.sql, disposition)
         if target.dataset == ANONYMOUS:
             job.catalog.save(record.changed(expirationTime=str(now_ms() + _DAY_MS)))
             job.amend(
@@ -107,7 +107,7 @@ class Statements:
                     }
                 }
             )
-        return {"schema": fields_to_api(fields), "outputRows": str(rows)}
+        return {"schema": fields_to_api(fields)}
 
     def _change(self, job: Job, translated: Translated, configuration: Query) -> Query:
         """INSERT, UPDATE, DELETE, MERGE, TRUNCATE TABLE."""
