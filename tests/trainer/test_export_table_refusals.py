@@ -149,6 +149,9 @@ def test_a_split_without_rows_is_refused(tmp_path, capsys):
 def test_files_that_are_missing_empty_or_torn_are_refused(tmp_path, capsys):
     source = write_table(tmp_path / "source", take(small(), []), SMALL)
     assert run(source, tmp_path / "dataset") == 1
+    assert "source.rows: expected at least 1, got 0" in capsys.readouterr().err
+    source.write_text(source.read_text().replace('"rows": 0', '"rows": 5'))
+    assert run(source, tmp_path / "dataset") == 1
     assert "have no rows" in capsys.readouterr().err
     (tmp_path / "source/rows-000000000000.parquet").write_bytes(b"torn")
     assert run(source, tmp_path / "dataset") == 1
