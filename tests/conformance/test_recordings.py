@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from local_gcp.testing import LocalGcp
 from tests.conformance.discovery import method_of
 from tests.conformance.exceptions import Exceptions
 from tests.conformance.replay import Replay
@@ -19,11 +20,20 @@ COLUMNS = ("same", "refused", "follows a refusal", "exception", "wrong")
 
 
 @pytest.fixture(scope="module")
-def cloud(local_gcp):
-    """A session of requests that reaches a local_gcp."""
+def cloud(tmp_path_factory, local_gcp_environments):
+    """A session of requests that reaches a local_gcp of its own, which is emptied again and again.
+
+    The one that other tests share would lose their buckets.
+    """
+    server = LocalGcp(tmp_path_factory.mktemp("recordings"), local_gcp_environments)
+    server.up()
+    yield session_of(server.client_env)
+    server.down()
+
+
+def session_of(environment):
     session = requests.Session()
     session.trust_env = False
-    environment = local_gcp.client_env
     session.proxies = {"https": environment["https_proxy"]}
     session.verify = environment["REQUESTS_CA_BUNDLE"]
     session.headers["Authorization"] = "Bearer token"
