@@ -58,7 +58,8 @@ def a_dag(request, bucket):
                 "image_classification_single_label_io_format_1.0.0.yaml",
             }
         ]
-        retries = {"retries": 2, "retry_delay": datetime.timedelta(0)}
+        # Longer than a create takes: a list does not show what is still being created.
+        retries = {"retries": 2, "retry_delay": datetime.timedelta(seconds=2)}
         name = request.node.name.replace("[", "-").replace(" ", "-").strip("]")
         with DAG(name, default_args=retries) as dag:
             DatasetOperator(
