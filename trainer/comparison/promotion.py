@@ -19,7 +19,6 @@ service must not stop deployments. A served model that could not be scored does 
 the loss would be unknown.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -121,13 +120,12 @@ def decide(
         baselines = [name for name, kind in kinds.items() if kind in BASELINES]
         scored = [name for name in baselines if name not in failures]
         left_out = [name for name in baselines if name in failures]
-        checks += [_beats(gate.margin, challenger, name, board) for name in scored]
+        for name in scored:
+            beaten = f"beats {name}{_more(gate.margin)}"
+            checks.append(_leads(beaten, gate.margin, challenger, name, board))
     if run.served is None or served:
         contender = served.contender if served else None
-        if gate.tolerance is not None:
-            checks.append(_no_worse(gate.tolerance, challenger, contender, board, failures))
-        if gate.improvement is not None:
-            checks.append(_improves(gate.improvement, challenger, contender, board, failures))
+        checks += _against_served(gate, challenger, contender, board, failures)
     return Promotion(challenger, checks, left_out, served)
 
 
@@ -145,53 +143,51 @@ def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
             yield Check(condition, False, f"{metric.name} is undefined on this test split")
 
 
-def _beats(margin: float, challenger: str, baseline: str, board: Scoreboard) -> Check:
-    lead = board.lead(challenger, baseline)
+def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:
+    """Whether the whole interval of the challenger's lead over the other is above the margin."""
+    lead = board.lead(challenger, other)
     places = _places(board.decimals(board.primary), lead.low, margin)
-    return Check(
-        f"beats {baseline}" + (f" by more than {margin}" if margin else ""),
-        lead.low > margin,
-        _ahead(challenger, baseline, lead, board, places),
-    )
+    return Check(condition, lead.low > margin, _ahead(challenger, other, lead, board, places))
 
 
-def _no_worse(
-    tolerance: float,
+def _more(margin: float) -> str:
+    return f" by more than {margin}" if margin else ""
+
+
+def _against_served(
+    gate: Gate,
     challenger: str,
     served: str | None,
     board: Scoreboard,
     failures: Mapping[str, str],
-) -> Check:
+) -> Iterator[Check]:
     """served: the contender that is the served model; None if that is unknown."""
-    metric = board.primary.name
-    allowed = f"at most {tolerance} worse than" if tolerance else "no worse than"
-    condition = f"{metric} {allowed} the served model's"
-    if served is None or served in failures:
-        return Check(condition, False, _incomparable(served, failures, "tolerance"))
-    if served == challenger:
-        return Check(condition, True, f"{challenger} is already the served model")
+    for key, bound in (("tolerance", gate.tolerance), ("improvement", gate.improvement)):
+        if bound is None:
+            continue
+        if key == "tolerance":
+            allowed = f"at most {bound} worse than" if bound else "no worse than"
+            condition = f"{board.primary.name} {allowed} the served model's"
+        else:
+            condition = f"improves on the served model{_more(bound)}"
+        if served is None or served in failures:
+            yield Check(condition, False, _incomparable(served, failures, key))
+        elif served == challenger:
+            # Of a run that is compared again after its deployment.
+            yield Check(condition, True, f"{challenger} is already the served model")
+        elif key == "tolerance":
+            yield _no_worse(condition, bound, challenger, served, board)
+        else:
+            yield _leads(condition, bound, challenger, served, board)
+
+
+def _no_worse(
+    condition: str, tolerance: float, challenger: str, served: str, board: Scoreboard
+) -> Check:
     lead = board.lead(challenger, served)
     places = _places(board.decimals(board.primary), lead.value, -tolerance)
     detail = _ahead(challenger, served, lead, board, places)
     return Check(condition, lead.value >= -tolerance, detail)
-
-
-def _improves(
-    improvement: float,
-    challenger: str,
-    served: str | None,
-    board: Scoreboard,
-    failures: Mapping[str, str],
-) -> Check:
-    """served: as for `_no_worse`."""
-    more = f" by more than {improvement}" if improvement else ""
-    condition = f"improves on the served model{more}"
-    if served is None or served in failures:
-        return Check(condition, False, _incomparable(served, failures, "improvement"))
-    if served == challenger:
-        # A run that is compared again after its deployment: it need not improve on itself.
-        return Check(condition, True, f"{challenger} is already the served model")
-    return dataclasses.replace(_beats(improvement, challenger, served, board), check=condition)
 
 
 def _incomparable(served: str | None, failures: Mapping[str, str], key: str) -> str:
