@@ -92,6 +92,7 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	done
 
 bench: setup ## Measure speed and memory (benchmarks/)
+	$(call BIN,airflow)/python benchmarks/experiments.py
 	$(call BIN,local_gcp)/python benchmarks/bigquery.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py

@@ -36,7 +36,6 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
-        params=run_params(experiment),
         tags=["research", "prediction"],
         default_args={
             "owner": experiment.owner,
@@ -52,4 +51,6 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             frozen = snapshot.task(experiment, platform)
             published = publish.task(experiment, platform)
             planned >> frozen >> predicted >> published >> resulted
+    # After the tasks, as in training.py: a copy in each of them costs time.
+    dag.params = run_params(experiment)
     return dag

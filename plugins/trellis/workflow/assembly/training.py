@@ -56,7 +56,6 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
-        params=run_params(experiment),
         tags=["research", experiment.model, experiment.task],
         default_args={"owner": experiment.owner, **arguments(platform, on_failure)},
     ) as dag:
@@ -87,6 +86,9 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             promoted = promote.task(experiment, platform)
             planned >> served.task(experiment, platform) >> compared >> promoted
             promoted >> deploy.tasks(experiment, platform) >> settled >> resulted
+    # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
+    # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
+    dag.params = run_params(experiment)
     return dag
 
 

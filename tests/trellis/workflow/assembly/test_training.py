@@ -4,6 +4,7 @@ import itertools
 import pytest
 
 from trellis.workflow.assembly import training
+from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.validation.file import with_changes
 
 
@@ -121,3 +122,9 @@ def test_the_dag_can_be_stored(dag):
 
     stored = DagSerialization.to_dict(dag)
     assert DagSerialization.from_dict(stored).task_ids == dag.task_ids
+
+
+def test_parameters_are_the_dags_alone(dag, digits):
+    """A copy in every task would be validated each time that Airflow serializes the DAG."""
+    assert set(dag.params) == set(run_params(digits))
+    assert not any(task.params for task in dag.tasks)
