@@ -85,7 +85,7 @@ def test_a_job_runs_the_templates_program_with_its_parameters(house):
         "--temp_location=gs://data/tmp",
     ):
         assert f"\n{flag}\n" in log
-    assert "without a meaning here: num_workers" in log
+    assert "ignored by local_gcp: num_workers" in log
 
 
 def test_the_templates_own_environment_counts_where_the_launch_is_silent(house):
@@ -234,7 +234,7 @@ def test_unknown_jobs_and_projects(house):
                     "sdk_info": {"language": "PYTHON"},
                 }
             },
-            "images.yaml gives no FLEX_TEMPLATE_PYTHON_PY_FILE",
+            "images.yaml has no FLEX_TEMPLATE_PYTHON_PY_FILE",
         ),
     ],
 )

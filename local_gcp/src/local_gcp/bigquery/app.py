@@ -1,7 +1,7 @@
 """The routes of BigQuery's REST API.
 
-https://cloud.google.com/bigquery/docs/reference/rest. What is not in this table is answered 501
-with its name: routines, row access policies, IAM policies, reservations, transfers.
+https://cloud.google.com/bigquery/docs/reference/rest. A route that is not in this table gives 501
+with its name (routines, row access policies, IAM policies, reservations, transfers).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def bigquery_app(
         Route(f"{_JOB}/delete", endpoint(jobs.delete), methods=delete),
         Route(_QUERIES, queries.query, methods=post),
         Route(f"{_QUERIES}/{{job}}", queries.results, methods=get),
-        # Here too: a mounted path that no route takes would be a plain 404 or 405.
+        # Needed here too: a mounted path without a route gives a plain 404 or 405.
         Route("/{path:path}", _refuse, methods=_ALL),
     ]
     routes = [
@@ -107,16 +107,16 @@ def bigquery_app(
 
 
 def endpoint(function: Handler, message: str = "") -> Callable[[Request], Awaitable[Response]]:
-    """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
+    """Starlette endpoint for `function`, which returns JSON and runs in a thread, since it blocks.
 
-    None is answered 204. `message`: the body's type.
+    None becomes status 204. `message`: the body's type.
     """
 
     async def handle(request: Request) -> Response:
         try:
             return await answer(function, await call_of(request, message))
         except BigQueryError as error:
-            # Queries look in one location; a resource is named by its id alone.
+            # A query searches one location; the id alone identifies a resource.
             error.message = _LOCATION.sub("", error.message)
             raise
 
@@ -124,7 +124,7 @@ def endpoint(function: Handler, message: str = "") -> Callable[[Request], Awaita
 
 
 async def call_of(request: Request, message: str = "") -> Call:
-    """The request as APIs see it, its body as `message`."""
+    """The request as a Call, its body parsed as `message`."""
     body = json_object(await request.body())
     if message:
         body = checked(body, message, "bigquery")
@@ -132,7 +132,7 @@ async def call_of(request: Request, message: str = "") -> Call:
 
 
 async def answer(function: Handler, call: Call) -> Response:
-    """The response with what `function` returns for the call."""
+    """Call `function`, and return its result as a response."""
     result = await run_in_threadpool(_guarded, function, call)
     if result is None:
         return Response(status_code=204)
@@ -163,7 +163,7 @@ async def on_bigquery_error(request: Request, error: Exception) -> Response:
 
 
 def error_json(error: BigQueryError) -> dict[str, Any]:
-    """`error` of the answer."""
+    """The member `error` of an error response."""
     first = {"message": error.message, "domain": "global", "reason": error.reason}
     if error.location:
         first |= {"location": error.location, "locationType": "other"}

@@ -1,4 +1,4 @@
-"""Parquet and Avro files as rows of a table."""
+"""Reads Parquet and Avro files as rows of a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_ROWS = 10_000
 
 
 class ParquetSource:
-    """Parquet files, read by DuckDB: a row group at a time."""
+    """Parquet files, which DuckDB reads one row group at a time."""
 
     def __init__(self, paths: list[Path], configuration: dict[str, Any]):
         self.paths = paths
@@ -28,9 +28,9 @@ class ParquetSource:
         self.enum_as_string = bool(options.get("enumAsString"))
 
     def detect(self) -> list[Field]:
-        """The columns of the last file, as BigQuery takes them.
+        """The columns of the last file, with BigQuery's types.
 
-        Without enableListInference a LIST is what its Parquet schema literally says: a STRUCT with
+        Without enableListInference a LIST becomes what its Parquet schema is: a STRUCT with
         one repeated group. https://cloud.google.com/bigquery/docs/loading-data-cloud-storage-parquet
         """
         try:
@@ -84,7 +84,7 @@ class AvroSource:
         return [_avro_field(f["name"], f["type"], self.logical) for f in schema["fields"]]
 
     def query(self, fields: list[Field], cursor: duckdb.DuckDBPyConnection) -> str:
-        """DuckDB query for the rows; the cursor lends a name to the reader."""
+        """DuckDB query for the rows; registers the reader with the cursor."""
         own = self.detect()
         reader = pa.RecordBatchReader.from_batches(arrow_schema(own), self._batches(own))
         lend(cursor, "avro_rows", reader)
@@ -186,7 +186,7 @@ def _avro_field(name: str, kind: Any, logical: bool) -> Field:
 
 
 def _plain(rows: list[dict], logical: bool) -> list[dict]:
-    """Rows as Arrow takes them: without logical types, times are the numbers that Avro stores."""
+    """Rows for Arrow; without logical types, times are the numbers that Avro stores."""
     if logical:
         return rows
     return [{name: _number(value) for name, value in row.items()} for row in rows]

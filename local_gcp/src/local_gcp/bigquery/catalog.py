@@ -1,4 +1,4 @@
-"""Which datasets, tables, views and models there are, and where a table's rows lie in DuckDB."""
+"""The catalog of datasets, tables, views and models, with each table's name in DuckDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .refs import DatasetRef, ModelRef, TableRef
 from .schema import Field, fields_from_api, fields_to_api
 
 ANONYMOUS = "_query_results"
-"""The hidden dataset of results that were given no destination."""
+"""The hidden dataset of query results without a destination."""
 
 PARTITION_TIME = "_PARTITIONTIME"
 """Hidden column of a table that is partitioned by ingestion time: start of the row's partition."""
@@ -27,7 +27,7 @@ _TABLE = 'project = ? AND dataset = ? AND "table" = ?'
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970, as BigQuery states times."""
+    """Milliseconds since 1970, BigQuery's unit of time."""
     return time.time_ns() // 1_000_000
 
 
@@ -39,7 +39,7 @@ def etag(resource: Any) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class TableRecord:
-    """A table or view: `resource` is what REST says of it, but for what is computed.
+    """A table or view. `resource`: REST Table without its computed fields.
 
     `relation`: name of the DuckDB table in schema `data`; None for a view.
     """
@@ -50,12 +50,12 @@ class TableRecord:
 
     @functools.cached_property
     def fields(self) -> list[Field]:
-        """The columns; not to be changed."""
+        """The columns; do not change the list."""
         return fields_from_api(self.resource.get("schema", {}))
 
     @property
     def sql(self) -> str:
-        """The DuckDB table, quoted."""
+        """Quoted name of the DuckDB table."""
         assert self.relation
         return f"data.{quoted(self.relation)}"
 
@@ -84,9 +84,9 @@ class TableRecord:
 
 
 class Catalog:
-    """Reads and changes the catalogue through one cursor, in the transaction that it is in.
+    """Reads and changes the catalog through one cursor, within its transaction.
 
-    `location`: of a job, which finds nothing of other locations; None for requests, which find all.
+    `location`: a job's, which finds only resources in it; None for requests, which find all.
     """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, location: str | None = None):
@@ -94,7 +94,7 @@ class Catalog:
 
     @property
     def everywhere(self) -> Catalog:
-        """The same for all locations."""
+        """The catalog of all locations."""
         return Catalog(self.cursor)
 
     # Datasets -----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Catalog:
         return resource if resource and self._is_here(resource) else None
 
     def dataset(self, ref: DatasetRef) -> dict[str, Any]:
-        """REST Dataset; BigQueryError(notFound)."""
+        """REST Dataset; raises BigQueryError(notFound)."""
         found = self.find_dataset(ref)
         if found is None:
             raise not_found("Dataset", ref, self.location)
@@ -128,7 +128,7 @@ class Catalog:
         )
 
     def location_of(self, ref: TableRef) -> str | None:
-        """Where the table's dataset is; None for a dataset that is not there."""
+        """Location of the table's dataset; None if the dataset does not exist."""
         if ref.dataset == ANONYMOUS:
             table = self.find(ref)
             return table.resource.get("location", locations.DEFAULT) if table else None
@@ -136,7 +136,7 @@ class Catalog:
         return dataset["location"] if dataset else None
 
     def create_dataset(self, ref: DatasetRef, resource: dict[str, Any]) -> None:
-        """BigQueryError(duplicate) when it is there."""
+        """Create a dataset. Raises BigQueryError(duplicate) if it exists."""
         if self.everywhere.find_dataset(ref) is not None:
             raise already_exists("Dataset", ref)
         self.cursor.execute(
@@ -151,7 +151,7 @@ class Catalog:
         )
 
     def delete_dataset(self, ref: DatasetRef, contents: bool) -> None:
-        """BigQueryError(resourceInUse) when it holds tables or models, unless `contents` go too."""
+        """Delete a dataset. Raises BigQueryError(resourceInUse) if not empty, unless `contents`."""
         self.dataset(ref)
         tables, models = self.tables(ref), self.models(ref)
         if (tables or models) and not contents:
@@ -184,7 +184,7 @@ class Catalog:
         return record if here and not _expired(record) else None
 
     def get(self, ref: TableRef) -> TableRecord:
-        """BigQueryError(notFound) for a missing table or dataset."""
+        """The table or view. Raises BigQueryError(notFound) for a missing table or dataset."""
         found = self.find(ref)
         if found is None:
             if ref.dataset != ANONYMOUS:
@@ -193,7 +193,7 @@ class Catalog:
         return found
 
     def tables(self, ref: DatasetRef) -> list[TableRecord]:
-        """All of a dataset, by name."""
+        """The tables and views of a dataset, by name."""
         rows = self.cursor.execute(
             'SELECT "table", relation, resource FROM catalog.tables '
             'WHERE project = ? AND dataset = ? ORDER BY "table"',
@@ -206,11 +206,11 @@ class Catalog:
         return [record for record in records if not _expired(record)]
 
     def create(self, ref: TableRef, resource: dict[str, Any]) -> TableRecord:
-        """A new, empty table, or a view. BigQueryError(duplicate or notFound)."""
+        """Create an empty table, or a view. Raises BigQueryError(duplicate or notFound)."""
         ref = ref.whole
         if self.find(ref) is not None:
             raise already_exists("Table", ref)
-        self._forget(ref)  # an expired one may be left
+        self._forget(ref)  # an expired table may still be stored
         now = str(now_ms())
         expiration = None
         key = resource.get("encryptionConfiguration")
@@ -241,14 +241,14 @@ class Catalog:
         return record
 
     def save(self, record: TableRecord) -> None:
-        """The record's resource and relation, as they are now."""
+        """Store the record's resource and relation."""
         self.cursor.execute(
             f"UPDATE catalog.tables SET relation = ?, resource = ? WHERE {_TABLE}",
             [record.relation, json.dumps(record.resource), *record.ref.api.values()],
         )
 
     def emptied(self, record: TableRecord, fields: list[Field]) -> TableRecord:
-        """The table with other columns and no rows; readers of the old rows are not disturbed."""
+        """The table with new columns and no rows; readers of the old rows can go on."""
         new = record.with_fields(fields)
         relation = self._make_relation(record.ref, new.resource)
         self.cursor.execute(f"DROP TABLE {record.sql}")
@@ -258,7 +258,7 @@ class Catalog:
         return new
 
     def rename(self, ref: TableRef, new: TableRef) -> None:
-        """Give a table another name in its dataset."""
+        """Rename a table within its dataset."""
         self.cursor.execute(
             f'UPDATE catalog.tables SET "table" = ? WHERE {_TABLE}', [new.table, *ref.api.values()]
         )
@@ -268,7 +268,7 @@ class Catalog:
         self._forget(record.ref)
 
     def remove_expired(self) -> None:
-        """Free the rows of tables whose time is over."""
+        """Delete the rows of expired tables."""
         rows = self.cursor.execute(
             'SELECT project, dataset, "table", relation, resource FROM catalog.tables'
         ).fetchall()
@@ -293,8 +293,8 @@ class Catalog:
         self.cursor.execute("DELETE FROM catalog.streamed WHERE relation = ?", [relation])
 
     def _make_relation(self, ref: TableRef, resource: dict[str, Any]) -> str:
-        # A name of its own for each life of a table: names differ by case in BigQuery and not in
-        # DuckDB, and a replaced table's readers go on with the old one.
+        # Each version of a table has its own name: names are case-sensitive in BigQuery and not in
+        # DuckDB, and readers of a replaced table continue with the old version.
         row = self.cursor.execute("SELECT nextval('catalog.relations')").fetchone()
         assert row
         relation = f"{ref.dataset}.{ref.table}.{row[0]}"
@@ -313,7 +313,7 @@ class Catalog:
     # Models -------------------------------------------------------------------------------------
 
     def models(self, ref: DatasetRef) -> dict[str, dict[str, Any]]:
-        """Records of part `ml` by model id."""
+        """Model records of the package `ml`, by model id."""
         rows = self.cursor.execute(
             "SELECT model, record FROM catalog.models WHERE project = ? AND dataset = ? "
             "ORDER BY model",
@@ -333,7 +333,7 @@ class Catalog:
         return self.models(ref.dataset_ref).get(ref.model)
 
     def model(self, ref: ModelRef) -> dict[str, Any]:
-        """The model's record; BigQueryError(notFound) for a missing model or dataset."""
+        """The model's record; raises BigQueryError(notFound) for a missing model or dataset."""
         found = self.find_model(ref)
         if found is None:
             self.dataset(ref.dataset_ref)
@@ -341,7 +341,7 @@ class Catalog:
         return found
 
     def put_model(self, ref: ModelRef, record: dict[str, Any]) -> None:
-        """Make or replace a model's record."""
+        """Create or replace a model's record."""
         self.dataset(ref.dataset_ref)
         self.delete_model(ref)
         self.cursor.execute(
@@ -357,12 +357,12 @@ class Catalog:
 
 
 PLACEHOLDER = "_no_columns"
-"""Column of a DuckDB table whose BigQuery table has none yet."""
+"""Column of the DuckDB table while the BigQuery table has no columns."""
 
 
 def column_definition(field: Field) -> str:
-    """The column as CREATE TABLE and ADD COLUMN want it."""
-    # A NULL array is stored as an empty one; DuckDB gives new columns' rows the default too.
+    """The column's definition for CREATE TABLE and ADD COLUMN."""
+    # A NULL array is stored as an empty one; DuckDB fills a new column with the default too.
     more = {"REQUIRED": " NOT NULL", "REPEATED": " DEFAULT []"}.get(field.mode, "")
     return f"{quoted(field.name)} {field.duckdb}{more}"
 

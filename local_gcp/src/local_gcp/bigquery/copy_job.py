@@ -1,4 +1,4 @@
-"""Copy jobs: tables, or partitions of them, into another table."""
+"""Copy jobs: copy tables, or partitions of them, into another table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .refs import TableRef
 
 
 class CopyWork:
-    """Does one copy job."""
+    """Runs one copy job."""
 
     def __init__(self, locks: TableLocks):
         self._locks = locks
@@ -56,7 +56,7 @@ class CopyWork:
                 clustering=first.resource.get("clustering"),
             )
         if sources == [target] and disposition.write == "WRITE_TRUNCATE":
-            record = first  # with another key, or none
+            record = first  # its encryption key may have changed
             rows = job.execute(f"SELECT count(*) FROM {first.sql}").fetchall()[0][0]
         else:
             record = prepare(job.catalog, target, first.fields, disposition)
@@ -73,7 +73,7 @@ class CopyWork:
 def _check_locations(
     job: Job, source: TableRef, target: TableRef, disposition: Disposition
 ) -> None:
-    """BigQuery copies tables to other locations, but it does not append there."""
+    """BigQuery copies tables to other locations, but cannot append there."""
     begin, end = (job.catalog.everywhere.location_of(ref) for ref in (source, target))
     if begin is None or end is None or same(begin, end):
         return
@@ -86,7 +86,7 @@ def _check_locations(
 
 
 def _with_key(catalog: Catalog, record: TableRecord, key: dict[str, Any] | None) -> TableRecord:
-    """A replaced table has the job's key or the dataset's, and not its own of before."""
+    """Give a replaced table the key of the job or the dataset instead of its old one."""
     dataset = catalog.dataset(record.ref.dataset_ref)
     wanted = checked(key or dataset.get("defaultEncryptionConfiguration"), dataset["location"])
     return record.changed(encryptionConfiguration=wanted)

@@ -1,7 +1,7 @@
-"""CSV files as rows of a table, by BigQuery's rules of what a value may look like.
+"""Reads CSV files as rows of a table, by BigQuery's rules for the format of values.
 
 https://cloud.google.com/bigquery/docs/loading-data-cloud-storage-csv. DuckDB splits the files into
-texts; casts that follow BigQuery's formats make the values.
+texts, which casts for BigQuery's formats convert to values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .schema import Field
 
 _SAMPLE_ROWS = 500
 _LONGEST_LINE = 4 << 20
-"""DuckDB's buffers are sixteen times as large."""
+"""Bytes; DuckDB's buffers are sixteen times as large."""
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}"
 _CLOCK = r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,6})?"
 _ZONE = r" ?(Z|UTC|[+-]\d{1,2}(:?\d{2})?)"
@@ -42,7 +42,7 @@ class CsvSource:
     def __init__(self, paths: list[Path], configuration: dict[str, Any]):
         self.paths = paths
         self.delimiter = _delimiter(configuration.get("fieldDelimiter") or ",")
-        quote = configuration.get("quote")  # "" is: no quotes
+        quote = configuration.get("quote")  # "" disables quoting
         self.quote = '"' if quote is None else quote
         self.null_marker = configuration.get("nullMarker") or ""
         self.skip = int(configuration.get("skipLeadingRows") or 0)
@@ -60,7 +60,7 @@ class CsvSource:
     def detect(self) -> list[Field]:
         """Names and types of the columns from the first rows, as `autodetect` does.
 
-        Types of all-empty columns are STRING. Sets how many rows are skipped.
+        A column without values is a STRING. Sets the number of skipped rows.
         """
         rows = self._sample()
         if not rows:
@@ -82,7 +82,7 @@ class CsvSource:
         ]
 
     def query(self, fields: list[Field], strict: bool) -> str:
-        """DuckDB query for the rows. Not `strict`: values that do not fit are NULL, see `wrong`."""
+        """DuckDB query for the rows. If not `strict`, bad values are NULL; see `wrong`."""
         for field in fields:
             if field.repeated or field.type == "STRUCT":
                 raise invalid(f"Failed to load CSV: field {field.name} is nested or repeated.")
@@ -90,7 +90,7 @@ class CsvSource:
         return f"SELECT {', '.join(values)} FROM ({self._texts(fields, strict)})"
 
     def wrong(self, fields: list[Field]) -> str:
-        """DuckDB query for (field name, text, row number) of values that do not fit."""
+        """DuckDB query for (field name, text, row number) of bad values."""
         parts = [
             f"SELECT {literal(f.name)}, {_raw(f)}, row FROM texts WHERE {_raw(f)} IS NOT NULL "
             f"AND ({self._value(f, False)}) IS NULL"
@@ -99,11 +99,11 @@ class CsvSource:
         return " UNION ALL ".join(parts)
 
     def texts(self, fields: list[Field]) -> str:
-        """DuckDB query for the texts, with `row`, where lines that cannot be split are left out."""
+        """DuckDB query for the texts, with `row`, without lines that cannot be split."""
         return f"SELECT *, row_number() OVER () AS row FROM ({self._texts(fields, False)})"
 
     def values(self, fields: list[Field]) -> str:
-        """DuckDB query for the rows of `texts` whose values all fit."""
+        """DuckDB query for the rows of `texts` without bad values."""
         columns = [f"{self._value(f, False)} AS {quoted(f.name)}" for f in fields]
         good = [f"({_raw(f)} IS NULL OR ({self._value(f, False)}) IS NOT NULL)" for f in fields]
         return f"SELECT {', '.join(columns)} FROM texts WHERE {' AND '.join(good)} ORDER BY row"
@@ -161,7 +161,7 @@ class CsvSource:
 
 
 def cast(text: str, field: Field, strict: bool = True) -> str:
-    """DuckDB expression that reads a value of `field` from a text, as BigQuery's loads do."""
+    """DuckDB expression that parses a value of `field` from a text, as BigQuery's loads do."""
     do = "CAST" if strict else "TRY_CAST"
     kind = field.type
     if kind in ("STRING",):
@@ -175,7 +175,7 @@ def cast(text: str, field: Field, strict: bool = True) -> str:
             f"WHEN {known} IN ('false', 'f', 'no', 'n', '0') THEN false "
             f"ELSE {do}({text} AS BOOLEAN) END"
         )
-    if kind == "INT64":  # DuckDB would round 1.5; BigQuery refuses it
+    if kind == "INT64":  # DuckDB rounds 1.5; BigQuery rejects it
         whole = f"regexp_full_match(trim({text}), '[+-]?[0-9]+(\\.0*)?')"
         bad = f"{do}('not an integer: ' || {text} AS BIGINT)"
         return f"CASE WHEN {whole} THEN {do}({text} AS BIGINT) ELSE {bad} END"
@@ -214,7 +214,7 @@ def _type(values: list[str]) -> str:
 
 
 def _is_header(header: list[str], types: list[str], body: bool) -> bool:
-    """A first row is a header when some column below it has a type that its text has not."""
+    """The first row is a header if its text has not the type of the column's other rows."""
     if not body or any(cell == "" for cell in header):
         return False
     own = [_type([cell]) for cell in header]
@@ -222,7 +222,7 @@ def _is_header(header: list[str], types: list[str], body: bool) -> bool:
 
 
 def _column_name(name: str, index: int) -> str:
-    # https://cloud.google.com/bigquery/docs/schema-detect#csv_header: what cannot be in a name
-    # becomes an underscore.
+    # https://cloud.google.com/bigquery/docs/schema-detect#csv_header: a character that is not
+    # allowed in a name becomes an underscore.
     name = re.sub(r"[^\w]", "_", name.strip()) or f"_{index}"
     return f"_{name}" if name[0].isdigit() else name

@@ -1,7 +1,7 @@
-"""The DuckDB file that holds everything: tables' rows, the catalogue, and jobs' states.
+"""The DuckDB file that holds the tables' rows, the catalog and the jobs' states.
 
-One file, so that one transaction can change all three: what a job wrote and the mark that it is
-done appear together or, after a kill at any moment, not at all.
+One file, so that one transaction can change all three: a job's changes and its state DONE are
+committed together or, after a kill at any moment, not at all.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pyarrow as pa
 from .sql import CONNECTION_SETTINGS, register
 
 MEMORY_LIMIT = "512MB"
-"""Of DuckDB; what needs more goes to temporary files below HOME/bigquery."""
+"""Of DuckDB; it writes what exceeds this to temporary files below HOME/bigquery."""
 THREADS = 2
 BLOCK_BYTES = 16 << 10
-"""DuckDB's least, for new files. Each column that is written holds some blocks: of its usual size,
-256 KiB, 2,000 columns would fill the memory. About as fast for few columns."""
+"""The minimum, for new files. Each column that is written buffers some blocks: with the default,
+256 KiB, 2,000 columns would fill the memory. With few columns it is about as fast."""
 
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS data;
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS catalog.jobs (
 
 
 class Database:
-    """The open file. Cursors are connections of their own: one for each job and each request."""
+    """The open file. Each job and each request has a cursor, a connection of its own."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -52,19 +52,19 @@ class Database:
         """For files of requests and jobs; emptied at every start."""
 
     def open(self) -> None:
-        """Open the file, after a kill with what was committed; make it at the first start."""
+        """Open the file, or create it; after a kill it has all that was committed."""
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir(parents=True)
         self._connection = connect(self.folder / "warehouse.duckdb", self.temporary / "duckdb")
         self._connection.execute(_TABLES)
 
     def close(self) -> None:
-        """Close the file; cursors are of no use after it."""
+        """Close the file, and with it all cursors."""
         self._connection.close()
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection with transactions of its own; an open one is rolled back at the end."""
+        """A connection with its own transactions; an open transaction is rolled back at the end."""
         cursor = self._connection.cursor()
         try:
             yield cursor
@@ -73,7 +73,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor in a transaction, committed at the end unless an exception leaves it."""
+        """A cursor in a transaction, which is committed at the end unless the block raises."""
         with self.cursor() as cursor:
             cursor.execute("BEGIN")
             yield cursor
@@ -81,12 +81,12 @@ class Database:
 
 
 def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
-    """A DuckDB that loads nothing from elsewhere, counts in UTC and knows BigQuery's functions."""
+    """Open DuckDB without extensions, in UTC and with BigQuery's functions."""
     connection = duckdb.connect(
         str(path),
         config={
-            # DuckDB 2.0.0's threads for I/O: once in some hundred times, a COPY TO that fails
-            # waits for them forever, even when it is interrupted.
+            # In DuckDB 2.0.0, about one in some hundred failing COPY TO statements waits for the
+            # I/O threads forever, even if it is interrupted.
             "async_threads": "0",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -98,7 +98,7 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
     )
     for name, value in CONNECTION_SETTINGS.items():
         connection.execute(f"SET GLOBAL {name} = {value}")
-    connection.execute("BEGIN")  # one write to disk for them all
+    connection.execute("BEGIN")  # one write to disk for all statements
     register(connection)
     connection.execute("COMMIT")
     return connection
@@ -108,10 +108,10 @@ def connect(path: Path | str, temporary: Path) -> duckdb.DuckDBPyConnection:
 def stream(
     cursor: duckdb.DuckDBPyConnection, query: str, rows: int
 ) -> Iterator[pa.RecordBatchReader]:
-    """The result of `query`, `rows` at a time, for the block. duckdb.Error as anywhere.
+    """The result of `query` for the block, in batches of `rows`. Raises duckdb.Error.
 
-    Nothing else runs on the cursor until the block's end, not even a ROLLBACK; then everything
-    does, however much was read.
+    Until the block ends, the cursor cannot run other statements, not even ROLLBACK; after it, it
+    can, also if the result was not read to its end.
     """
     cursor.complete()
     reader = cursor.sql(query).to_arrow_reader(rows)
@@ -126,7 +126,7 @@ def stream(
 
 
 def _of_arrow(error: OSError) -> duckdb.Error:
-    """What DuckDB raised while a result was read; Arrow passes on its words only."""
+    """The DuckDB error while a result was read, from its text: Arrow passes on only that."""
     kinds = {
         "INTERRUPT": duckdb.InterruptException,
         "INTERNAL": duckdb.InternalException,
@@ -137,7 +137,7 @@ def _of_arrow(error: OSError) -> duckdb.Error:
 
 
 def lend(cursor: duckdb.DuckDBPyConnection, name: str, rows: Any) -> None:
-    """Let the cursor's queries read Arrow `rows` (a table, or a reader, once) under `name`."""
+    """Let the cursor's queries read Arrow `rows` (a table, or a reader: once) as `name`."""
     cursor.complete()
     cursor.register(name, rows)
 

@@ -22,13 +22,13 @@ _FIXED = ("kind", "id", "selfLink", "etag", "datasetReference", "creationTime", 
 
 
 class DatasetApi:
-    """Endpoints; each is one transaction."""
+    """Endpoints; each runs in one transaction."""
 
     def __init__(self, database: Database, locks: TableLocks):
         self._database, self._locks = database, locks
 
     def projects(self, call: Call) -> dict[str, Any]:
-        """projects.list: the one project."""
+        """projects.list: the only project."""
         project = {
             "kind": "bigquery#project",
             "id": project_id(),
@@ -77,15 +77,15 @@ class DatasetApi:
         ref = _ref(call)
         with self._database.cursor() as cursor:
             stored = _shown(Catalog(cursor).dataset(ref))
-        # datasets.insert does not tell it: tests/conformance/facts.
+        # Not in the response of datasets.insert: tests/conformance/facts.
         return {"maxTimeTravelHours": _TIME_TRAVEL_HOURS, **dataset_resource(ref, stored)}
 
     def patch(self, call: Call) -> dict[str, Any]:
-        """datasets.patch: the members that are given."""
+        """datasets.patch: changes the given members."""
         return self._change(call, replace=False)
 
     def update(self, call: Call) -> dict[str, Any]:
-        """datasets.update: all that can be changed."""
+        """datasets.update: replaces all members that can change."""
         return self._change(call, replace=True)
 
     def delete(self, call: Call) -> None:
@@ -116,14 +116,14 @@ class DatasetApi:
 
 
 def check_etag(call: Call, current: str) -> None:
-    """BigQueryError(conditionNotMet) when If-Match names another version."""
+    """Raise BigQueryError(conditionNotMet) if If-Match names another version."""
     wanted = call.headers.get("if-match")
     if wanted and wanted not in ("*", current):
         raise BigQueryError("conditionNotMet", "Precondition Failed")
 
 
 def merged_labels(old: dict | None, new: dict | None) -> dict:
-    """Labels after a patch: null removes one."""
+    """The labels after a patch; null removes a label."""
     merged = {**(old or {}), **(new or {})}
     return {name: value for name, value in merged.items() if value is not None}
 

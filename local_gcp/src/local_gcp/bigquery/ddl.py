@@ -36,7 +36,7 @@ Query = dict[str, Any]
 
 
 def further_targets(translated: Translated) -> list[TableRef]:
-    """What a statement changes beside its target."""
+    """Tables that a statement changes beside its target."""
     if isinstance(translated.details, AlterTable):
         return [a.new for a in translated.details.actions if isinstance(a, RenameTable)]
     return []
@@ -133,7 +133,7 @@ def drop_table(job: Job, translated: Translated, configuration: Query) -> Query:
     if old is None:
         if details.if_exists:
             return _done("SKIP", details.ref)
-        job.catalog.get(details.ref)  # says what is missing
+        job.catalog.get(details.ref)  # raises the error for what is missing
         raise AssertionError
     view = translated.kind == "DROP_VIEW"
     if view != (old.view_query is not None):
@@ -156,7 +156,7 @@ def drop_schema(job: Job, translated: Translated, configuration: Query) -> Query
 
 
 def alter_table(job: Job, translated: Translated, configuration: Query) -> Query:
-    """ALTER TABLE, one action after the other."""
+    """ALTER TABLE, action by action."""
     details = translated.details
     assert isinstance(details, AlterTable)
     record = job.catalog.find(details.ref)
@@ -244,7 +244,7 @@ _ACTIONS: dict[type, Callable[..., TableRecord]] = {
 
 
 def table_options(options: dict[str, Any]) -> dict[str, Any]:
-    """OPTIONS(...) of a table or view as REST Table names them."""
+    """OPTIONS(...) of a table or view as members of REST Table."""
     names = {
         "description": "description",
         "friendly_name": "friendlyName",
@@ -258,7 +258,7 @@ def table_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_key(configuration: Query) -> None:
-    """BigQueryError for a job's key when a statement creates something: OPTIONS say it there."""
+    """Raise BigQueryError for a job's key if a statement creates a table: OPTIONS has its key."""
     if configuration.get("destinationEncryptionConfiguration"):
         raise not_emulated(
             "destinationEncryptionConfiguration for what a statement creates; "
@@ -286,7 +286,7 @@ def _named(options: dict[str, Any], names: dict[str, str], what: str) -> dict[st
 
 
 def _pair(item: Any) -> dict[str, Any]:
-    """A label as a STRUCT of two values, however its fields are named."""
+    """A label from a STRUCT of two values with any field names."""
     key, value = item.values() if isinstance(item, dict) else item
     return {"key": key, "value": value}
 

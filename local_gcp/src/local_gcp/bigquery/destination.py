@@ -1,4 +1,4 @@
-"""Rows into a table, as a job's configuration says: create, append, replace, one partition."""
+"""Writes rows to a table as a job's configuration says: create, append, replace, one partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DISPOSITIONS = ("WRITE_TRUNCATE", "WRITE_TRUNCATE_DATA", "WRITE_APPEND", "WRITE
 
 @dataclasses.dataclass(frozen=True)
 class Disposition:
-    """What a load, query or copy job's configuration says about its destination."""
+    """The destination settings of a load, query or copy job."""
 
     write: str
     create: str = "CREATE_IF_NEEDED"
@@ -30,11 +30,11 @@ class Disposition:
     key: dict[str, Any] | None = None
     """REST EncryptionConfiguration."""
     properties: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """For a table that is made: description, labels, friendlyName, expirationTime."""
+    """Of a new table: description, labels, friendlyName, expirationTime."""
 
     @classmethod
     def of(cls, configuration: dict[str, Any], write: str) -> Disposition:
-        """From a JobConfigurationLoad, -Query or -TableCopy; `write` is the kind's default."""
+        """From a JobConfigurationLoad, -Query or -TableCopy; `write` is that kind's default."""
         found = cls(
             configuration.get("writeDisposition") or write,
             configuration.get("createDisposition") or "CREATE_IF_NEEDED",
@@ -57,10 +57,10 @@ class Disposition:
 def prepare(
     catalog: Catalog, target: TableRef, fields: list[Field], disposition: Disposition
 ) -> TableRecord:
-    """The table as it must be for rows with columns `fields`: made, emptied or widened.
+    """Prepare the table for rows with columns `fields`: create, empty or widen it.
 
-    BigQueryError as BigQuery's when the disposition or the schema forbids it. For WRITE_EMPTY it
-    must have no rows.
+    Raises BigQueryError if disposition or schema forbid it; WRITE_EMPTY requires a table
+    without rows.
     """
     record = catalog.find(target)
     decorator = target.partition
@@ -99,7 +99,7 @@ def insert(
 ) -> int:
     """Append the rows of `query` (DuckDB; its columns are `fields`, in order) to the table.
 
-    Returns their number. With a decorator, BigQueryError when a row belongs to another partition.
+    Returns their number. With a decorator, raises BigQueryError if a row is in another partition.
     """
     columns = [quoted(f.name) for f in fields]
     own = {f.name.lower(): f.duckdb for f in record.fields}
@@ -133,7 +133,7 @@ def insert(
 def write_query(
     job: Job, target: TableRef, fields: list[Field], query: str, disposition: Disposition
 ) -> tuple[TableRecord, int]:
-    """Both: returns the table and the number of rows written."""
+    """Prepare the table and insert; returns it and the number of rows written."""
     record = prepare(job.catalog, target, fields, disposition)
     rows = insert(job, record, fields, query, target.partition)
     record = record.changed()
@@ -160,7 +160,7 @@ def _new_resource(
 def _with_key(
     catalog: Catalog, record: TableRecord, disposition: Disposition, decorator: str | None
 ) -> TableRecord:
-    """The table with the key that the job asks for: another one only if all of it is replaced."""
+    """The table with the job's key; a different key requires that all rows are replaced."""
     location = catalog.location_of(record.ref)
     assert location
     wanted = encryption.checked(disposition.key, location)
@@ -172,7 +172,7 @@ def _with_key(
 
 
 def checked_clustering(resource: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
-    """REST Clustering; BigQueryError when it names a column that is not there."""
+    """REST Clustering; raises BigQueryError if it names a column that does not exist."""
     names = {f.name.lower() for f in fields}
     columns = resource.get("fields", [])
     if len(columns) > 4:
@@ -213,7 +213,7 @@ def _has_rows(catalog: Catalog, record: TableRecord, decorator: str | None) -> b
 
 
 def _with_words(field: Field, record: TableRecord) -> Field:
-    """`field` with the description that the table's column of that name has."""
+    """`field` with the description of the table's column of that name."""
     for own in record.fields:
         if own.name == field.name and field.description is None:
             return dataclasses.replace(field, description=own.description)
@@ -223,7 +223,7 @@ def _with_words(field: Field, record: TableRecord) -> Field:
 def _widened(
     catalog: Catalog, record: TableRecord, fields: list[Field], updates: frozenset[str]
 ) -> TableRecord:
-    """The table able to take rows with columns `fields`, as far as `updates` allow."""
+    """Widen the table for rows with columns `fields`, as far as `updates` allow."""
     have = {f.name.lower(): f for f in record.fields}
     result = {f.name.lower(): f for f in record.fields}
     table = f"Provided Schema does not match Table {record.ref}."
@@ -255,7 +255,7 @@ def _widened(
 
 
 def with_schema(catalog: Catalog, record: TableRecord, fields: list[Field]) -> TableRecord:
-    """The table with columns `fields`, which are its own, relaxed, and further ones."""
+    """The table with columns `fields`: its own, some relaxed, and new ones."""
     have = {f.name.lower(): f for f in record.fields}
     placeholder = not have and not record.by_ingestion_time
     for field in fields:
@@ -280,5 +280,5 @@ def with_schema(catalog: Catalog, record: TableRecord, fields: list[Field]) -> T
 
 
 def anonymous(project: str, job: str) -> TableRef:
-    """Where the rows of a query without a destination go."""
+    """The destination of a query that names none."""
     return TableRef(project, ANONYMOUS, f"anon_{job}")

@@ -18,9 +18,9 @@ _NO_GLOBAL_KEY = ("BOOSTED_TREE_", "DNN_")
 
 
 def checked(configuration: Configuration | None, location: str) -> Configuration | None:
-    """The key for what is stored in `location`, None for Google's own.
+    """The key for a resource in `location`; None is Google's own key.
 
-    BigQueryError(invalid) for a name that is no key's, and for a key in another location.
+    Raises BigQueryError(invalid) for a malformed name, and for a key in another location.
     """
     if configuration is None:
         return None
@@ -36,14 +36,14 @@ def checked(configuration: Configuration | None, location: str) -> Configuration
     place = {"EU": "europe"}.get(location, location.lower())
     if match[1] not in (place, "global"):
         raise invalid(
-            f"This region is not supported: the Cloud KMS key is in {match[1]}, and what it shall "
-            f"protect in {location}, for which a key is in {place}."
+            f"This region is not supported: the Cloud KMS key is in {match[1]}, but a resource in "
+            f"{location} needs a key in {place}."
         )
     return {"kmsKeyName": key}
 
 
 def of_model(configuration: Configuration | None, model_type: str, location: str) -> Any:
-    """The same for a BigQuery ML model."""
+    """The key for a BigQuery ML model."""
     key = checked(configuration, location)
     everywhere = key is not None and "/locations/global/" in key["kmsKeyName"]
     if everywhere and model_type.upper().startswith(_NO_GLOBAL_KEY):
@@ -54,7 +54,7 @@ def of_model(configuration: Configuration | None, model_type: str, location: str
 def replaced(
     old: Configuration | None, new: Configuration | None, location: str
 ) -> Configuration | None:
-    """The key after an update: a protected table or model gets another, and only that."""
+    """The key after an update, which can only replace a customer's key by another."""
     if not old and not new:
         return None
     if not old or not new:
@@ -66,7 +66,7 @@ def replaced(
 
 
 def mismatch() -> BigQueryError:
-    """For a destination that is protected otherwise than the job asks."""
+    """For a destination whose key differs from the job's."""
     return invalid(
         "Existing table encryption settings don't match encryption settings specified in the "
         "request"

@@ -1,4 +1,4 @@
-"""BigQuery's errors, with its messages: one exception for requests and for jobs."""
+"""BigQuery's errors, with its messages: one exception class for requests and jobs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _STATUS = {
 
 
 class BigQueryError(Exception):
-    """An error as BigQuery reports it: answer of a request, or `status.errorResult` of a job.
+    """An error as BigQuery reports it: the response to a request, or a job's `status.errorResult`.
 
     `reason`: machine-readable cause, one of BigQuery's (`invalidQuery`, `notFound`, ...).
-    `message`: for people, in BigQuery's wording.
-    `location`: where, e.g. "query" or a file's address; None when there is nothing to point at.
+    `message`: human-readable, in BigQuery's wording.
+    `location`: where, e.g. "query" or a file's address; None if there is no such place.
     """
 
     def __init__(self, reason: str, message: str, location: str | None = None):
@@ -38,7 +38,7 @@ class BigQueryError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status of a request that fails like this."""
+        """The HTTP status of a request that fails with this error."""
         return _STATUS.get(self.reason, 400)
 
     @property
@@ -49,31 +49,31 @@ class BigQueryError(Exception):
 
 
 def invalid_query(message: str, position: tuple[int, int] | None = None) -> BigQueryError:
-    """A query that is wrong; `position` is (line, column), both from 1."""
+    """For an invalid query; `position` is (line, column), both from 1."""
     if position is not None:
         message = f"{message} at [{position[0]}:{position[1]}]"
     return BigQueryError("invalidQuery", message, "query")
 
 
 def invalid(message: str) -> BigQueryError:
-    """A value in a request that cannot be used."""
+    """For an invalid value in a request."""
     return BigQueryError("invalid", message)
 
 
 def not_found(kind: str, name: object, location: str | None = None) -> BigQueryError:
     """`kind`: "Table", "Dataset", "Model" or "Job"; `name` as BigQuery writes it (`p:d.t`).
 
-    `location`: of the job that looked for it; None for a request.
+    `location`: of the job that needs it; None for a request.
     """
     where = f" was not found in location {location}" if location else ""
     return BigQueryError("notFound", f"Not found: {kind} {name}{where}")
 
 
 def already_exists(kind: str, name: object) -> BigQueryError:
-    """A second one with the same name."""
+    """For a name that is taken."""
     return BigQueryError("duplicate", f"Already Exists: {kind} {name}")
 
 
 def not_emulated(what: str) -> BigQueryError:
-    """For what BigQuery can do and local_gcp cannot: named, never answered wrongly."""
+    """For a feature of BigQuery that local_gcp lacks; it never returns a wrong result instead."""
     return BigQueryError("notImplemented", f"local_gcp does not emulate {what}.", "query")

@@ -1,4 +1,4 @@
-"""Extract jobs and EXPORT DATA: rows into files of Cloud Storage, written by DuckDB.
+"""Extract jobs and EXPORT DATA: DuckDB writes rows to files in Cloud Storage.
 
 https://cloud.google.com/bigquery/docs/exporting-data
 """
@@ -26,15 +26,15 @@ from .schema import Field
 from .sizes import FIXED_BYTES, Sizes
 
 SHARD_BYTES = 64 << 20
-"""Size of a file when the address has a wildcard; BigQuery's own files are of 1 GB at most."""
+"""Size of a file if the address has a wildcard; BigQuery's files have 1 GB at most."""
 SINGLE_FILE_BYTES = 1 << 30
-"""Most logical bytes that BigQuery puts into one file."""
+"""The most logical bytes that BigQuery writes to one file."""
 ROW_GROUP_BYTES = 128 << 20
-"""About the most logical bytes of a Parquet row group: its writer and its readers hold it whole."""
+"""Approximate limit for a Parquet row group, which writer and readers hold in memory."""
 _ROW_GROUP_ROWS = 122_880
-"""The most rows of one."""
+"""The most rows of a row group."""
 _VECTOR_ROWS = 2048
-"""DuckDB's row groups are multiples of it."""
+"""The number of rows in DuckDB's row groups is a multiple of this."""
 
 _FORMATS = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "AVRO": "avro", "PARQUET": "parquet"}
 _COMPRESSIONS = {
@@ -46,7 +46,7 @@ _COMPRESSIONS = {
 
 
 class ExtractWork:
-    """Does one extract job."""
+    """Runs one extract job."""
 
     def __init__(self, writer: Exporter, locks: TableLocks, sizes: Sizes):
         self._writer, self._locks, self._sizes = writer, locks, sizes
@@ -92,7 +92,7 @@ class ExtractWork:
 
 
 class Options:
-    """How the rows are written; BigQueryError for what BigQuery does not write."""
+    """Format options. Raises BigQueryError for a format that BigQuery does not write."""
 
     def __init__(self, format: str, compression: str, header: bool, delimiter: str, logical: bool):
         self.format = {"JSON": "NEWLINE_DELIMITED_JSON"}.get(format.upper(), format.upper())
@@ -126,8 +126,8 @@ class Exporter:
     ) -> tuple[int, int]:
         """Write the rows of `query` (columns: `fields`). Returns (files, rows).
 
-        `size`: logical bytes. The files appear when all are written, so that a reader never finds
-        half an export.
+        `size`: logical bytes. The files appear after all are written, so that readers never see a
+        partial export.
         """
         if uri.count("*") > 1:
             raise invalid(f"Invalid destination URI {uri}: at most one wildcard is allowed.")
@@ -145,7 +145,7 @@ class Exporter:
         folder.mkdir()
         try:
             written, rows = self._written(job, fields, query, options, folder, sharded)
-            job.check()  # an interrupt may come too late for the last statement
+            job.check()  # the last statement may have missed an interrupt
             for number, path in enumerate(written):
                 self._files.publish(path, uri.replace("*", f"{number:012d}"))
             return len(written), rows
@@ -153,7 +153,7 @@ class Exporter:
             shutil.rmtree(folder, ignore_errors=True)
 
     def refuse_existing(self, uri: str) -> None:
-        """BigQueryError(invalidQuery) when files of that address are there already."""
+        """Raise BigQueryError(invalidQuery) if files with that address exist."""
         try:
             found = self._files.matching([uri])
         except BigQueryError as error:
@@ -199,9 +199,9 @@ class Exporter:
 
 
 def row_group_rows(fields: list[Field], row_bytes: float | None = None) -> int:
-    """Rows of a Parquet row group: fewer, the wider they are.
+    """Number of rows in a Parquet row group: the wider the rows, the fewer.
 
-    `row_bytes`: their logical size; None is a guess from the columns' types.
+    `row_bytes`: their logical size; None estimates it from the columns' types.
     """
     if row_bytes is None:
         row_bytes = sum(map(_guessed_bytes, fields))
@@ -228,7 +228,7 @@ def _copy_format(options: Options) -> str:
 
 
 def _written_as(field: Field, options: Options) -> str:
-    """DuckDB expression for a column as the format writes it."""
+    """DuckDB expression for a column in the format's representation."""
     column = quoted(field.name)
     if options.format == "PARQUET":
         return f"CAST({column} AS VARCHAR)" if field.type == "JSON" else column
@@ -291,9 +291,9 @@ _AVRO: dict[str, Any] = {
 
 
 def avro_schema(fields: list[Field], logical: bool = True, name: str = "Root") -> dict[str, Any]:
-    """The Avro record of rows with these columns, as BigQuery exports it.
+    """The Avro record schema of rows with these columns, as BigQuery exports them.
 
-    Not `logical`: DATE, TIME and DATETIME are strings with a sqlType.
+    If not `logical`, DATE, TIME and DATETIME are strings with a sqlType.
     """
     return {
         "type": "record",
@@ -358,7 +358,7 @@ def _with_texts(row: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
 
 
 def export_options(options: dict[str, Any]) -> tuple[str, Options, bool]:
-    """(uri, options, overwrite) of EXPORT DATA; BigQueryError for one that is not emulated."""
+    """(uri, options, overwrite) of EXPORT DATA; raises BigQueryError for other options."""
     known = {"uri", "format", "compression", "header", "field_delimiter", "overwrite"}
     known.add("use_avro_logical_types")
     unknown = set(options) - known

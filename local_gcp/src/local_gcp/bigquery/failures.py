@@ -1,4 +1,4 @@
-"""What DuckDB and the file readers raise, as the errors that BigQuery reports."""
+"""Converts exceptions of DuckDB and the file readers to the errors that BigQuery reports."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 def as_bigquery_error(error: Exception, why_stopped: str = "local_gcp stopped") -> BigQueryError:
     """The error to report for `error`, which ended a job or a request.
 
-    `why_stopped`: who interrupted it, if somebody did.
+    `why_stopped`: the reason, if it was interrupted.
     """
     if isinstance(error, BigQueryError):
         return error
-    if isinstance(error, ApiError):  # Cloud Storage's answer about a source or destination
+    if isinstance(error, ApiError):  # from Cloud Storage, about a source or destination
         return BigQueryError("notFound" if error.code == 404 else "invalid", error.message)
     if isinstance(error, duckdb.InterruptException):
         return BigQueryError("stopped", f"Job execution was cancelled: {why_stopped}")

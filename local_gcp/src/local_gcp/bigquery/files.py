@@ -1,4 +1,4 @@
-"""gs:// addresses as files: what a load reads, and where an extract writes.
+"""Maps gs:// addresses to the files that loads read and extracts write.
 
 HOME/buckets/BUCKET/OBJECT is the object (see `local_gcp.storage.store`).
 """
@@ -21,22 +21,22 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Files:
-    """Objects of Cloud Storage below `buckets`. ApiError for names that cannot be.
+    """Objects of Cloud Storage below `buckets`. Raises ApiError for invalid names.
 
-    `catalog`: Cloud Storage's, which knows where buckets are.
+    `catalog`: Cloud Storage's, which has the buckets' locations.
     """
 
     def __init__(self, buckets: Path, catalog: StorageCatalog):
         self._buckets, self._catalog = buckets, catalog
 
     def check_source(self, uri: str, location: str) -> None:
-        """BigQueryError(invalid) unless a load in `location` can read the URI's bucket."""
+        """Raise BigQueryError(invalid) unless a load in `location` can read the URI's bucket."""
         name, places = self._places(uri)
         if not locations.fits(location, places):
             raise locations.too_far(name, location)
 
     def check_destination(self, uri: str, location: str) -> None:
-        """BigQueryError(invalid) unless an extract in `location` can write to the URI's bucket."""
+        """Raise BigQueryError(invalid) unless an extract in `location` can write to the bucket."""
         name, places = self._places(uri)
         if not locations.fits(location, places):
             raise locations.too_far(location, name)
@@ -48,9 +48,9 @@ class Files:
         return (name if name in locations.MULTI_REGIONS else name.lower()), regions
 
     def matching(self, uris: list[str]) -> list[tuple[str, Path]]:
-        """(uri, file) of each object that the URIs name; at most one `*` in each.
+        """(uri, file) of each object that the URIs match; each has at most one `*`.
 
-        BigQueryError(notFound) when a URI names none.
+        Raises BigQueryError(notFound) if a URI matches no object.
         """
         found: list[tuple[str, Path]] = []
         for uri in uris:
@@ -71,21 +71,21 @@ class Files:
         return found
 
     def path(self, uri: str) -> Path:
-        """Where the object lies or will lie; BigQueryError(notFound) for a missing bucket."""
+        """The object's file, which may not exist; raises BigQueryError(notFound) for the bucket."""
         bucket, name = split_uri(uri)
         if not bucket_path(self._buckets, bucket).is_dir():
             raise BigQueryError("notFound", f"Not found: Bucket {bucket}")
         return object_path(self._buckets, bucket, name)
 
     def publish(self, file: Path, uri: str) -> None:
-        """Make `file`, on the same file system, the object: all of it appears at once."""
+        """Move `file` to the object's path, on the same file system: an atomic rename."""
         path = self.path(uri)
         path.parent.mkdir(parents=True, exist_ok=True)
         os.replace(file, path)
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """(bucket, object name) of gs://BUCKET/OBJECT; BigQueryError(invalid)."""
+    """(bucket, object name) of gs://BUCKET/OBJECT; raises BigQueryError(invalid)."""
     match = re.fullmatch(r"gs://([^/]+)/(.+)", uri, re.DOTALL)
     if not match:
         raise invalid(f"Invalid URI {uri!r}: expected gs://BUCKET/OBJECT.")
@@ -93,14 +93,14 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def is_gzip(path: Path) -> bool:
-    """By its first bytes: objects may have any name."""
+    """Whether the first bytes are gzip's: objects may have any name."""
     with path.open("rb") as file:
         return file.read(2) == _GZIP_MAGIC
 
 
 def _objects(folder: Path, pattern: str) -> list[str]:
     prefix = pattern.partition("*")[0]
-    # BigQuery's `*` matches slashes too. A folder is walked from the pattern's fixed part on.
+    # BigQuery's `*` matches slashes too, so all folders below the pattern's prefix are searched.
     start = folder / prefix.rpartition("/")[0]
     escaped = re.sub(r"([\[?])", r"[\1]", pattern)
     names = (

@@ -32,7 +32,7 @@ class JobApi:
         self._database, self._runner, self._dry_run = database, runner, dry_run
 
     def insert(self, call: Call) -> dict[str, Any]:
-        """jobs.insert: the job as it begins; a dry run as it would end."""
+        """jobs.insert: starts the job; a dry run returns its statistics."""
         return self.begin(call.params["project"], dict(call.body))[0]
 
     def begin(self, project: str, body: dict[str, Any]) -> tuple[dict[str, Any], Job | None]:
@@ -44,7 +44,7 @@ class JobApi:
         return resource, self._runner.submit(resource)
 
     def resource(self, project: str, body: dict[str, Any]) -> dict[str, Any]:
-        """REST Job of a request, not begun; BigQueryError for one that says too little."""
+        """REST Job of a request, not started; raises BigQueryError if it is incomplete."""
         configuration = dict(body.get("configuration") or {})
         kinds = [kind for kind in _KINDS if configuration.get(kind) is not None]
         if len(kinds) != 1:
@@ -59,7 +59,7 @@ class JobApi:
         return new_job(project, location, body, configuration)
 
     def refuse_used(self, project: str, job: str) -> None:
-        """BigQueryError(duplicate) when there is a job of this id."""
+        """Raise BigQueryError(duplicate) if a job has this id."""
         try:
             found = self._runner.find(checked_project(project), job)
         except BigQueryError:
@@ -103,13 +103,13 @@ class JobApi:
         return result
 
     def cancel(self, call: Call) -> dict[str, Any]:
-        """jobs.cancel: asks for it, and answers at once."""
+        """jobs.cancel: requests it, and returns at once."""
         job = self.get(call)
         self._runner.cancel(job["jobReference"]["projectId"], job["jobReference"]["jobId"])
         return {"kind": "bigquery#jobCancelResponse", "job": self.get(call)}
 
     def delete(self, call: Call) -> None:
-        """jobs.delete: forget a job that is done."""
+        """jobs.delete: removes the record of a job that is done."""
         job = self.get(call)
         if job["status"]["state"] != "DONE":
             raise invalid(f"Cannot delete job {job['id']}: it is {job['status']['state']}.")
@@ -135,7 +135,7 @@ class JobApi:
         return job.resource
 
     def _location(self, project: str, configuration: dict[str, Any]) -> str | None:
-        """Where the job runs unless it says so: where the first dataset is that it names."""
+        """The default location of a job: that of the first dataset that it names."""
         with self._database.cursor() as cursor:
             catalog = Catalog(cursor)
             for ref in _tables_named(project, configuration):
@@ -146,7 +146,7 @@ class JobApi:
 
 
 def _tables_named(project: str, configuration: dict[str, Any]) -> Iterator[TableRef]:
-    """Tables of the datasets that a job's configuration names, the destination's last.
+    """Tables that a job's configuration names, the destination last.
 
     https://cloud.google.com/bigquery/docs/locations#default-location
     """
@@ -162,7 +162,7 @@ def _tables_named(project: str, configuration: dict[str, Any]) -> Iterator[Table
 
 
 def _fill_projects(configuration: dict[str, Any], project: str) -> None:
-    """References without a project mean the job's; numbers become ids."""
+    """Fill in the job's project where a reference has none; numbers become ids."""
     for name in ("destinationTable", "defaultDataset", "sourceTable"):
         reference = configuration.get(name)
         if reference:

@@ -1,4 +1,4 @@
-"""Jobs on disk: each one's REST resource, and whether it is done."""
+"""Stores jobs: each one's REST resource and state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobStore:
         self._cursor = cursor
 
     def insert(self, resource: dict[str, Any], attempt: int = 1) -> None:
-        """A new job. That its id is new is the caller's to check."""
+        """Insert a new job. The caller checks that its id is new."""
         reference = resource["jobReference"]
         self._cursor.execute(
             "INSERT INTO catalog.jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -34,7 +34,7 @@ class JobStore:
         )
 
     def update(self, resource: dict[str, Any], attempt: int = 1) -> None:
-        """The job's new resource and state."""
+        """Store the job's new resource and state."""
         reference = resource["jobReference"]
         self._cursor.execute(
             f"UPDATE catalog.jobs SET state = ?, attempt = ?, resource = ? WHERE {_KEY}",
@@ -54,7 +54,7 @@ class JobStore:
         return json.loads(row[0]) if row else None
 
     def delete(self, project: str, job: str) -> None:
-        """Forget the job and its children."""
+        """Delete the job and its children."""
         self._cursor.execute(
             "DELETE FROM catalog.jobs WHERE project = ? AND (job = ? OR parent = ?)",
             [project, job, job],
@@ -75,10 +75,10 @@ class JobStore:
         before: tuple[int, str] | None,
         limit: int,
     ) -> list[dict[str, Any]]:
-        """Newest first, at most `limit`: children of `parent`, or jobs that have no parent.
+        """At most `limit` jobs, newest first: children of `parent`, or jobs without a parent.
 
         `created`: earliest and latest time in milliseconds; `before`: (creation time, id) of the
-        last job of the page before.
+        last job of the previous page.
         """
         where, values = ["project = ?", "parent IS NOT DISTINCT FROM ?"], [project, parent]
         for bound, operator in zip(created, (">=", "<="), strict=True):

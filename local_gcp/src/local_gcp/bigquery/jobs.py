@@ -1,9 +1,9 @@
-"""Jobs: each runs in a thread of a bounded pool, and is done exactly once, whatever is killed.
+"""Runs jobs in a bounded pool of threads, each exactly once, also after a kill.
 
-A job's life on disk: inserted as PENDING before its caller hears of it; then one transaction holds
-both what it changed and its mark DONE. After a kill, jobs that are not DONE have changed nothing,
-and are run again; but a script of which a statement was committed, and a job that a restart has
-run already, end with an error instead.
+A job is stored as PENDING before its caller gets a response; then one transaction has both its
+changes and its state DONE. After a kill, jobs that are not DONE have changed nothing, and run
+again; but a script with a committed statement, and a job that has been restarted before, end with
+an error instead.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .refs import DatasetRef, TableRef
 log = logging.getLogger(__name__)
 
 WORKERS = 8
-"""Jobs that run at once; more wait as PENDING."""
+"""Jobs that run concurrently; the others wait as PENDING."""
 
 _MOST_ATTEMPTS = 2
 _INTERRUPT_SECONDS = 0.05
 
 
 class Job:
-    """One job while it is not done. `resource` is its REST resource, complete once `done` is."""
+    """An unfinished job. `resource`: its REST resource, complete when `done` is."""
 
     def __init__(self, resource: dict[str, Any], attempt: int = 1, parent: Job | None = None):
         self.resource, self.attempt, self.parent = resource, attempt, parent
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def location(self) -> str | None:
-        """Where it runs; None for work of requests, which is in all locations."""
+        """The job's location; None for the work of a request, which is not bound to one."""
         return self.resource["jobReference"].get("location")
 
     @property
@@ -67,22 +67,22 @@ class Job:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue of the job's location, in its transaction."""
+        """The catalog of the job's location, in its transaction."""
         return Catalog(self.cursor, self.location)
 
     def amend(self, **parts: dict[str, Any]) -> None:
-        """Merge into `status`, `statistics` or `configuration`; readers see all of it or none."""
+        """Merge into `status`, `statistics` or `configuration`, atomically for readers."""
         merged = {name: {**self.resource.get(name, {}), **part} for name, part in parts.items()}
         self.resource = {**self.resource, **merged}
 
     def check(self) -> None:
-        """BigQueryError(stopped) once the job has been cancelled."""
+        """Raise BigQueryError(stopped) once the job has been cancelled."""
         if self.cancelled.is_set():
             top = self.parent or self
             raise BigQueryError("stopped", f"Job execution was cancelled: {top.why_cancelled}")
 
     def begin(self, locks: TableLocks, targets: Iterable[TableRef | DatasetRef] = ()) -> None:
-        """Take the locks of what will be changed, until the job is done; begin its transaction."""
+        """Lock what the job will change until it is done, and begin its transaction."""
         self._locks.enter_context(locks.hold(targets, self.check))
         self.cursor.execute("BEGIN")
 
@@ -92,26 +92,26 @@ class Job:
         return self.cursor.execute(sql, values)
 
     def on_commit(self, action: Callable[[], None]) -> None:
-        """Do it once what the job changed is on disk: for files that nothing names any more."""
+        """Call `action` after the commit; it removes files that are no longer used."""
         self._after[True].append(action)
 
     def on_rollback(self, action: Callable[[], None]) -> None:
-        """Do it when what the job changed is taken back."""
+        """Call `action` after a rollback."""
         self._after[False].append(action)
 
     def end(self, committed: bool = False) -> None:
-        """Let go of the locks, do what was to be done after."""
+        """Release the locks, and call the actions for this end."""
         self._locks.close()
         for action in self._after[committed]:
             action()
 
 
 Work = Callable[[Job], dict[str, Any]]
-"""Does a job: calls `job.begin`, changes what it must, and returns REST JobStatistics to merge."""
+"""Runs a job: calls `job.begin`, makes its changes, and returns REST JobStatistics to merge."""
 
 
 class JobRunner:
-    """Takes, runs, finds, cancels and recovers jobs. `work`: by the configuration's key."""
+    """Runs, finds, cancels and recovers jobs. `work`: by the configuration's key."""
 
     def __init__(self, database: Database, work: dict[str, Work]):
         self._database, self._work = database, work
@@ -120,7 +120,7 @@ class JobRunner:
         self._stopping = False
 
     def start(self) -> None:
-        """Find the jobs that a kill has interrupted, and start threads."""
+        """Recover the jobs that a kill interrupted, and start threads."""
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bigquery")
         with self._database.cursor() as cursor:
             unfinished = JobStore(cursor).unfinished()
@@ -128,7 +128,7 @@ class JobRunner:
             self._recover(Job(resource, attempt))
 
     def stop(self) -> None:
-        """Interrupt what runs. It stays on disk as it was, and runs again at the next start."""
+        """Interrupt running jobs. Their records stay, and they run again at the next start."""
         self._stopping = True
         with self._guard:
             active = list(self._active.values())
@@ -137,7 +137,7 @@ class JobRunner:
         self._pool.shutdown(cancel_futures=True)
 
     def submit(self, resource: dict[str, Any]) -> Job:
-        """Record and start a job. BigQueryError(duplicate) when its id was used before."""
+        """Store and start a job. Raises BigQueryError(duplicate) if its id was used before."""
         job = Job(resource)
         key = job.project, job.id
         with self._guard:
@@ -162,7 +162,7 @@ class JobRunner:
             return self._active.get((project, job))
 
     def find(self, project: str, job: str, location: str | None = None) -> dict[str, Any]:
-        """REST Job; BigQueryError(notFound). `location`: where it must be, None is anywhere."""
+        """REST Job; raises BigQueryError(notFound). `location`: the job's; None is any."""
         running = self.active(project, job)
         if running:
             resource = copy.deepcopy(running.resource)
@@ -176,7 +176,7 @@ class JobRunner:
         return resource
 
     def cancel(self, project: str, job: str) -> None:
-        """Interrupt the job if it runs; nothing when it is done."""
+        """Interrupt the job unless it is done."""
         running = self.active(project, job)
         if running:
             self._interrupt(running, "User requested cancellation")
@@ -184,7 +184,7 @@ class JobRunner:
     def run_child(self, parent: Job, resource: dict[str, Any], work: Work) -> dict[str, Any]:
         """Run one statement of a script, in the parent's thread. Returns its REST Job.
 
-        Its resource is recorded with what it changed. Raises what fails it, recorded too.
+        Its record is stored with its changes. If it fails, the error is stored too, and raised.
         """
         child = Job(resource, parent=parent)
         error = self._perform(child, work, insert=True)
@@ -249,7 +249,7 @@ class JobRunner:
             with contextlib.suppress(duckdb.Error):
                 job.cursor.execute("ROLLBACK")
             if not self._stopping:
-                with self._database.cursor() as cursor:  # whatever state the job's is in
+                with self._database.cursor() as cursor:  # the job's cursor may be in any state
                     self._fail(job, problem, insert, cursor)
             return problem
         finally:
@@ -274,7 +274,7 @@ class JobRunner:
         insert: bool,
         cursor: duckdb.DuckDBPyConnection,
     ) -> dict[str, Any]:
-        """The resource as it will be once the cursor's transaction is committed."""
+        """Store the resource in the cursor's transaction, in its state after the commit."""
         now = str(now_ms())
         statistics = {"startTime": now, **job.resource["statistics"], "endTime": now}
         status = {**job.resource["status"], **errors, "state": "DONE"}
@@ -285,12 +285,12 @@ class JobRunner:
         return resource
 
     def _interrupt(self, job: Job, reason: str) -> None:
-        """Set the job's flag, and interrupt its statements until it has ended."""
+        """Set the job's flag, and interrupt its statements until it ends."""
         job.why_cancelled = reason
         job.cancelled.set()
 
         def repeat() -> None:
-            # DuckDB forgets an interrupt that comes between two statements.
+            # DuckDB ignores an interrupt between two statements.
             while not job.done.done():
                 if job.cursor is not None:
                     with contextlib.suppress(duckdb.Error):

@@ -1,4 +1,4 @@
-"""Newline-delimited JSON files as rows of a table.
+"""Reads newline-delimited JSON files as rows of a table.
 
 https://cloud.google.com/bigquery/docs/loading-data-cloud-storage-json
 """
@@ -23,7 +23,7 @@ _LARGEST_ROW = 16 << 20
 
 
 class JsonSource:
-    """The files, one object a line."""
+    """The files, one object per line."""
 
     def __init__(self, paths: list[Path], configuration: dict[str, Any]):
         self.paths = paths
@@ -38,7 +38,7 @@ class JsonSource:
         return [_detected(name, values) for name, values in found.items()]
 
     def query(self, fields: list[Field], strict: bool) -> str:
-        """DuckDB query for the rows; an unknown member is an error unless it is to be ignored."""
+        """DuckDB query for the rows; an unknown member is an error unless ignored."""
         values = [f"{value(f, f'row -> {path(f)}', strict)} AS {quoted(f.name)}" for f in fields]
         where = ""
         if not self.ignore_unknown:
@@ -49,7 +49,7 @@ class JsonSource:
         return f"SELECT {', '.join(values)} FROM ({self.objects()}){where}"
 
     def objects(self) -> str:
-        """DuckDB query for the objects, each as JSON `row`."""
+        """DuckDB query for the objects, each in a JSON column `row`."""
         parts = []
         for zipped in (False, True):
             paths = [literal(str(p)) for p in self.paths if is_gzip(p) == zipped]
@@ -80,7 +80,7 @@ def path(field: Field) -> str:
 
 
 def value(field: Field, json: str, strict: bool, depth: int = 0) -> str:
-    """DuckDB expression that makes a value of `field` from the JSON expression `json`."""
+    """DuckDB expression that converts the JSON expression `json` to a value of `field`."""
     if field.repeated:
         name = f"e{depth}"
         items = f"CAST({json} AS JSON[])"

@@ -1,4 +1,4 @@
-"""Load jobs: files of Cloud Storage, or of the request, into a table."""
+"""Load jobs: load files from Cloud Storage, or from the request, into a table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Source = CsvSource | JsonSource | ParquetSource | AvroSource
 
 
 class LoadWork:
-    """Does one load job."""
+    """Runs one load job."""
 
     def __init__(self, files: Files, uploads: Path, locks: TableLocks, sizes: Sizes):
         self._files, self._uploads, self._locks, self._sizes = files, uploads, locks, sizes
@@ -76,7 +76,7 @@ class LoadWork:
         except (duckdb.InterruptException, duckdb.ConstraintException):
             raise
         except duckdb.Error as error:
-            # Which values are wrong is looked up only now: good files are read once.
+            # Bad values are searched only after an error: good files are read once.
             log.info("Job %s: %s", job.id, error)
             job.cursor.execute("ROLLBACK")
             job.cursor.execute("BEGIN")
@@ -121,13 +121,13 @@ class LoadWork:
     def _fields(
         self, job: Job, configuration: dict[str, Any], target: TableRef, source: Source
     ) -> list[Field]:
-        """The columns that the files bring."""
+        """The columns of the files."""
         schema = configuration.get("schema")
         record = job.catalog.find(target)
         self_describing = isinstance(source, ParquetSource | AvroSource)
         detect = configuration.get("autodetect") or self_describing
         if isinstance(source, CsvSource) and configuration.get("autodetect"):
-            detected = source.detect()  # also finds out whether there is a header
+            detected = source.detect()  # also detects a header
         else:
             detected = []
         if schema and schema.get("fields"):
@@ -159,7 +159,7 @@ class LoadWork:
         most: int,
         why: duckdb.Error | None,
     ) -> tuple[str, int]:
-        """(query for the rows that can be read, number of the others); error for too many."""
+        """(query for the good rows, number of bad rows); raises an error if too many are bad."""
         if isinstance(source, JsonSource):
             return source.query(fields, strict=False), self._check_json(
                 job, source, fields, most, why
@@ -213,7 +213,7 @@ def _too_many(kind: str, bad: int, problems: list[str]) -> BigQueryError:
 def _as_table(
     detected: list[Field], record: TableRecord | None, configuration: dict[str, Any]
 ) -> list[Field]:
-    """Detected columns with the types that the table has, where rows are added to it."""
+    """Detected columns, with the table's types if rows are appended to it."""
     if record is None or (configuration.get("writeDisposition") == "WRITE_TRUNCATE"):
         return detected
     own = {f.name.lower(): f for f in record.fields}

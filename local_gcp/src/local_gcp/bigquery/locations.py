@@ -1,4 +1,4 @@
-"""Locations of datasets and jobs, and which buckets are near enough to them.
+"""Locations of datasets and jobs, and which buckets each of them can use.
 
 https://cloud.google.com/bigquery/docs/locations. A location is a region, or one of the
 multi-regions US and EU, which are separate from the regions in them.
@@ -13,21 +13,21 @@ from local_gcp.project import REGIONS, known_regions
 from .errors import BigQueryError, invalid
 
 DEFAULT = "US"
-"""Of a dataset that says nothing else, and of a job that names no dataset."""
+"""Default of a dataset, and of a job that names no dataset."""
 
 MULTI_REGIONS = ("US", "EU")
-"""Requests find a job in them without its location, as documented:
+"""Multi-regions: requests find a job in them without its location:
 https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/get"""
 
 _NOT_OF_VERTEX = {"asia-southeast3", "europe-west10", "northamerica-south1", "us-central2"}
-"""Regions of BigQuery alone; those of `--regions` are all there are, if it is given."""
+"""Regions that only BigQuery has; with `--regions`, only the regions named there exist."""
 
 _OUTSIDE_EU = ("europe-west2", "europe-west6")
 """London and Zürich: regions of Europe, not of the multi-region EU."""
 
 
 def canonical(location: str) -> str:
-    """The location as BigQuery writes it; BigQueryError(invalid) for one that does not exist."""
+    """The location as BigQuery writes it; raises BigQueryError(invalid) if unknown."""
     name = location.upper() if location.upper() in MULTI_REGIONS else location.lower()
     regions = known_regions()
     if regions == REGIONS:
@@ -43,12 +43,12 @@ def same(one: str, other: str) -> bool:
 
 
 def fits(location: str, bucket: Iterable[str]) -> bool:
-    """Whether BigQuery in `location` reads and writes a bucket in the places `bucket`.
+    """Whether BigQuery in `location` can read and write a bucket in the locations `bucket`.
 
     `bucket`: its region or multi-region, or the regions of a dual-region. A dataset in US takes
-    any. Google's pages disagree on the others: those of loads and extracts say that dataset and
-    bucket must be in the same location, that of locations that data from elsewhere are charged for.
-    Refused here is what was refused for years.
+    any. Google's pages disagree about other datasets: those on loads and extracts say that dataset
+    and bucket must be in the same location, that on locations says that transfers are charged.
+    This function follows the former, which was the rule for years.
     https://cloud.google.com/bigquery/docs/loading-data-cloud-storage-csv,
     https://cloud.google.com/bigquery/docs/locations#load-data-location-considerations
     """

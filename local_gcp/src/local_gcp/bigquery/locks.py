@@ -1,4 +1,4 @@
-"""Who may change a table: one job or request at a time, as BigQuery queues changes of one table."""
+"""Locks that serialize the changes of a table, as BigQuery queues them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOK_SECONDS = 0.1
 
 
 class TableLocks:
-    """Locks by table, taken before a transaction begins, so that it sees all earlier changes."""
+    """Locks by table, taken before a transaction begins, so that it sees earlier changes."""
 
     def __init__(self) -> None:
         self._locks: dict[TableRef | DatasetRef, threading.RLock] = defaultdict(threading.RLock)
@@ -23,10 +23,10 @@ class TableLocks:
     def hold(
         self, refs: Iterable[TableRef | DatasetRef], check: Callable[[], None] = lambda: None
     ) -> Iterator[None]:
-        """Hold the locks of `refs`. `check` is called while it waits, and may raise."""
+        """Hold the locks of `refs`. Calls `check` while it waits, which may raise."""
         with contextlib.ExitStack() as stack:
             wanted = {ref.whole if isinstance(ref, TableRef) else ref for ref in refs}
-            for ref in sorted(wanted, key=str):  # in one order: nobody waits in a circle
+            for ref in sorted(wanted, key=str):  # a fixed order prevents deadlocks
                 with self._guard:
                     lock = self._locks[ref]
                 while not lock.acquire(timeout=_LOOK_SECONDS):

@@ -1,4 +1,4 @@
-"""REST resource Model: what CREATE MODEL made."""
+"""REST resource Model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATCHED = ("description", "friendlyName", "labels", "expirationTime")
 
 
 class ModelApi:
-    """Endpoints; each is one transaction."""
+    """Endpoints; each runs in one transaction."""
 
     def __init__(self, database: Database, locks: TableLocks, models: Models):
         self._database, self._locks, self._models = database, locks, models

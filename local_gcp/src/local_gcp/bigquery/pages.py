@@ -1,4 +1,4 @@
-"""Pages of REST lists: a token names the last item shown, so none is shown twice or left out."""
+"""Pages of REST lists. A token names the last item shown, so none is repeated or left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def token_of(position: Any) -> str:
 
 
 def position_of(token: str | None) -> Any:
-    """The position of a token, None without one; BigQueryError(invalid) for another text."""
+    """The position in a token, None without token; raises BigQueryError(invalid) if malformed."""
     if not token:
         return None
     try:
@@ -28,7 +28,7 @@ def position_of(token: str | None) -> Any:
 def page_by_name(
     items: list[tuple[str, Any]], size: int | None, token: str | None
 ) -> tuple[list[Any], str | None]:
-    """(one page, token of the next or None) of (name, item) pairs in the order of names."""
+    """(page, next page's token or None) of (name, item) pairs, by name."""
     after = position_of(token)
     rest = [(name, item) for name, item in items if after is None or name > after]
     shown = rest[: size or 1000]

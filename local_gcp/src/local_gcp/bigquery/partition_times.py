@@ -1,8 +1,8 @@
-"""When each partition of a table was made and last changed, kept beside the table's rows.
+"""Creation and modification times of a table's partitions, stored beside its rows.
 
-A partition's time changes only with its own rows: rows that are added or replaced elsewhere, and
-changes of the table's schema or options, leave it. An UPDATE or MERGE that writes the values that
-were there counts as none, which BigQuery may count as a change.
+A partition's time changes only with its own rows, not with rows of other partitions, the table's
+schema or its options. An UPDATE or MERGE that writes the same values is no change here; BigQuery
+may count it as one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .partitions import partition_id_sql
 from .schema import Field
 
 SUMMARY = "__PARTITIONS_SUMMARY__"
-"""`t$__PARTITIONS_SUMMARY__` is read as a table of t's partitions."""
+"""Decorator of the table of partitions, `t$__PARTITIONS_SUMMARY__`."""
 
 _NAMES = ("project_id", "dataset_id", "table_id", "partition_id")
 SUMMARY_FIELDS = [Field(name, "STRING") for name in _NAMES]
@@ -36,7 +36,7 @@ class Times:
 
 
 def times(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> dict[str, Times]:
-    """By partition id. One that is not there was filled before times were kept, or never."""
+    """Times by partition id; none for partitions that older versions of local_gcp filled."""
     rows = cursor.execute(
         'SELECT "partition", created, modified FROM catalog.partitions WHERE relation = ?',
         [record.relation],
@@ -45,13 +45,13 @@ def times(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> dict[str, T
 
 
 def unknown(record: TableRecord) -> Times:
-    """The times of a partition of which none are kept."""
+    """The times of a partition without stored times."""
     created = int(record.resource["creationTime"])
     return Times(created, created)
 
 
 def touch(cursor: duckdb.DuckDBPyConnection, record: TableRecord, ids: Iterable[str]) -> None:
-    """Say that partitions have changed now."""
+    """Set the modification time of partitions to now."""
     values = {"relation": record.relation, "ids": sorted(ids), "now": now_ms()}
     if not values["ids"]:
         return
@@ -69,7 +69,7 @@ def touch(cursor: duckdb.DuckDBPyConnection, record: TableRecord, ids: Iterable[
 
 @contextlib.contextmanager
 def appending(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterator[set[str]]:
-    """Notes the partitions of the rows that the block adds; yields a set that then holds them."""
+    """Records the partitions of the rows that the block adds, also in the set that it yields."""
     found: set[str] = set()
     if record.partitioning is None:
         yield found
@@ -86,7 +86,7 @@ def appending(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterato
 
 @contextlib.contextmanager
 def changing(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterator[None]:
-    """Notes the partitions whose rows differ after the block from what they were before."""
+    """Records the partitions whose rows the block changes."""
     if record.partitioning is None:
         yield
         return
@@ -96,7 +96,7 @@ def changing(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterator
 
 
 def _contents(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> set[tuple[str, tuple]]:
-    """(id, what tells its rows from others, in whatever order they are) of each partition."""
+    """(id, checksum of the rows, in any order) of each partition."""
     columns = ", ".join(quoted(field.name) for field in record.fields) or "0"
     rows = cursor.execute(
         f"SELECT {partition_id_sql(record)}, count(*), sum(hash({columns})) FROM {record.sql} "
@@ -106,7 +106,7 @@ def _contents(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> set[tup
 
 
 def summary_sql(record: TableRecord) -> str:
-    """DuckDB query of `t$__PARTITIONS_SUMMARY__`, columns as SUMMARY_FIELDS."""
+    """DuckDB query for `t$__PARTITIONS_SUMMARY__`, with columns SUMMARY_FIELDS."""
     if record.partitioning is None:
         raise invalid(
             "Cannot read partition information from a table that is not partitioned: "

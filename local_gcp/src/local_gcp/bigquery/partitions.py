@@ -1,4 +1,4 @@
-"""Time partitions: which one a row lies in, and the decorators that name one (`t$20240103`)."""
+"""Time partitions: the partition of a row, and the decorators that name one (`t$20240103`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NULL_PARTITION = "__NULL__"
 
 
 def checked_partitioning(resource: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
-    """REST TimePartitioning as it is stored; BigQueryError for one that does not fit."""
+    """REST TimePartitioning as it is stored; raises BigQueryError if it is invalid."""
     unit = (resource.get("type") or "DAY").upper()
     if unit not in _FORMATS:
         raise invalid(f"Unknown partitioning type {unit}; expected one of {', '.join(_FORMATS)}.")
@@ -64,7 +64,7 @@ def condition(record: TableRecord, partition: str) -> str:
 
 
 def bounds(record: TableRecord, partition: str) -> tuple[str, str]:
-    """First moment of the partition and of the next, as text that DuckDB casts."""
+    """Start of the partition and of the next one, as text that DuckDB casts."""
     assert record.partitioning
     unit = record.partitioning["type"]
     begin = datetime.datetime.strptime(partition, _FORMATS[unit])
@@ -80,7 +80,7 @@ def bounds(record: TableRecord, partition: str) -> tuple[str, str]:
 
 
 def check_decorator(record: TableRecord, partition: str) -> None:
-    """BigQueryError when `partition` cannot name a partition of this table."""
+    """Raise BigQueryError if `partition` cannot name a partition of this table."""
     if record.partitioning is None:
         raise invalid(f"Cannot use a partition decorator on {record.ref}: it is not partitioned.")
     unit = record.partitioning["type"]
@@ -101,7 +101,7 @@ def check_decorator(record: TableRecord, partition: str) -> None:
 
 
 def current(record: TableRecord) -> str:
-    """Id of the partition of rows that arrive now."""
+    """Id of the current partition, for new rows."""
     assert record.partitioning
     now = datetime.datetime.now(datetime.UTC)
     return now.strftime(_FORMATS[record.partitioning["type"]])

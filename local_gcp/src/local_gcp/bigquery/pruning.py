@@ -1,8 +1,8 @@
-"""Which partitions a statement reads, and so how many bytes BigQuery would count.
+"""Estimates the partitions that a statement reads, and so the bytes that BigQuery bills.
 
-DuckDB's planner says which conditions reach a table's scan; of these, the ones on the partitioning
-column alone decide. It plans over empty tables in memory, so that neither the data nor its
-statistics matter, as in BigQuery.
+DuckDB's plan shows which conditions reach a table's scan; those on only the partitioning column
+prune partitions. The plan is made over empty tables in memory, so that, as in BigQuery, neither
+the data nor its statistics matter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNPRUNED = "statistics_propagation"
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """What a statement reads."""
+    """The partitions and bytes that a statement reads."""
 
     bytes: int
     partitions: int | None
@@ -43,7 +43,7 @@ class Estimate:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """Its part of REST JobStatistics2."""
+        """The estimate's fields of REST JobStatistics2."""
         found: dict[str, Any] = {
             "totalBytesProcessed": str(self.bytes),
             "totalBytesBilled": str(billed(self.bytes)),
@@ -63,14 +63,14 @@ class Estimator:
         self._sizes, self._planner = sizes, _Planner()
 
     def estimate(self, cursor: duckdb.DuckDBPyConnection, translated: Translated) -> Estimate:
-        """BigQueryError when a table that requires a partition filter is read without one."""
+        """Raise BigQueryError if a table that requires a partition filter is read without one."""
         catalog = Catalog(cursor)
-        # DML reads its target too: A statement's reads do not name it twice.
+        # DML also reads its target, which a statement's reads do not repeat.
         records = {read.ref: catalog.find(read.ref) for read in translated.reads}
         stored = {ref: r for ref, r in records.items() if r is not None and r.relation}
         partitioned = [r for r in stored.values() if r.partitioning]
         conditions = {}
-        if partitioned and translated.sql and not translated.ml_calls:  # their answers come later
+        if partitioned and translated.sql and not translated.ml_calls:  # their results come later
             plan = self._planner.plan(translated.sql, list(stored.values()))
             conditions = _conditions(plan, partitioned)
         total, count = 0, 0
@@ -92,14 +92,14 @@ class Estimator:
 
 
 class _Planner:
-    """A DuckDB in memory whose tables are empty."""
+    """An in-memory DuckDB with empty tables."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     def plan(self, query: str, records: list[TableRecord]) -> Any:
-        """The physical plan of a DuckDB statement over tables like `records`; [] if it has none."""
+        """The physical plan of a DuckDB statement over tables like `records`, or []."""
         with self._guard:
             if self._connection is None:
                 self._connection = connect(":memory:", Path(tempfile.gettempdir()))
@@ -122,7 +122,7 @@ class _Planner:
 
 
 def check_limit(estimate: Estimate, limit: Any) -> None:
-    """BigQueryError when more bytes would be billed than maximumBytesBilled allows."""
+    """Raise BigQueryError if the query would bill more than maximumBytesBilled."""
     needed = billed(estimate.bytes)
     if limit is not None and needed > int(limit):
         raise BigQueryError(
@@ -145,7 +145,7 @@ def _filter_required(record: TableRecord) -> BigQueryError:
 
 
 def _conditions(plan: Any, records: list[TableRecord]) -> dict[str, list[list[exp.Expression]]]:
-    """By relation: for each scan of it, the conditions on the partitioning column alone."""
+    """By relation: for each of its scans, the conditions on only the partitioning column."""
     found: dict[str, list[list[exp.Expression]]] = {}
     by_relation = {r.relation or "": r for r in records}
     for node, above in _nodes(plan):
@@ -193,8 +193,8 @@ def _kept(
     parts: list[PartitionSize],
     scans: list[list[exp.Expression]],
 ) -> list[PartitionSize]:
-    """The partitions that some scan reads. One is read if its first or last moment, or a row in
-    it, meets the scan's conditions.
+    """The partitions that some scan reads: those whose start, end or any row meets the scan's
+    conditions.
     """
     if not scans or not all(scans):
         return parts

@@ -21,18 +21,18 @@ from .tabledata_api import TableDataApi
 _DEFAULT_WAIT_SECONDS = 10.0
 _LONGEST_WAIT_SECONDS = 200.0
 _REQUEST_MS = 15 * 60 * 1000
-"""How long a requestId of jobs.query keeps the same query from being done again, as documented:
+"""How long jobs.query deduplicates requests by their requestId:
 https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/query#QueryRequest"""
 
 
 class QueryApi:
-    """jobs.query and jobs.getQueryResults: they wait for the job, without holding a thread."""
+    """jobs.query and jobs.getQueryResults, which wait for the job without a thread."""
 
     def __init__(self, runner: JobRunner, jobs: JobApi, data: TableDataApi):
         self._runner, self._jobs, self._data = runner, jobs, data
 
     async def query(self, request: Request) -> Response:
-        """jobs.query: begin a query, and answer its first rows if it is done in time."""
+        """jobs.query: start a query, and return its first rows if it is done in time."""
         call = await call_of(request, "QueryRequest")
         began: dict[str, Any] = {}
 
@@ -52,7 +52,7 @@ class QueryApi:
         )
 
     async def results(self, request: Request) -> Response:
-        """jobs.getQueryResults: wait for the job, and answer a page of its rows."""
+        """jobs.getQueryResults: wait for the job, and return a page of its rows."""
         call = await call_of(request)
         found: dict[str, Any] = {}
 
@@ -79,7 +79,7 @@ class QueryApi:
         job = _as_job(body)
         if not body.get("requestId") or body.get("dryRun"):
             return self._jobs.begin(project, job)
-        # The job's id tells a repeated request from another one, also after a kill.
+        # The job's id identifies a repeated request, also after a kill.
         job_id = f"job_{etag([body['requestId'], job['configuration']['query']])}"
         named = {**job, "jobReference": {**job.get("jobReference", {}), "jobId": job_id}}
         try:
@@ -151,7 +151,7 @@ class QueryApi:
 
 
 def _as_job(body: dict[str, Any]) -> dict[str, Any]:
-    """A QueryRequest as a Job."""
+    """REST Job of a QueryRequest."""
     same = ("query", "defaultDataset", "useQueryCache", "useLegacySql", "parameterMode")
     same += ("queryParameters", "maximumBytesBilled", "connectionProperties", "createSession")
     same += ("destinationEncryptionConfiguration", "writeIncrementalResults")

@@ -1,4 +1,4 @@
-"""Query jobs: one statement, or a script of which each statement is a child job."""
+"""Query jobs: one statement, or a script, whose statements are child jobs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Query = dict[str, Any]
 
 
 class QueryWork:
-    """Does query jobs, and says without running them what they would read."""
+    """Runs query jobs, and dry runs, which estimate what they would read."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class QueryWork:
         )
 
     def dry_run(self, job: Job) -> dict[str, Any]:
-        """JobStatistics of a query that is not run; BigQueryError when it could not be."""
+        """JobStatistics of a query that is not run; raises BigQueryError if it could not run."""
         configuration = job.configuration["query"]
         settings = _settings(job, configuration)
         if is_script(configuration["query"]):
@@ -87,7 +87,7 @@ class QueryWork:
         job.begin(self._locks)
         translated = translate()
         targets = self._statements.targets(job, translated, configuration)
-        if targets:  # locked first, looked at then
+        if targets:  # lock before reading
             job.cursor.execute("ROLLBACK")
             job.begin(self._locks, targets)
             translated = translate()
@@ -126,7 +126,7 @@ class QueryWork:
 
 
 class _Executor:
-    """A script's statements as child jobs of its job (`sql.script.Executor`)."""
+    """Runs a script's statements as child jobs of its job (`sql.script.Executor`)."""
 
     def __init__(self, work: QueryWork, job: Job, configuration: Query):
         self._work, self._job, self._configuration = work, job, configuration
@@ -161,7 +161,7 @@ class _Executor:
             self.last_result = done
 
     def evaluate(self, translated: Translated) -> pa.Table:
-        """The rows of a query in an expression."""
+        """The rows of a query within an expression."""
         self._job.check()
         cursor = self._job.cursor
         cursor.execute("BEGIN")
@@ -182,7 +182,7 @@ def is_script(text: str) -> bool:
 
 
 def check(configuration: Query) -> None:
-    """BigQueryError for a JobConfigurationQuery that cannot be run."""
+    """Raise BigQueryError for a JobConfigurationQuery that cannot run."""
     if not (configuration.get("query") or "").strip():
         raise BigQueryError("invalid", "Required parameter is missing: query")
     if configuration.get("useLegacySql", True):

@@ -47,12 +47,12 @@ _DEFAULT_STREAMS = 4
 
 
 def read_handlers(sessions: ReadSessions) -> list[grpc.GenericRpcHandler]:
-    """What the gRPC server needs to emulate google.cloud.bigquery.storage.v1.BigQueryRead."""
+    """gRPC handlers of google.cloud.bigquery.storage.v1.BigQueryRead."""
     return [_ReadRows(sessions), ServiceHandler(_SERVICE, _Read(sessions))]
 
 
 class _Read:
-    """The methods with one answer."""
+    """The unary methods."""
 
     def __init__(self, sessions: ReadSessions):
         self._sessions = sessions
@@ -65,7 +65,7 @@ class _Read:
         if not match or not parent:
             raise invalid_argument("read_session.table", f"{wanted.table!r} is not a table's name.")
         if wanted.table_modifiers.snapshot_time:
-            raise not_emulated("reads of a table as it was at a snapshot_time")
+            raise not_emulated("reads with snapshot_time")
         if options.sample_percentage:
             raise not_emulated("reads with sample_percentage")
         formats = types.DataFormat
@@ -100,7 +100,7 @@ class _Read:
 
 
 class _ReadRows(grpc.GenericRpcHandler):
-    """ReadRows, which answers a stream."""
+    """ReadRows, a streaming method."""
 
     def __init__(self, sessions: ReadSessions):
         self._sessions = sessions

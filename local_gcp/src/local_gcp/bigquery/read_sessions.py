@@ -1,4 +1,4 @@
-"""Read sessions: a table's rows as they were when the session began, in files, one a stream."""
+"""Read sessions: a snapshot of a table's rows in files, one per stream."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .translation import Translation
 LIFETIME_SECONDS = 6 * 3600
 _BATCH_ROWS = 8192
 _LEAST_STREAM_ROWS = 10_000
-"""A stream of fewer rows is not worth having."""
+"""The fewest rows that are worth a stream of their own."""
 
 
 @dataclasses.dataclass
 class Session:
-    """`streams`: files of Arrow batches. `bytes`: of the table's columns that are read."""
+    """`streams`: files of Arrow batches. `bytes`: size of the columns that are read."""
 
     name: str
     fields: list[Field]
@@ -40,7 +40,7 @@ class Session:
 
 
 class ReadSessions:
-    """Makes sessions, reads their streams, removes the expired."""
+    """Creates sessions, reads their streams and removes expired ones."""
 
     def __init__(self, database: Database, translation: Translation, sizes: Sizes):
         self._database, self._translation, self._sizes = database, translation, sizes
@@ -56,7 +56,7 @@ class ReadSessions:
         avro: bool,
         parent: str,
     ) -> Session:
-        """`columns`: none is all. `restriction`: GoogleSQL condition or "". BigQueryError."""
+        """`columns`: empty for all. `restriction`: GoogleSQL condition or ""."""
         self._expire()
         name = f"{parent}/sessions/{uuid.uuid4().hex}"
         folder = self._database.temporary / "sessions" / name.rpartition("/")[2]
@@ -84,9 +84,9 @@ class ReadSessions:
         return session
 
     def read(self, name: str, offset: int) -> Iterator[tuple[Session, pa.RecordBatch, float]]:
-        """(session, batch, share of the stream read after it) of a stream from row `offset` on.
+        """(session, batch, fraction of the stream read after it) of a stream from row `offset` on.
 
-        BigQueryError(notFound) for an unknown or expired one.
+        Raises BigQueryError(notFound) for an unknown or expired one.
         """
         session, path = self._stream(name)
         with pa.memory_map(str(path)) as source:
@@ -125,7 +125,7 @@ class ReadSessions:
 def _write(
     reader: pa.RecordBatchReader, schema: pa.Schema, folder: Path, each: int
 ) -> tuple[list[Path], int]:
-    """Fill files with `each` rows. Returns (files, number of rows)."""
+    """Write files of `each` rows. Returns (files, number of rows)."""
     paths: list[Path] = []
     writer, inside, rows = None, 0, 0
     for batch in reader:

@@ -25,7 +25,7 @@ class DatasetRef:
 
     @classmethod
     def parse(cls, text: str, project: str) -> Self:
-        """`p.d`, `p:d` or `d` (in `project`); BigQueryError(invalid) for anything else."""
+        """Parse `p.d`, `p:d` or `d` (in `project`); raises BigQueryError(invalid) for others."""
         found, _, dataset = text.replace(":", ".").rpartition(".")
         return cls(found or project, _checked("dataset ID", _DATASET, dataset))
 
@@ -45,16 +45,16 @@ class DatasetRef:
 
 @dataclass(frozen=True, order=True)
 class _ChildRef:
-    """PROJECT:DATASET.NAME, where NAME's field is named by the subclass."""
+    """PROJECT:DATASET.NAME; the subclass names the field of NAME."""
 
     project: str
     dataset: str
 
     @classmethod
     def parse(cls, text: str, project: str, dataset: str | None = None) -> Self:
-        """`p.d.x`, `p:d.x`, `d.x`, or `x` when there is a default dataset.
+        """Parse `p.d.x`, `p:d.x`, `d.x`, or `x` if there is a default dataset.
 
-        BigQueryError(invalid) with BigQuery's message for anything else.
+        Raises BigQueryError(invalid) with BigQuery's message for anything else.
         """
         head, _, name = text.rpartition(".")
         split = max(head.rfind("."), head.rfind(":"))  # a project may be "example.com:project"
@@ -72,13 +72,13 @@ class _ChildRef:
 
     @property
     def dataset_ref(self) -> DatasetRef:
-        """The dataset that it lies in."""
+        """The dataset that contains it."""
         return DatasetRef(self.project, self.dataset)
 
 
 @dataclass(frozen=True, order=True)
 class TableRef(_ChildRef):
-    """A table, or one partition of it when `table` ends in a decorator (`t$20240103`)."""
+    """A table, or one of its partitions if `table` ends in a decorator (`t$20240103`)."""
 
     table: str
     kind = "Table"
@@ -95,9 +95,9 @@ class TableRef(_ChildRef):
 
     @property
     def partition(self) -> str | None:
-        """What follows the `$`: '20240103', '2024010315', '202401', '2024', ... or None.
+        """The part after the `$`: '20240103', '2024010315', '202401', '2024', ... or None.
 
-        BigQueryError(invalid) for a decorator that names no partition.
+        Raises BigQueryError(invalid) for a decorator that names no partition.
         """
         _, dollar, decorator = self.table.partition("$")
         if not dollar:

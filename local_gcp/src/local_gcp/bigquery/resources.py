@@ -1,4 +1,4 @@
-"""REST resources of jobs, tables and datasets, from what is stored and what is computed."""
+"""REST resources of jobs, tables and datasets, from stored and computed fields."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,1024}")
 
 
 def user() -> str:
-    """The account that every request is made with."""
+    """The account of all requests."""
     return f"local@{project_id()}.iam.gserviceaccount.com"
 
 
 def checked_project(name: str) -> str:
-    """The project's id, from its id or number; BigQueryError(accessDenied) for another one."""
+    """The project's id, from its id or number; raises BigQueryError(accessDenied) for others."""
     if name in (project_id(), str(PROJECT_NUMBER)):
         return project_id()
     raise BigQueryError(
@@ -35,7 +35,7 @@ def checked_project(name: str) -> str:
 def new_job(
     project: str, location: str | None, body: dict[str, Any], configuration: dict[str, Any]
 ) -> dict[str, Any]:
-    """REST Job, PENDING. The id is the request's, or made up."""
+    """REST Job, PENDING, with the request's id or a generated one."""
     reference = body.get("jobReference") or {}
     job = reference.get("jobId") or f"job_{uuid.uuid4().hex}"
     if not _JOB_ID.fullmatch(job):
@@ -92,7 +92,7 @@ def table_resource(
 
 
 def table_item(record: TableRecord) -> dict[str, Any]:
-    """The table in a list."""
+    """The table as an item of tables.list."""
     kept: tuple[str, ...] = (
         "type",
         "friendlyName",
@@ -127,7 +127,7 @@ def dataset_resource(ref: DatasetRef, stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
-    """What is stored of a new dataset."""
+    """The stored fields of a new dataset."""
     kept = ("friendlyName", "description", "labels", "access", "defaultTableExpirationMs")
     kept += ("defaultPartitionExpirationMs", "defaultCollation", "maxTimeTravelHours")
     kept += ("isCaseInsensitive", "storageBillingModel", "resourceTags")

@@ -1,4 +1,4 @@
-"""Column types: BigQuery's, as REST, as DuckDB and as Arrow say them; and REST's form of values.
+"""Column types in BigQuery, REST, DuckDB and Arrow, and REST's format of values.
 
 | BigQuery | DuckDB                   | Arrow               |
 |----------|--------------------------|---------------------|
@@ -16,7 +16,7 @@
 | ARRAY    | LIST                     | list                |
 | STRUCT   | STRUCT                   | struct              |
 
-An ARRAY is a field of mode REPEATED; it has no NULL of its own (BigQuery stores one as empty).
+An ARRAY is a field of mode REPEATED; it is never NULL (BigQuery stores NULL as an empty one).
 Source: https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types
 """
 
@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from .errors import invalid, not_emulated
 
-# REST answers the legacy names; GoogleSQL and requests may use either.
+# REST returns the legacy names; GoogleSQL and requests may use either.
 _LEGACY = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
 _ALIASES = {
     **{legacy: name for name, legacy in _LEGACY.items()},
@@ -77,9 +77,9 @@ SCALARS = tuple(_DUCKDB)
 class Field:
     """One column, or one field of a STRUCT.
 
-    `type`: GoogleSQL's name (INT64, ..., STRUCT); of the elements where `mode` is REPEATED.
+    `type`: GoogleSQL's name (INT64, ..., STRUCT); that of the elements if `mode` is REPEATED.
     `fields`: of a STRUCT. `mode`: NULLABLE, REQUIRED or REPEATED.
-    `default`: GoogleSQL expression for rows that do not name the column.
+    `default`: GoogleSQL expression for rows without a value of the column.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Field:
 
     @classmethod
     def from_api(cls, resource: dict) -> Field:
-        """From REST TableFieldSchema; BigQueryError(invalid or notImplemented) for a bad one."""
+        """From REST TableFieldSchema; raises BigQueryError(invalid or notImplemented)."""
         name = resource.get("name") or ""
         if not name:
             raise invalid("Field name is missing in the schema.")
@@ -143,7 +143,7 @@ class Field:
 
     @property
     def data_type(self) -> str:
-        """As INFORMATION_SCHEMA and DDL write it: `ARRAY<STRUCT<a INT64, b STRING>>`."""
+        """The type as in INFORMATION_SCHEMA and DDL: `ARRAY<STRUCT<a INT64, b STRING>>`."""
         if self.repeated:
             return f"ARRAY<{self.element.data_type}>"
         if self.type == "STRUCT":
@@ -175,7 +175,7 @@ class Field:
 
 
 def type_name(text: str, field: str = "") -> str:
-    """GoogleSQL's name for a type given by any of its names; errors name `field`."""
+    """GoogleSQL's name of a type, from any of its names; errors name `field`."""
     name = text.upper()
     name = _ALIASES.get(name, name)
     if name in _NOT_EMULATED:
@@ -190,12 +190,12 @@ def type_name(text: str, field: str = "") -> str:
 
 
 def quoted(name: str) -> str:
-    """A DuckDB identifier, safe for any text."""
+    """`name` as a quoted DuckDB identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def fields_from_api(schema: dict) -> list[Field]:
-    """From REST TableSchema; BigQueryError for one with a name twice."""
+    """From REST TableSchema; raises BigQueryError for duplicate names."""
     fields = [Field.from_api(f) for f in schema.get("fields", ())]
     seen: set[str] = set()
     for field in fields:
@@ -244,7 +244,7 @@ _FROM_DUCKDB = {
 
 
 def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> Field:
-    """From a column of DuckDB: `type_` as DESCRIBE writes it or as `relation.types` has it."""
+    """From a DuckDB column: `type_` as in DESCRIBE or in `relation.types`."""
     if isinstance(type_, str):
         type_ = duckdb.sqltype(type_)
     if type_.id in ("list", "array"):
@@ -266,7 +266,7 @@ def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> F
 
 
 def field_from_arrow(field: pa.Field) -> Field:
-    """From a column of Arrow (Parquet, Avro, ...); BigQueryError for a type without counterpart.
+    """From an Arrow column (Parquet, Avro, ...); raises BigQueryError for other types.
 
     Timestamps without a zone are DATETIME, decimals that fit NUMERIC are NUMERIC.
     """
@@ -277,7 +277,7 @@ def field_from_arrow(field: pa.Field) -> Field:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         element = field_from_arrow(kind.value_field.with_name(field.name))
         if element.repeated:
-            raise invalid(f"Field {field.name} is an array of arrays, which BigQuery has not.")
+            raise invalid(f"Field {field.name} is an array of arrays; BigQuery has none.")
         return replace(element, mode="REPEATED")
     if pa.types.is_struct(kind):
         return Field(field.name, "STRUCT", mode, tuple(field_from_arrow(f) for f in kind))

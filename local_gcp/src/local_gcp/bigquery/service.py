@@ -79,7 +79,7 @@ class BigQuery(Service):
         self.grpc_handlers = read_handlers(ReadSessions(database, translation, sizes))
 
     def start(self) -> None:
-        """Open the database, tidy up after a kill, run again what it interrupted."""
+        """Open the database, clean up after a kill, and restart interrupted jobs."""
         self._database.open()
         with self._database.transaction() as cursor:
             catalog = Catalog(cursor)

@@ -1,4 +1,4 @@
-"""Logical bytes: what BigQuery bills by, whatever the storage does with it.
+"""Logical bytes, by which BigQuery bills, independent of the storage format.
 
 https://cloud.google.com/bigquery/pricing#data: fixed sizes for numbers and times, 2 bytes and the
 UTF-8 or raw length for strings and bytes, the sum of the elements for arrays and structs, nothing
@@ -27,7 +27,7 @@ LEAST_BILLED = 10 * MEGABYTE
 
 @dataclasses.dataclass(frozen=True)
 class PartitionSize:
-    """Rows and bytes of one partition; an unpartitioned table is one with the id ""."""
+    """Rows and bytes of a partition; an unpartitioned table has one, with the id ""."""
 
     id: str
     rows: int
@@ -65,7 +65,7 @@ def _sum_sql(field: Field) -> str:
 
 
 class Sizes:
-    """Sizes of tables, remembered until a table changes."""
+    """Sizes of tables, cached until a table changes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple, list[PartitionSize]] = {}
@@ -74,7 +74,7 @@ class Sizes:
     def partitions(
         self, cursor: duckdb.DuckDBPyConnection, record: TableRecord
     ) -> list[PartitionSize]:
-        """Of each partition, by id."""
+        """Sizes of the table's partitions, by id."""
         if record.view_query is not None:
             return []
         row = cursor.execute(f"SELECT count(*) FROM {record.sql}").fetchone()

@@ -1,4 +1,4 @@
-"""The catalogue as the translation of GoogleSQL asks for it (`sql.catalog.Catalog`)."""
+"""The catalog for the translation of GoogleSQL (`sql.catalog.Catalog`)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .sql.translated import MlCall
 
 
 class SqlCatalog:
-    """One transaction's view of what exists."""
+    """The catalog as one transaction sees it."""
 
     def __init__(self, catalog: Catalog, sizes: Sizes, models: Models, project: str):
         self._catalog, self._sizes, self._project = catalog, sizes, project
         self._models = models
 
     def table(self, ref: TableRef) -> Table:
-        """BigQueryError(notFound), (accessDenied) for another project's."""
+        """The table. Raises BigQueryError(notFound); (accessDenied) for another project."""
         return self._table(self._catalog.get(self._own(ref)))
 
     def tables(self, dataset: DatasetRef) -> list[Table]:
-        """Sizes are counted: for INFORMATION_SCHEMA."""
+        """A dataset's tables, with their sizes for INFORMATION_SCHEMA."""
         self._catalog.dataset(dataset)
         return [self._table(record, sized=True) for record in self._catalog.tables(dataset)]
 

@@ -1,4 +1,4 @@
-"""What one translated statement does in a job: rows read, rows changed, things made.
+"""Runs translated statements in a job: queries, DML and DDL.
 
 Each function returns the statement's part of REST `JobStatistics2` (`statistics.query`).
 """
@@ -53,11 +53,11 @@ class Statements:
         }
 
     def targets(self, job: Job, translated: Translated, configuration: Query) -> list[Any]:
-        """What the statement changes, to be locked."""
+        """The tables and datasets to lock, which the statement changes."""
         found: list[Any] = []
         if translated.kind == "SELECT":
             given = configuration.get("destinationTable")
-            if given:  # an anonymous one is the job's own
+            if given:  # an anonymous table belongs to this job only
                 found.append(TableRef.from_api(given))
         elif isinstance(translated.target, ModelRef):
             found.append(translated.target.dataset_ref)
@@ -66,7 +66,7 @@ class Statements:
         return found + ddl.further_targets(translated)
 
     def run(self, job: Job, translated: Translated, configuration: Query) -> Query:
-        """Run it. `configuration`: the JobConfigurationQuery that says where rows go."""
+        """Run it. `configuration`: the JobConfigurationQuery, which has the destination."""
         if translated.kind not in self._kinds:
             raise not_emulated(f"the statement {translated.kind.replace('_', ' ')}")
         self.answer_ml(job, translated)
@@ -74,7 +74,7 @@ class Statements:
         return {"statementType": translated.kind, **found}
 
     def answer_ml(self, job: Job, translated: Translated) -> None:
-        """Put what the ML.* functions answer where the statement reads it."""
+        """Store the results of the ML.* functions where the statement reads them."""
         for call in translated.ml_calls:
             record = need_model(job, call.model)
             rows = None
@@ -219,7 +219,7 @@ class Statements:
 
 
 def need_model(job: Job, ref: ModelRef) -> ModelRecord:
-    """BigQueryError(notFound) for a missing one."""
+    """The model's record; raises BigQueryError(notFound)."""
     return ModelRecord.from_json(job.catalog.model(ref))
 
 

@@ -1,4 +1,4 @@
-"""Streamed rows (tabledata.insertAll): each is checked alone, and remembered for a while by its id.
+"""Streamed rows (tabledata.insertAll): checks each row, and deduplicates by insertId.
 
 https://cloud.google.com/bigquery/docs/streaming-data-into-bigquery
 """
@@ -28,7 +28,7 @@ from .refs import TableRef
 from .schema import Field, arrow_schema
 
 _REMEMBERED_SECONDS = 60
-"""How long an insertId keeps a second row out, as BigQuery promises at least."""
+"""How long rows are deduplicated by insertId: BigQuery's minimum."""
 _MOST_ROWS = 50_000
 
 
@@ -41,7 +41,7 @@ class Streaming:
         self._guard = threading.Lock()
 
     def insert_all(self, ref: TableRef, body: dict[str, Any]) -> dict[str, Any]:
-        """TableDataInsertAllRequest to -Response; `insertErrors` name the rows and fields."""
+        """Run a TableDataInsertAllRequest; `insertErrors` of the response name rows and fields."""
         if body.get("templateSuffix"):
             raise not_emulated("insertAll with templateSuffix")
         rows = body.get("rows") or []
@@ -105,7 +105,7 @@ def _add(job: Job, record: TableRecord, rows: list[dict[str, Any]], decorator: s
 
 
 class _RowError(Exception):
-    """What is wrong with one row."""
+    """An error in a row."""
 
     def __init__(self, location: str, message: str):
         super().__init__(message)

@@ -1,11 +1,11 @@
-"""Which rows of a table were streamed lately: BigQuery treats them differently for a while.
+"""The streaming buffer: rows that were streamed recently, which BigQuery treats differently.
 
-Queries and tabledata.list see them at once. The table's size leaves them out, DML cannot change
-them, and copies and extracts do not have them yet.
+Queries and tabledata.list see them at once. The table's size does not include them, DML cannot
+change them, and copies and extracts do not contain them yet.
 https://cloud.google.com/bigquery/docs/data-manipulation-language#limitations
 
-A streamed row is remembered by a hash of its values, with the columns that it was streamed with;
-one of several rows that are alike stands for the others.
+A streamed row is stored as a hash of its values, with the columns of that time; equal rows are
+interchangeable.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .errors import BigQueryError, invalid_query, not_emulated
 from .sizes import size_sql
 
 STAYS_MS = 30 * 60 * 1000
-"""How long; Google's are up to 90 minutes for copies."""
+"""How long rows stay in the buffer; on Google Cloud up to 90 minutes for copies."""
 
 _LIVE = "relation = $relation AND streamed > $since"
 
 
 @contextlib.contextmanager
 def noting(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterator[None]:
-    """Notes the rows that the block adds as streamed now, and forgets those whose time is over."""
+    """Records the rows that the block adds as streamed now, and deletes expired records."""
     query = f"SELECT coalesce(max(rowid), -1) FROM {record.sql}"
     ((last,),) = cursor.execute(query).fetchall()
     yield
@@ -45,12 +45,12 @@ def noting(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> Iterator[N
 
 
 def forget(cursor: duckdb.DuckDBPyConnection, relation: str | None) -> None:
-    """For a table whose rows or columns have gone."""
+    """Delete the records of a table whose rows or columns were removed."""
     cursor.execute("DELETE FROM catalog.streamed WHERE relation = ?", [relation])
 
 
 def resource(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> dict[str, Any] | None:
-    """REST Streamingbuffer; None when it is empty."""
+    """REST Streamingbuffer; None if it is empty."""
     rows, size, oldest = cursor.execute(
         f"SELECT count(*), sum(bytes), min(streamed) FROM catalog.streamed WHERE {_LIVE}",
         _values(record),
@@ -65,7 +65,7 @@ def resource(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> dict[str
 
 
 def check_untouched(cursor: duckdb.DuckDBPyConnection, record: TableRecord, kind: str) -> None:
-    """BigQueryError unless the streamed rows are as they were, after a statement of DML."""
+    """Raise BigQueryError if a DML statement changed streamed rows."""
     values = _values(record)
     groups = cursor.execute(
         f'SELECT DISTINCT "columns" FROM catalog.streamed WHERE {_LIVE}', values
@@ -83,7 +83,7 @@ def check_untouched(cursor: duckdb.DuckDBPyConnection, record: TableRecord, kind
 
 
 def refuse(cursor: duckdb.DuckDBPyConnection, record: TableRecord, what: str) -> None:
-    """BigQueryError for a copy or an extract, which would leave out rows for a while."""
+    """Raise BigQueryError for a copy or an extract that would lack rows."""
     buffer = resource(cursor, record)
     if buffer:
         raise not_emulated(

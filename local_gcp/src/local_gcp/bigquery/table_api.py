@@ -41,7 +41,7 @@ _NOT_EMULATED = (
 
 
 class TableApi:
-    """Endpoints; each is one transaction."""
+    """Endpoints; each runs in one transaction."""
 
     def __init__(
         self, database: Database, locks: TableLocks, sizes: Sizes, translation: Translation
@@ -98,15 +98,15 @@ class TableApi:
             return self._resource(catalog, record)
 
     def patch(self, call: Call) -> dict[str, Any]:
-        """tables.patch: the members that are given."""
+        """tables.patch: changes the given members."""
         return self._change(call, replace=False)
 
     def update(self, call: Call) -> dict[str, Any]:
-        """tables.update: all that can be changed."""
+        """tables.update: replaces all members that can change."""
         return self._change(call, replace=True)
 
     def delete(self, call: Call) -> None:
-        """tables.delete: the table or view, or with a decorator one partition's rows."""
+        """tables.delete: a table or view or, with a decorator, one partition's rows."""
         ref = _ref(call)
         with self._locks.hold([ref]), self._database.transaction() as cursor:
             catalog = Catalog(cursor)
@@ -150,7 +150,7 @@ class TableApi:
 
     def _key(self, catalog: Catalog, record: TableRecord, body: dict[str, Any]) -> Any:
         old = record.resource.get("encryptionConfiguration")
-        if "encryptionConfiguration" not in body:  # a full update without it leaves it
+        if "encryptionConfiguration" not in body:  # a full update without it keeps it
             return old
         location = catalog.dataset(record.ref.dataset_ref)["location"]
         return replaced(old, body["encryptionConfiguration"], location)
@@ -161,7 +161,7 @@ class TableApi:
         new, old = changes["timePartitioning"], record.partitioning
         if new is None and old is None:
             return
-        if new is None:  # a full update without it leaves it
+        if new is None:  # a full update without it keeps it
             changes["timePartitioning"] = old
             return
         new = checked_partitioning(new, record.fields)
@@ -228,7 +228,7 @@ class TableApi:
         count = len(parts) if record.partitioning else None
         rows, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         buffer = None if record.ref.partition else streaming_buffer.resource(catalog.cursor, record)
-        if buffer:  # what is in it is not yet counted
+        if buffer:  # its rows are not counted yet
             rows -= int(buffer["estimatedRows"])
             size -= int(buffer["estimatedBytes"])
         shown = table_resource(record, rows, size, catalog.location_of(record.ref), count)
@@ -236,9 +236,9 @@ class TableApi:
 
 
 def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
-    """The new columns of a table; BigQueryError for other changes than BigQuery allows.
+    """The new columns of a table; raises BigQueryError for changes that BigQuery rejects.
 
-    Columns may be added (not REQUIRED) and relaxed, descriptions may change.
+    Columns may be added (not REQUIRED) or relaxed, and descriptions may change.
     """
     have = {f.name.lower(): f for f in record.fields}
     table = f"Provided Schema does not match Table {record.ref}."

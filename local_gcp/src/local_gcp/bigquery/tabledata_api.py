@@ -1,4 +1,4 @@
-"""REST resource TableData: pages of rows, and streamed ones."""
+"""REST resource TableData: pages of rows, and streaming inserts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .schema import Field, arrow_schema, fields_from_api, rest_rows
 from .streaming import Streaming
 
 _PAGE_BYTES = 10 << 20
-"""A page of rows is about so large at most, as BigQuery's."""
+"""Approximate maximum size of a page of rows, as in BigQuery."""
 _PAGE_ROWS = 100_000
 
 
@@ -56,7 +56,7 @@ class TableDataApi:
         options: dict[str, Any],
         selected: list[str] | None = None,
     ) -> dict[str, Any]:
-        """`schema`, `totalRows`, `rows`, `pageToken` from a table's rows in their order."""
+        """`schema`, `totalRows`, `rows` and `pageToken` for a table's rows, in stored order."""
         with self._database.cursor() as cursor:
             cursor.execute("BEGIN")
             record = Catalog(cursor).get(ref)

@@ -1,4 +1,4 @@
-"""GoogleSQL ready for DuckDB, over what the catalogue shows."""
+"""Translates GoogleSQL to DuckDB with the tables of a catalog."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .sql_catalog import SqlCatalog
 
 
 class Translation:
-    """Translates statements, each over the catalogue that it is given."""
+    """Translates statements, each with a given catalog."""
 
     def __init__(self, sizes: Sizes, models: Models, project: str):
         self._sizes, self._models, self._project = sizes, models, project
 
     def catalog(self, catalog: Catalog) -> SqlCatalog:
-        """What exists, as the translation asks for it."""
+        """The catalog for the translation."""
         return SqlCatalog(catalog, self._sizes, self._models, self._project)
 
     def statement(
@@ -34,11 +34,11 @@ class Translation:
         settings: Settings,
         variables: Mapping[str, Variable] | None = None,
     ) -> Translated:
-        """One of `sql.split`; BigQueryError for what is wrong in it or not emulated."""
+        """Translate a statement of `sql.split`; raises BigQueryError if wrong or not emulated."""
         return sql.translate(statement, self.catalog(catalog), settings, variables)
 
     def query(self, catalog: Catalog, text: str, dataset: DatasetRef | None = None) -> Translated:
-        """A text that must be one SELECT."""
+        """Translate a text that must be one SELECT."""
         settings = Settings(self._project, dataset)
         translated = sql.translate(text, self.catalog(catalog), settings)
         if translated.kind != "SELECT":
@@ -46,7 +46,7 @@ class Translation:
         return translated
 
     def view_fields(self, catalog: Catalog, text: str) -> list[Field]:
-        """The columns that a view's query answers."""
+        """The columns of a view's query."""
         return list(self.query(catalog, text).fields)
 
     def table_query(

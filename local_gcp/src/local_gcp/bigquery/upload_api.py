@@ -1,6 +1,6 @@
-"""jobs.insert with a file in the request: multipart, and resumable.
+"""jobs.insert with a file in the request: multipart or resumable.
 
-The file becomes HOME/bigquery/uploads/JOB, where the job finds it, also after a restart.
+The file is stored as HOME/bigquery/uploads/JOB, where the job reads it, also after a restart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UploadApi:
         self._sessions: dict[str, tuple[str, dict[str, Any]]] = {}
 
     async def insert(self, request: Request) -> Response:
-        """POST of an upload, PUT of a resumable one's bytes."""
+        """POST of an upload, PUT of the bytes of a resumable one."""
         upload = request.query_params.get("upload_id")
         if upload:
             return await self._continue(request, upload)
@@ -58,7 +58,7 @@ class UploadApi:
     async def _begin(self, request: Request) -> Response:
         body = checked(json_object(await request.body()), "Job", "bigquery")
         project = request.path_params["project"]
-        self._jobs.resource(project, body)  # refused before the bytes are sent
+        self._jobs.resource(project, body)  # reject before the bytes are sent
         upload = uuid.uuid4().hex
         self._new_file(upload).touch()
         self._sessions[upload] = project, body
@@ -98,7 +98,7 @@ class UploadApi:
         reference = dict(body.get("jobReference") or {})
         reference.setdefault("jobId", f"job_{uuid.uuid4().hex}")
         body = {**body, "jobReference": reference}
-        self._jobs.resource(project, body)  # checks the id before it names a file
+        self._jobs.resource(project, body)  # validate the id before it becomes a file name
         kept = self._uploads / reference["jobId"]
         self._jobs.refuse_used(project, reference["jobId"])
         path.rename(kept)

@@ -1,4 +1,4 @@
-"""Tables in process, for the services that share this server: Vertex AI reads and writes here."""
+"""In-process access to tables, for other services of this server: Vertex AI uses it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH_ROWS = 10_000
 
 
 class Warehouse:
-    """Reads and writes whole tables. Thread-safe. BigQueryError(notFound) for what is not there."""
+    """Reads and writes whole tables. Thread-safe. Raises BigQueryError(notFound)."""
 
     def __init__(self, database: Database, locks: TableLocks, translation: Translation):
         self._database, self._locks, self._translation = database, locks, translation
@@ -31,7 +31,7 @@ class Warehouse:
             return Catalog(cursor).get(ref).fields
 
     def ensure_dataset(self, ref: DatasetRef) -> None:
-        """Make a dataset, unless it is there."""
+        """Create a dataset unless it exists."""
         with self._locks.hold([ref]), self._database.transaction() as cursor:
             catalog = Catalog(cursor)
             if catalog.find_dataset(ref) is None:
@@ -40,7 +40,7 @@ class Warehouse:
     def read(
         self, ref: TableRef, columns: list[str] | None = None, where: str | None = None
     ) -> pa.RecordBatchReader:
-        """The rows of a table or view, a batch at a time, as they are now.
+        """The current rows of a table or view, in batches.
 
         `where`: GoogleSQL condition over the table's columns.
         """
@@ -68,7 +68,7 @@ class Warehouse:
         fields: list[Field],
         disposition: str = "WRITE_TRUNCATE",
     ) -> int:
-        """Write rows with columns `fields` to a table, which is made if needed, all or none.
+        """Write rows with columns `fields` to a table, atomically; create it if needed.
 
         `disposition`: WRITE_TRUNCATE, WRITE_APPEND or WRITE_EMPTY. Returns the number of rows.
         """

@@ -1,8 +1,8 @@
-"""What a flex template's launcher would start, and how it is made to run here.
+"""Builds the command that a flex template's launcher would run, for the local machine.
 
 On Google Cloud the image's launcher runs the program in $FLEX_TEMPLATE_PYTHON_PY_FILE with the
-launch's parameters as flags, beside `--runner=DataflowRunner` and the job's coordinates; the
-program hands the pipeline to the service, which runs it on workers. Here the same program gets
+launch's parameters as flags, with `--runner=DataflowRunner`, project, region and job name; the
+program submits the pipeline to the service, which runs it on workers. Here the same program gets
 Beam's local runner, and the job is this one process.
 """
 
@@ -15,7 +15,7 @@ from local_gcp.jobs.run import Pool, Program, Spec
 from local_gcp.wire import invalid_argument
 
 PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
-"""Variable of a Python flex template's image: the file with the pipeline."""
+"""Variable in a Python flex template's image: the file with the pipeline."""
 
 # By name: the default runner would try to download Prism.
 _LOCAL_RUNNER = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
@@ -26,13 +26,13 @@ _EMULATED = {
     "additional_user_labels",
     "additional_pipeline_options",
 }
-"""Fields of the runtime environment that mean something here; the others size and place workers."""
+"""Fields of the runtime environment with an effect here; the others concern workers."""
 
 
 def run_spec(
     template: api.ContainerSpec, launch: api.LaunchFlexTemplateParameter, project: str, region: str
 ) -> Spec:
-    """What the runner runs for a launch; INVALID_ARGUMENT if the image is unknown."""
+    """The run for a launch; raises INVALID_ARGUMENT if the image is unknown."""
     image = _image(template.image)
     environment = launch.environment
     options = [
@@ -60,7 +60,7 @@ def _image(uri: str) -> Image:
     if PROGRAM not in image.env:
         raise invalid_argument(
             field,
-            f"images.yaml gives no {PROGRAM} in the env of {image.image}, which stands for {uri}.",
+            f"images.yaml has no {PROGRAM} in the env of {image.image}, which emulates {uri}.",
         )
     return image
 
@@ -70,5 +70,5 @@ def _notes(image: Image, launch: api.LaunchFlexTemplateParameter) -> list[str]:
     ignored = [name for name in fields if name not in _EMULATED]
     notes = [f"the template's image runs with {image.bin}, its workers by Beam's local runner"]
     if ignored:
-        notes.append(f"without a meaning here: {', '.join(ignored)}")
+        notes.append(f"ignored by local_gcp: {', '.join(ignored)}")
     return notes

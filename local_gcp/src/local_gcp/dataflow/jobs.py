@@ -1,8 +1,8 @@
-"""Dataflow's jobs: launched from flex templates, looked at, cancelled.
+"""Dataflow's jobs: launches them from flex templates, shows and cancels them.
 
 One object for both protocols: its methods are those of the gRPC services, and REST calls them too.
-A job that its program fails is failed at once, as on Dataflow; a process that is killed from
-outside is started again, as a lost worker's work is done again there.
+A job whose program fails is failed at once, as on Dataflow; a process that is killed from outside
+is restarted, as Dataflow repeats the work of a lost worker.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _IMPORTANCE = [
     api.JobMessageImportance.JOB_MESSAGE_WARNING,
     api.JobMessageImportance.JOB_MESSAGE_ERROR,
 ]
-"""From low to high; the numbers of the enum are in another order."""
+"""In ascending order, which is not that of the enum's numbers."""
 _DEFAULT_REGION = "us-central1"
 _JOB_NAME = re.compile(r"[a-z]([-a-z0-9]{0,1022}[a-z0-9])?")
 _KEPT_LABELS = 64
 
 
 class Jobs:
-    """See the module. `buckets`: the folder of Cloud Storage."""
+    """The methods of Dataflow's services. `buckets`: the folder of Cloud Storage."""
 
     def __init__(self, state: State, runner: Runner, buckets: Path, project: str):
         self._state, self._runner = state, runner
@@ -99,18 +99,18 @@ class Jobs:
         return self._complete(self._job(request))
 
     def list_jobs(self, request: api.ListJobsRequest, _context: Any = None) -> api.ListJobsResponse:
-        """JobsV1Beta3.ListJobs: the newest first; `filter`, `name` and paging are honoured."""
+        """JobsV1Beta3.ListJobs: newest first, with `filter`, `name` and paging."""
         return self._list(request, f"{self._region(request)}/")
 
     def aggregated_list_jobs(
         self, request: api.ListJobsRequest, _context: Any = None
     ) -> api.ListJobsResponse:
-        """JobsV1Beta3.AggregatedListJobs: those of all regions."""
+        """JobsV1Beta3.AggregatedListJobs: the jobs of all regions."""
         self._region(request)
         return self._list(request, "")
 
     def update_job(self, request: api.UpdateJobRequest, _context: Any = None) -> api.Job:
-        """JobsV1Beta3.UpdateJob: requests a state; cancelling is what a batch job can be asked."""
+        """JobsV1Beta3.UpdateJob: requests a state; a batch job can only be cancelled."""
         job = self._job(request)
         run = self._run(job)
         wanted = api.JobState(request.job.requested_state)
@@ -134,7 +134,7 @@ class Jobs:
     def list_job_messages(
         self, request: api.ListJobMessagesRequest, _context: Any = None
     ) -> api.ListJobMessagesResponse:
-        """MessagesV1Beta3.ListJobMessages; an error carries the last lines of the log."""
+        """MessagesV1Beta3.ListJobMessages; an error has the last lines of the log."""
         least = _IMPORTANCE.index(request.minimum_importance)
         messages = [
             message
@@ -143,7 +143,7 @@ class Jobs:
             and (not request.start_time or message.time >= request.start_time)
             and (not request.end_time or message.time < request.end_time)
         ]
-        # A job has a handful of messages: one page, whatever its asked size.
+        # A job has only a few messages: one page, whatever page size is requested.
         return api.ListJobMessagesResponse(job_messages=messages)
 
     def get_job_metrics(
@@ -177,12 +177,10 @@ class Jobs:
         if not _JOB_NAME.fullmatch(launch.job_name):
             raise invalid_argument(
                 "launch_parameter.job_name",
-                f"{launch.job_name!r} is not a job name: it has to match {_JOB_NAME.pattern}.",
+                f"{launch.job_name!r} is not a job name: it must match {_JOB_NAME.pattern}.",
             )
         if launch.update or launch.transform_name_mappings:
-            raise not_emulated(
-                "updates of running jobs", "launch_parameter.update has to be unset."
-            )
+            raise not_emulated("updates of running jobs", "launch_parameter.update must be unset.")
         if launch.launch_options:
             raise not_emulated("launch_parameter.launch_options")
         if len(launch.environment.additional_user_labels) > _KEPT_LABELS:
@@ -272,7 +270,7 @@ class Jobs:
 
 
 def _new_id(now: float) -> str:
-    """Dataflow's form: 2025-01-31_12_00_00-1234567890123456789."""
+    """A job id as Dataflow's: 2025-01-31_12_00_00-1234567890123456789."""
     moment = time.strftime("%Y-%m-%d_%H_%M_%S", time.gmtime(now))
     return f"{moment}-{secrets.randbelow(9 * 10**18) + 10**18}"
 

@@ -1,4 +1,4 @@
-"""Dataflow's JSON API v1b3: each path is a method of the gRPC services, of the same object.
+"""Dataflow's JSON API v1b3: maps each path to a method of the gRPC services.
 
 https://cloud.google.com/dataflow/docs/reference/rest
 """
@@ -49,7 +49,7 @@ def rest_app(jobs: Jobs) -> Starlette:
     routes = [
         _route(verb, base + path, getattr(jobs, method), request_class)
         for verb, path, method, request_class in _METHODS
-        # Jobs have addresses without a region too: it is us-central1 then, or in the query.
+        # A path without a region means us-central1, unless the query has one.
         for base in (_REGIONAL, _GLOBAL)
         if base is _REGIONAL or path.startswith("/jobs")
     ]
@@ -77,13 +77,13 @@ def _route(verb: str, path: str, method: Any, request_class: Any) -> Route:
 
 
 def _parse(http: Request, body: bytes, request_class: Any) -> Any:
-    """The request message from path, query and body; ApiError 400 names what does not fit."""
+    """The request message from path, query and body; raises ApiError 400 for invalid fields."""
     message = request_class()
     try:
         content = json.loads(body or b"{}")
         if request_class is api.UpdateJobRequest:
             content = {"job": content}
-        # Every method takes parameters that are about the answer's form (alt, prettyPrint).
+        # Every method takes parameters for the format of the response (alt, prettyPrint).
         known = {_camel_case(name) for name in request_class.meta.fields}
         query = {key: value for key, value in http.query_params.items() if key in known}
         json_format.ParseDict({**query, **content, **http.path_params}, request_class.pb(message))

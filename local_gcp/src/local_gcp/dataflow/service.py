@@ -15,7 +15,7 @@ _PACKAGE = "google.cloud.dataflow_v1beta3.services"
 
 
 class Dataflow(Service):
-    """Emulates dataflow.googleapis.com; its jobs are runs of `runner`, beside Vertex AI's."""
+    """Emulates dataflow.googleapis.com; `runner` runs its jobs, as it does Vertex AI's."""
 
     hosts = ("dataflow.googleapis.com",)
 

@@ -1,7 +1,7 @@
-"""Flex templates: the container spec in Cloud Storage, and the parameters that it allows.
+"""Flex templates: reads the container spec in Cloud Storage, and checks parameters by it.
 
-A spec is what `gcloud dataflow flex-template build` writes: JSON with `image`, `sdkInfo` and
-`metadata`, whose `parameters` list what a launch may set, what it must, and with which patterns.
+`gcloud dataflow flex-template build` writes the spec: JSON with `image`, `sdkInfo` and `metadata`,
+whose `parameters` list the optional and required parameters of a launch, with their patterns.
 https://cloud.google.com/dataflow/docs/guides/templates/configuring-flex-templates
 """
 
@@ -22,13 +22,13 @@ _RUNTIME = {
     "max_num_workers",
     "worker_machine_type",
 }
-"""Options of every Beam pipeline on Dataflow: allowed though a template does not list them."""
+"""Options of every Beam pipeline on Dataflow, allowed even if a template does not list them."""
 
 
 def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.ContainerSpec:
-    """The template of `launch`: inline, or at its gs:// path. `buckets`: all buckets' folder.
+    """The template of `launch`: inline, or at its gs:// path. `buckets`: the buckets' folder.
 
-    Raises RpcError when there is none, when it cannot be read, or when it cannot be run.
+    Raises RpcError if it does not exist, cannot be read or cannot be run.
     """
     field = "launch_parameter.container_spec_gcs_path"
     if "container_spec" in launch:
@@ -61,7 +61,7 @@ def _parse(path: Path, uri: str) -> api.ContainerSpec:
         if not isinstance(content, dict):
             raise ValueError("expected a JSON object")
         spec = api.ContainerSpec()
-        # Newer tools write fields that this client library does not know yet.
+        # Newer tools write fields that this client library does not have yet.
         json_format.ParseDict(content, api.ContainerSpec.pb(spec), ignore_unknown_fields=True)
     except (ValueError, json_format.ParseError) as error:
         message = f"Invalid template file {uri}: {error}"
@@ -72,17 +72,17 @@ def _parse(path: Path, uri: str) -> api.ContainerSpec:
 def merged_environment(
     spec: api.ContainerSpec, launch: api.LaunchFlexTemplateParameter
 ) -> api.FlexTemplateRuntimeEnvironment:
-    """The template's default environment, with what the launch says instead or besides."""
+    """The template's default environment, overridden by the launch's."""
     environment = api.FlexTemplateRuntimeEnvironment(spec.default_environment)
     type(environment).pb(environment).MergeFrom(type(environment).pb(launch.environment))
     return environment
 
 
 def check_parameters(spec: api.ContainerSpec, parameters: Mapping[str, str]) -> None:
-    """Refuse a launch whose parameters break the template's rules, naming all that do.
+    """Refuse a launch if parameters violate the template's rules; the error names all of them.
 
-    Required ones must be there, values must match every pattern in full, and nothing may be there
-    that is neither listed nor an option of every pipeline. Without a list everything is allowed.
+    Required parameters must be set, and values must match every pattern in full. A parameter must
+    be in the list or an option of every pipeline; without a list, all are allowed.
     """
     listed = {parameter.name: parameter for parameter in spec.metadata.parameters}
     if not listed:
@@ -102,7 +102,7 @@ def check_parameters(spec: api.ContainerSpec, parameters: Mapping[str, str]) -> 
 
 
 class InvalidParametersError(RpcError):
-    """Dataflow's answer to parameters that break the template's rules."""
+    """Dataflow's error for parameters that violate the template's rules."""
 
     def __init__(self, violations: list[tuple[str, str]]):
         lines = "".join(f"\n{name}: {text}" for name, text in violations)

@@ -1,7 +1,7 @@
 """The routes of the JSON API, and of reads through the XML API's URLs.
 
-What is not in this table is answered 501 with its name: access control lists, IAM policies (nobody
-is refused anything here), notifications, HMAC keys, soft delete, holds, folders, XML writes.
+A route that is not in this table gives 501 with its name: access control lists, IAM policies
+(permissions are not checked), notifications, HMAC keys, soft delete, holds, folders, XML writes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
 
     def collection(path: str, listed: Handler, insert: Handler | None = None) -> list[Route]:
         methods = {"GET": listed} | ({"POST": insert} if insert else {})
-        # With a slash behind it too: gcsfs wrote it so for years.
+        # Also with a trailing slash: gcsfs sent it so for years.
         return [
             Route(path + slash, handler, methods=[method])
             for slash in ("", "/")
@@ -110,7 +110,7 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
-    """The error as Cloud Storage sends it: without `status`; as text where bytes were asked for."""
+    """The error as Cloud Storage sends it: without `status`; as text for a download."""
     assert isinstance(error, ApiError)
     path, media = request.url.path, request.query_params.get("alt") == "media"
     if request.method == "GET" and error.code != 501 and (media or path.startswith("/download/")):

@@ -22,19 +22,19 @@ _MAX_CALLS = 100
 
 
 class Batch:
-    """Runs the calls one after the other through `app`, the application that serves single ones."""
+    """Runs the calls in order through `app`, the application for single calls."""
 
     def __init__(self, app: ASGIApp):
         self.app = app
 
     async def run(self, request: Request) -> Response:
-        """The endpoint: answers in the order of the calls, each with its own status."""
+        """The endpoint: returns responses in the order of the calls, each with its own status."""
         calls = _parts(request.headers.get("content-type", ""), await request.body())
         boundary = f"batch_{uuid.uuid4().hex}"
         answers = [await self._answer(part, request) for part in calls]
         body = b"".join(b"--" + boundary.encode() + b"\r\n" + answer for answer in answers)
         body += b"--" + boundary.encode() + b"--\r\n"
-        # Unquoted: gcsfs takes all that follows the equals sign for the boundary.
+        # Unquoted: for gcsfs, all that follows the equals sign is the boundary.
         return Response(body, media_type=f"multipart/mixed; boundary={boundary}")
 
     async def _answer(self, part: Message, outer: Request) -> bytes:
@@ -62,7 +62,7 @@ def _parts(content_type: str, body: bytes) -> list[Message]:
 
 
 def _request(part: Message) -> tuple[str, str, dict[str, str], bytes]:
-    """(method, target, headers, body) of the HTTP request that a part holds."""
+    """(method, target, headers, body) of the HTTP request in a part."""
     payload = part.get_payload(decode=True) or b""
     line, _, rest = payload.lstrip().partition(b"\n")
     try:
@@ -77,10 +77,10 @@ def _request(part: Message) -> tuple[str, str, dict[str, str], bytes]:
 async def _call(
     app: ASGIApp, method: str, target: str, headers: dict[str, str], body: bytes, outer: Request
 ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Ask `app` as if the request had come alone: (status, headers, body)."""
+    """Send the request to `app` as a single one: (status, headers, body)."""
     url = urlsplit(target)
     path = url.path
-    if method == "DELETE":  # gcsfs leaves the slashes of an object's name as they are, in batches
+    if method == "DELETE":  # in batches, gcsfs does not encode the slashes of an object's name
         path = re.sub(r"(?<=/o/).+", lambda name: quote(name[0], safe="%"), path)
     headers = {**headers, "host": outer.headers.get("host", ""), "content-length": str(len(body))}
     scope = {

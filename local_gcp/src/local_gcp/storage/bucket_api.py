@@ -42,7 +42,7 @@ class BucketApi:
                     "conflict",
                 )
             row = BucketRow(name, 1, fields, now, now)
-            self.catalog.put_bucket(row)  # before the folder, which is what makes it exist
+            self.catalog.put_bucket(row)  # before the folder, which makes the bucket exist
             path.mkdir()
         return bucket_resource(row, call.base_url)
 
@@ -96,7 +96,7 @@ class BucketApi:
 
     def test_permissions(self, call: Call) -> dict[str, Any]:
         self._row(call)
-        # Everyone on this machine is the owner.
+        # Every user of this machine is the owner.
         return {
             "kind": "storage#testIamPermissionsResponse",
             "permissions": call.query.getlist("permissions"),
@@ -113,7 +113,7 @@ class BucketApi:
         if row:
             return row
         made = bucket_path(self.store.root, name).stat().st_ctime_ns // 1000
-        return BucketRow(name, 1, {}, made, made)  # a folder that another program made
+        return BucketRow(name, 1, {}, made, made)  # a folder made by another program
 
     def _change(self, call: Call, change: Callable[[dict], dict]) -> dict[str, Any]:
         with self._lock:
@@ -144,7 +144,7 @@ def _check_metageneration(call: Call, row: BucketRow) -> None:
 
 
 def _remove_empty_folders(path: Path) -> None:
-    # Not rmtree at once: what a program has written a moment ago must not be lost.
+    # Not rmtree: a file that a program has just written must not be lost.
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():
             _remove_empty_folders(child)

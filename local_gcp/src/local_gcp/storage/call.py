@@ -1,4 +1,4 @@
-"""One JSON API call as a plain function sees it, and the way from HTTP to there."""
+"""Decodes HTTP requests of the JSON API to calls of plain functions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Call:
         return Preconditions.of(self.query, self.headers)
 
     def number(self, name: str, default: int | None = None) -> int | None:
-        """A query parameter that must be a number; ApiError 400 when it is none."""
+        """A query parameter that must be a number; raises ApiError 400 if it is not."""
         text = self.query.get(name)
         if text is None:
             return default
@@ -62,7 +62,7 @@ class Call:
         return self.query.get(name, "false").lower() == "true"
 
     def refuse_flags(self, method: str, *names: str) -> None:
-        """ApiError 501 when one of these flags, which `method` does not emulate, is set."""
+        """Raise ApiError 501 if one of these flags is set, which `method` does not emulate."""
         for name in names:
             if self.flag(name):
                 raise not_emulated(f"{method} with {name}")
@@ -71,9 +71,9 @@ class Call:
 def endpoint(
     function: Callable[[Call], Mapping[str, Any] | None], message: str = ""
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Starlette endpoint for `function`, which blocks (it runs in a thread) and returns JSON.
+    """Starlette endpoint for `function`, which returns JSON and runs in a thread, since it blocks.
 
-    None is answered 204, NotModified 304. `message`: the body's type.
+    None becomes status 204, NotModified 304. `message`: the body's type.
     """
 
     async def handle(request: Request) -> Response:
@@ -91,7 +91,7 @@ def endpoint(
 
 
 def decoded(request: Request) -> dict[str, Any]:
-    """Everything of a Call but its body; ApiError 501 for bytes encrypted with a key sent along."""
+    """The fields of a Call except its body; raises ApiError 501 for customer-supplied keys."""
     if any(name.startswith(_ENCRYPTION_HEADERS) for name in request.headers):
         raise not_emulated("customer-supplied encryption keys")
     return {
@@ -103,19 +103,19 @@ def decoded(request: Request) -> dict[str, Any]:
 
 
 def base_url(request: Request) -> str:
-    """Where the client reached us; links in answers lead back the same way."""
+    """The URL by which the client reached the server, for links in responses."""
     host = request.headers.get("host", LOOPBACK)
     plain = host.partition(":")[0] in (LOOPBACK, "localhost")
     return f"{'http' if plain else 'https'}://{host}"
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a request's body, {} when it is empty; ApiError 400 for anything else."""
+    """The JSON object in a request's body, {} if it is empty; else raises ApiError 400."""
     if not body.strip():
         return {}
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
-        # An unpaired surrogate, which JSON can write, can be neither stored nor sent.
+        # An unpaired surrogate is valid in JSON, but can be neither stored nor sent.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         message = f"Parse error: the request body is not JSON: {error}."

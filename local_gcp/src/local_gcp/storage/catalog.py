@@ -1,10 +1,10 @@
-"""SQLite beside the files: what Cloud Storage knows of an object that a plain file does not hold.
+"""Stores the metadata that a plain file does not have, in SQLite.
 
-A row belongs to one generation of an object, and the generation is in the file itself (its
-modification time). So metadata and bytes change in one step although they lie in two places: the
-row of a new generation is written first, and counts from the moment the file is renamed into
-place. A kill in between leaves a row that nobody asks for. A file written by another program has a
-generation without a row: it gets Cloud Storage's defaults.
+A row belongs to one generation of an object, and the file itself has the generation (its
+modification time). So metadata and bytes change atomically although they are in two places: the row
+of a new generation is written first, and becomes valid when the file is renamed to its path. A kill
+in between leaves an unused row. A file written by another program has a generation without a row:
+it gets Cloud Storage's defaults.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ObjectRow:
     checksums: Checksums
     updated: int
     upload: str | None = None
-    """The resumable upload that made it, so that its client can ask again after a kill."""
+    """The resumable upload that created it, for a client that resumes after a kill."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         # WAL without a sync at each commit survives a kill of the process at any moment; losing
-        # the machine's power may lose the last commits, which is more than a local run needs.
+        # power may lose the last commits, which is acceptable for a local run.
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.executescript(_SCHEMA)
@@ -93,7 +93,7 @@ class Catalog:
     # Objects
 
     def object(self, bucket: str, name: str, generation: int) -> ObjectRow | None:
-        """The row of one generation, None when local_gcp did not write it."""
+        """The row of one generation; None if local_gcp did not write it."""
         rows = self._all(
             "SELECT * FROM objects WHERE bucket = ? AND name = ? AND generation = ?",
             *(bucket, name, generation),
@@ -101,7 +101,7 @@ class Catalog:
         return _object(rows[0]) if rows else None
 
     def placeholder(self, bucket: str, name: str) -> ObjectRow | None:
-        """The row of a placeholder object; its generation is here, a folder cannot carry it."""
+        """The row of a placeholder object, with its generation, which a folder cannot store."""
         rows = self._all("SELECT * FROM objects WHERE bucket = ? AND name = ?", bucket, name)
         return _object(rows[-1]) if rows else None
 
@@ -113,11 +113,11 @@ class Catalog:
         return {name for (name,) in rows}
 
     def objects_of_upload(self, upload: str) -> list[ObjectRow]:
-        """What a resumable upload has made, or was about to make when it was interrupted."""
+        """Objects that a resumable upload created, or was creating when it was interrupted."""
         return [_object(row) for row in self._all("SELECT * FROM objects WHERE upload = ?", upload)]
 
     def put_object(self, row: ObjectRow, live: int | None) -> None:
-        """Write `row`; of its object's other generations keep only `live`, the one on disk."""
+        """Write `row`; delete the object's other generations except `live`, the one on disk."""
         self._write(
             (
                 "DELETE FROM objects WHERE bucket = ? AND name = ? AND generation IS NOT ?",
@@ -127,7 +127,7 @@ class Catalog:
         )
 
     def remember_object(self, row: ObjectRow) -> None:
-        """Keep what was computed of a file that another program wrote; touches no other row."""
+        """Store what was computed for a file of another program; changes no other row."""
         self._write((f"INSERT OR IGNORE {_INTO_OBJECTS}", *_values(row)))
 
     def delete_object(self, bucket: str, name: str) -> None:
@@ -136,7 +136,7 @@ class Catalog:
     # Buckets
 
     def bucket(self, name: str) -> BucketRow | None:
-        """The row of a bucket, None when the folder was made by another program."""
+        """The row of a bucket; None if another program made the folder."""
         rows = self._all("SELECT * FROM buckets WHERE name = ?", name)
         if not rows:
             return None
@@ -152,7 +152,7 @@ class Catalog:
         )
 
     def delete_bucket(self, name: str) -> None:
-        """Forget the bucket and all that was in it."""
+        """Delete the rows of the bucket and its objects."""
         self._write(
             ("DELETE FROM buckets WHERE name = ?", name),
             ("DELETE FROM objects WHERE bucket = ?", name),
@@ -161,7 +161,7 @@ class Catalog:
     # Resumable uploads
 
     def upload(self, id: str) -> dict[str, Any] | None:
-        """What was asked for when the resumable upload `id` began."""
+        """The request that started the resumable upload `id`."""
         rows = self._all("SELECT session FROM uploads WHERE id = ?", id)
         return json.loads(rows[0][0]) if rows else None
 
@@ -172,7 +172,7 @@ class Catalog:
         self._write(("DELETE FROM uploads WHERE id = ?", id))
 
     def uploads_before(self, created: int) -> list[str]:
-        """Ids of the uploads that began before the time `created`."""
+        """Ids of the uploads that started before the time `created`."""
         return [id for (id,) in self._all("SELECT id FROM uploads WHERE created < ?", created)]
 
 

@@ -14,14 +14,14 @@ _BLOCK = 1 << 20
 
 
 class Checksums(NamedTuple):
-    """Both checksums of an object's bytes. Composed objects have no MD5 (None), as at Google."""
+    """Both checksums of an object's bytes. As on Google Cloud, composed objects have no MD5."""
 
     crc32c: str
     md5: str | None
 
 
 def checksums(file: BinaryIO) -> Checksums:
-    """Read `file` to its end, in blocks, and sum it up."""
+    """Read `file` to its end, in blocks, and compute its checksums."""
     crc32c, md5 = google_crc32c.Checksum(), hashlib.md5(usedforsecurity=False)
     while block := file.read(_BLOCK):
         crc32c.update(block)
@@ -30,7 +30,7 @@ def checksums(file: BinaryIO) -> Checksums:
 
 
 def expected(resource: dict, headers) -> dict[str, str]:
-    """What the client says the checksums are: {"crc32c": ..., "md5": ...}, each if it was sent.
+    """The checksums that the client sent: {"crc32c": ..., "md5": ...}.
 
     Clients send them in the object resource (crc32c, md5Hash) or as header
     `X-Goog-Hash: crc32c=...,md5=...`.
@@ -44,7 +44,7 @@ def expected(resource: dict, headers) -> dict[str, str]:
 
 
 def verify(actual: Checksums, claims: dict[str, str]) -> None:
-    """ApiError 400 when the received bytes are not those that the client meant to send."""
+    """Raise ApiError 400 if the received bytes do not match the client's checksums."""
     for kind, digest in claims.items():
         received = getattr(actual, kind)
         if received is not None and received != digest:

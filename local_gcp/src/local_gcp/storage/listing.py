@@ -1,4 +1,4 @@
-"""Objects.list: names in order, prefixes, pages, globs. Works on folders, lazily.
+"""Objects.list over folders, lazily: names in order, prefixes, pages, globs.
 
 https://cloud.google.com/storage/docs/json_api/v1/objects/list
 """
@@ -27,10 +27,10 @@ class Query:
     start: str = ""
     """First name (startOffset), inclusive."""
     end: str | None = None
-    """First name that is too much (endOffset)."""
+    """End of the names (endOffset), exclusive."""
     glob: str | None = None
     trailing_delimiter: bool = False
-    """List an object whose name ends with the delimiter among the items too."""
+    """Also list an object whose name ends with the delimiter as an item."""
     page_token: str | None = None
     max_results: int = MAX_RESULTS
 
@@ -47,7 +47,7 @@ class Page:
 def list_page(folder: Path, query: Query, placeholders: Collection[str] = ()) -> Page:
     """One page of the objects in `folder`, in UTF-8 order.
 
-    `placeholders`: folders that are objects themselves, each with a slash at its end.
+    `placeholders`: folders that are objects themselves, each with a trailing slash.
     """
     page = Page()
     after = _decode_token(query.page_token) if query.page_token else ""
@@ -61,7 +61,7 @@ def list_page(folder: Path, query: Query, placeholders: Collection[str] = ()) ->
         if matches and not matches(prefix or name):
             continue
         is_item = prefix is None or (query.trailing_delimiter and name == prefix)
-        # A page ends after the name `after`, or after the prefix `after` with all that is below.
+        # A page ends after the name `after`, or after the prefix `after` and all names below it.
         is_new_prefix = prefix is not None and prefix not in (last_prefix, after)
         if not (is_item and name > after) and not is_new_prefix:
             continue
@@ -80,13 +80,13 @@ def list_page(folder: Path, query: Query, placeholders: Collection[str] = ()) ->
 def walk(
     folder: Path, prefix: str, start: str = "", placeholders: Collection[str] = ()
 ) -> Iterator[str]:
-    """Names of objects below `folder` that begin with `prefix` and are not before `start`.
+    """Names of objects below `folder` that begin with `prefix`, from `start` on.
 
-    In order, and without reading folders that hold none of them.
+    In order; folders without such names are not read.
     """
     head, slash, _ = prefix.rpartition("/")
     first = f"{head}/" if head else ""
-    # No object has such a name (see `naming`), and as a path it would lead out of the bucket.
+    # No object has such a name (see `naming`), and as a path it would leave the bucket.
     if "\0" in prefix or (slash and not {"", ".", ".."}.isdisjoint(head.split("/"))):
         return
     yield from (
@@ -103,7 +103,7 @@ def _walk(
         yield path
     try:
         with os.scandir(folder) as entries:
-            # With its slash a folder sorts where the names below it do: "a-b" < "a/b" < "a0".
+            # With its slash, a folder sorts like the names below it: "a-b" < "a/b" < "a0".
             children = sorted(
                 (entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name)
                 for entry in entries

@@ -1,4 +1,4 @@
-"""Downloads: whole objects, byte ranges, and gzip objects for clients that want them unpacked.
+"""Downloads: whole objects, byte ranges, and gzip objects, decompressed on request.
 
 https://cloud.google.com/storage/docs/transcoding
 """
@@ -25,7 +25,7 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 class Media:
-    """Serves the bytes of objects; memory in use does not grow with the object."""
+    """Serves the bytes of objects; the memory does not depend on an object's size."""
 
     def __init__(self, store: ObjectStore):
         self.store = store
@@ -47,7 +47,7 @@ class Media:
     def _open(self, call: Call) -> tuple[BinaryIO, StoredObject]:
         file, found = self.store.open(call.bucket, call.object, call.generation)
         if "range" not in call.headers and not found.checksums:
-            # Readers of whole objects verify them. Opened again: it may have been replaced.
+            # Clients verify whole objects. Opened again: the object may have been replaced.
             file.close()
             self.store.summed(found)
             file, found = self.store.open(call.bucket, call.object, call.generation)
@@ -60,7 +60,7 @@ def _respond(request: Request, file: BinaryIO, found: StoredObject) -> Response:
     no_transform = "no-transform" in found.fields.get("cacheControl", "")
     accepts_gzip = "gzip" in request.headers.get("accept-encoding", "")
     if encoding == "gzip" and not accepts_gzip and not no_transform:
-        return StreamingResponse(_unzipped(file), headers=headers)  # a range would mean nothing
+        return StreamingResponse(_unzipped(file), headers=headers)  # a range would be meaningless
     if encoding:
         headers["Content-Encoding"] = encoding
     first, last = 0, found.size - 1
@@ -77,10 +77,10 @@ def _respond(request: Request, file: BinaryIO, found: StoredObject) -> Response:
 
 
 def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """(first, last) of a Range header, inclusive; None when all of the object is asked for.
+    """(first, last) of a Range header, inclusive; None for the whole object.
 
-    ApiError 416 when no byte of an object of `size` bytes is in the range. Several ranges, and
-    what is not a range, are ignored, as RFC 9110 allows.
+    Raises ApiError 416 if an object of `size` bytes has no byte in the range. Multiple ranges and
+    malformed headers are ignored, as RFC 9110 allows.
     """
     match = _RANGE.fullmatch((header or "").replace(" ", ""))
     if not match or match.groups() == ("", ""):
@@ -123,9 +123,9 @@ def _headers(found: StoredObject) -> dict[str, str]:
 
 
 def _etag(request: Request, found: StoredObject) -> str:
-    """In quotes for readers of the XML API's URLs; bare, as in the resource, for the JSON API's.
+    """In quotes for the XML API's URLs; without, as in the resource, for the JSON API's.
 
-    Google's client keeps what a download says as the object's etag.
+    Google's client stores a download's etag as the object's.
     """
     json_api = request.url.path.startswith(("/storage/", "/download/"))
     return found.etag if json_api else f'"{found.etag}"'

@@ -1,8 +1,8 @@
-"""Bucket and object names, and where each lies on disk: ROOT/BUCKET/OBJECT.
+"""Checks bucket and object names, and maps them to paths: ROOT/BUCKET/OBJECT.
 
 Names follow https://cloud.google.com/storage/docs/buckets#naming and
-https://cloud.google.com/storage/docs/objects#naming. A file system can hold a little less than
-Cloud Storage; a name that it cannot hold is refused with the reason, never stored under another.
+https://cloud.google.com/storage/docs/objects#naming. A file system allows fewer names than Cloud
+Storage; other names are refused with the reason, never stored under another name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from local_gcp.rest import ApiError
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9_.-]{1,220}[a-z0-9]")
 _MAX_OBJECT_BYTES = 1024
-_MAX_SEGMENT_BYTES = 255  # of common file systems
+_MAX_SEGMENT_BYTES = 255  # the limit of common file systems
 
 
 def bucket_path(root: Path, bucket: str) -> Path:
-    """The folder of `bucket`, which need not exist; ApiError 400 when it is not a bucket name."""
+    """The folder of `bucket`, which need not exist; raises ApiError 400 for an invalid name."""
     if not _BUCKET.fullmatch(bucket) or ".." in bucket:
         raise ApiError(
             400,
@@ -49,5 +49,5 @@ def object_path(root: Path, bucket: str, name: str) -> Path:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether the object stands for a folder: tools create `folder/`, empty, to show one."""
+    """Whether the object represents a folder: tools create an empty `folder/` to show one."""
     return name.endswith("/")

@@ -53,7 +53,7 @@ class ObjectApi:
         )
         found = (self.store.find(call.bucket, name) for name in page.names)
         result: dict[str, Any] = {"kind": "storage#objects"}
-        items = [self._resource(call, one) for one in found if one]  # one may be gone by now
+        items = [self._resource(call, one) for one in found if one]  # one may have been deleted
         if items:
             result["items"] = items
         if page.prefixes:
@@ -93,13 +93,13 @@ class ObjectApi:
             )
             composed = self.store.put(
                 *(target, call.bucket, call.object, fields),
-                # MD5 cannot be computed from the parts', so Cloud Storage has none either.
+                # MD5 cannot be computed from the parts': Cloud Storage has none either.
                 *(Checksums(sums.crc32c, None), call.conditions),
             )
         finally:
             target.unlink(missing_ok=True)
         if call.body.get("deleteSourceObjects"):
-            # Each as it was read, and once: a source may be named twice, or be the target itself.
+            # Each generation once: a source may be named twice, or be the target itself.
             for name, generation in {(source.name, source.generation) for source in sources}:
                 if name != composed.name:
                     self.store.delete(call.bucket, name, Preconditions(generation))
@@ -114,7 +114,7 @@ class ObjectApi:
             "kind": "storage#rewriteResponse",
             "totalBytesRewritten": str(copied.size),
             "objectSize": str(copied.size),
-            "done": True,  # always in one call, which Cloud Storage may do as well
+            "done": True,  # always in one call, which Cloud Storage allows
             "resource": object_resource(copied, call.base_url),
         }
 
@@ -128,7 +128,7 @@ class ObjectApi:
         source = self.store.get(call.bucket, call.object, call.number("sourceGeneration"))
         Preconditions.of(call.query, prefix="ifSource").check(source)
         source = self.store.summed(source)
-        # Metadata in the request replaces all of the source's; without any, it is copied.
+        # Metadata in the request replaces all of the source's; else that is copied.
         fields = writable_object_fields(call.body) or source.fields
         target_bucket = call.params.get("target_bucket", call.bucket)
         self.store.need_bucket(target_bucket)
@@ -153,7 +153,7 @@ class ObjectApi:
             temporary.unlink(missing_ok=True)
 
     def _append(self, bucket: str, source: dict[str, Any], out: BinaryIO) -> StoredObject:
-        """Write one source of a compose to `out`; returns what was read."""
+        """Write one source of a compose to `out`; returns the object that was read."""
         generation = source.get("generation")
         file, found = self.store.open(
             bucket, source["name"], int(generation) if generation else None
@@ -172,7 +172,7 @@ class ObjectApi:
         return object_resource(updated, call.base_url)
 
     def _resource(self, call: Call, found: StoredObject) -> dict[str, Any]:
-        """The resource; a client that asks for a few `fields` does not wait for checksums."""
+        """The resource; checksums are only computed if `fields` includes them."""
         fields = call.query.get("fields", "*")
         if any(name in fields for name in ("*", "crc32c", "md5Hash")):
             found = self.store.summed(found)

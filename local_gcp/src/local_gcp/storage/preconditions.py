@@ -1,4 +1,4 @@
-"""ifGenerationMatch and its family: https://cloud.google.com/storage/docs/request-preconditions."""
+"""ifGenerationMatch and similar: https://cloud.google.com/storage/docs/request-preconditions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAMES = {
 
 
 class NotModified(Exception):  # noqa: N818 - HTTP's name of the outcome, not an error
-    """A read whose "not match" condition failed: answered 304 without a body."""
+    """A read whose "not match" condition failed; becomes status 304 without a body."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Preconditions:
-    """What must be true of an object's live version for a request to go on; None: no matter.
+    """Preconditions on an object's live version; None means no condition.
 
-    Generation 0 stands for "no live version".
+    Generation 0 means "no live version".
     """
 
     generation_match: int | None = None
@@ -41,7 +41,7 @@ class Preconditions:
         headers: Mapping[str, str] | None = None,
         prefix: str = "if",
     ) -> Preconditions:
-        """From the query (`prefix` "ifSource": those of a copy's source), and If-Match headers."""
+        """From the query (`prefix` "ifSource" for a copy's source) and If-Match headers."""
         values = {}
         for name, field in _NAMES.items():
             text = query.get(prefix + name)
@@ -57,7 +57,7 @@ class Preconditions:
         )
 
     def check(self, current: StoredObject | None, reading: bool = False) -> None:
-        """ApiError 412 when `current` does not fulfil them; NotModified for the reads' own case."""
+        """Raise ApiError 412, or for a read NotModified, if `current` does not meet them."""
         generation = current.generation if current else 0
         metageneration = current.metageneration if current else 0
         etag = current.etag if current else None

@@ -1,4 +1,4 @@
-"""Request bodies to disk: plain ones, and the media part of multipart/related ones."""
+"""Writes request bodies to disk: plain ones, and the media part of multipart/related ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MAX_RESOURCE = 1 << 20
 async def write_stream(stream: AsyncIterator[bytes], path: Path, offset: int = 0) -> int:
     """Write `stream` to `path` (made if missing) from `offset` on; returns the number of bytes.
 
-    In blocks from a thread: memory and the server's other clients do not feel the size. What had
-    arrived when the stream breaks off is written all the same.
+    Writes blocks in a thread: the size affects neither the memory nor other clients. If the stream
+    breaks off, the received bytes are still written.
     """
     with path.open("r+b" if path.exists() else "xb") as file:
         file.seek(offset)
@@ -40,19 +40,19 @@ async def write_stream(stream: AsyncIterator[bytes], path: Path, offset: int = 0
 
 @dataclasses.dataclass(frozen=True)
 class Related:
-    """What a multipart/related upload brought beside the bytes."""
+    """The parts of a multipart/related upload beside the bytes."""
 
     resource: dict[str, Any]
     """The object resource of the first part."""
     content_type: str | None
-    """Of the second part, the media."""
+    """Content type of the second part, the media."""
 
 
 async def write_related(stream: AsyncIterator[bytes], content_type: str, path: Path) -> Related:
-    """Write the media part of a multipart/related body to `path`; ApiError 400 if malformed.
+    """Write the media part of a multipart/related body to `path`; raises ApiError 400 if malformed.
 
     https://cloud.google.com/storage/docs/uploading-objects#json-api-multipart-upload. Google's
-    clients end lines with CRLF, gcsfs with LF; a body keeps to the one that it begins with.
+    clients end lines with CRLF, gcsfs with LF; a body uses the same throughout.
     """
     header = Message()
     header["content-type"] = content_type
@@ -85,7 +85,7 @@ async def write_related(stream: AsyncIterator[bytes], content_type: str, path: P
 
 
 def _opening(delimiter: bytes) -> re.Pattern[bytes]:
-    """All of the body up to the first byte of the media."""
+    """Pattern of the body up to the first byte of the media."""
     line = re.escape(delimiter)
     return re.compile(
         rb"(?:\r?\n)*" + line + rb"(?P<eol>\r?\n)"
@@ -105,7 +105,7 @@ def _cut_closing(path: Path, closing: bytes) -> None:
     """Truncate the file before the closing delimiter at its end."""
     with path.open("r+b") as file:
         size = file.seek(0, 2)
-        start = max(0, size - len(closing) - 64)  # clients may add line ends behind it
+        start = max(0, size - len(closing) - 64)  # clients may add line ends after it
         file.seek(start)
         found = file.read().rfind(closing)
         if found < 0:

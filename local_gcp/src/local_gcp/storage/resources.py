@@ -1,4 +1,4 @@
-"""Objects and buckets as the JSON API shows them, and which of their fields a client may write.
+"""REST resources of objects and buckets, and the fields that a client may write.
 
 https://cloud.google.com/storage/docs/json_api/v1/objects#resource and .../buckets#resource
 """
@@ -25,7 +25,7 @@ _OBJECT_FIELDS = (
     "metadata",
     "storageClass",
 )
-"""Fields of an object that are kept as they were sent."""
+"""Fields of an object that are stored as sent."""
 
 _OBJECT_FIELDS_NOT_EMULATED = ("acl", "contexts", "eventBasedHold", "retention", "temporaryHold")
 
@@ -43,7 +43,7 @@ _BUCKET_FIELDS = (
     "storageClass",
     "versioning",
 )
-"""The same of a bucket. Lifecycle rules act after days and are not carried out here."""
+"""The same for a bucket. Lifecycle rules, which act after days, are not executed."""
 
 _BUCKET_FIELDS_NOT_EMULATED = (
     "acl",
@@ -78,13 +78,13 @@ _DAY = 24 * 3600 * 1_000_000
 """In microseconds."""
 
 _UNQUOTED = "'(),"
-"""Seen as they are in recorded links of objects: tests/conformance/facts/gcsfs.json."""
+"""Unescaped characters in recorded links of objects: tests/conformance/facts/gcsfs.json."""
 
 
 def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an object resource sent by a client that are kept.
+    """The fields of a client's object resource that are stored.
 
-    ApiError 501 for one that would change how the object behaves and is not emulated.
+    Raises ApiError 501 for a field whose effect is not emulated.
     """
     _refuse(resource, _OBJECT_FIELDS_NOT_EMULATED, "object")
     metadata = resource.get("metadata")
@@ -120,7 +120,7 @@ def patched(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def object_resource(found: StoredObject, base_url: str) -> dict[str, Any]:
-    """The object as JSON. Checksums are there if `found` has them."""
+    """The object as JSON, with checksums if `found` has them."""
     path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe=_UNQUOTED)}"
     created = _time(found.generation)
     resource = {
@@ -168,14 +168,14 @@ def bucket_resource(row: BucketRow, base_url: str) -> dict[str, Any]:
 
 
 def _defaults(row: BucketRow) -> dict[str, Any]:
-    """The bucket's settings, and what Cloud Storage adds to them.
+    """The bucket's settings with Cloud Storage's defaults.
 
-    As seen in recordings: tests/conformance/facts/k8s-config-connector.json.
+    Source: recordings, tests/conformance/facts/k8s-config-connector.json.
     """
     fields = dict(row.fields)
     access = {"enabled": False, **fields.get("iamConfiguration", {}).get(_ACCESS, {})}
     if access["enabled"]:
-        # From then on it cannot be switched off any more.
+        # After that time it cannot be disabled.
         access = {"lockedTime": _time(row.created + _DAYS_UNTIL_LOCKED * _DAY), **access}
     fields["iamConfiguration"] = {
         "publicAccessPrevention": "inherited",
@@ -195,7 +195,7 @@ def _defaults(row: BucketRow) -> dict[str, Any]:
             **dict.fromkeys(times, _time(row.created)),
             **fields["autoclass"],
         }
-        fields["storageClass"] = "STANDARD"  # each object has its own
+        fields["storageClass"] = "STANDARD"  # each object has its own class
     if _place(fields)["locationType"] != "region":
         fields.setdefault("rpo", "DEFAULT")
     if not fields.get("lifecycle", {}).get("rule"):
@@ -204,7 +204,7 @@ def _defaults(row: BucketRow) -> dict[str, Any]:
 
 
 def _self_link(base_url: str, path: str) -> str:
-    # Links of a resource have the API's first host still; those to bytes have its own.
+    # Links to resources still have the API's first host; those to bytes have the new one.
     return base_url.replace("//storage.googleapis.com", "//www.googleapis.com") + path
 
 
@@ -221,7 +221,7 @@ def _place(fields: dict[str, Any]) -> dict[str, str]:
 
 
 def bucket_places(fields: dict[str, Any]) -> tuple[str, list[str]]:
-    """A bucket's location, and the places that it consists of: two regions of a dual-region."""
+    """A bucket's location, and its parts: a dual-region has two regions."""
     location = _place(fields)["location"]
     custom = (fields.get("customPlacementConfig") or {}).get("dataLocations")
     return location, list(custom or _DUAL_REGIONS.get(location, (location,)))
@@ -230,7 +230,7 @@ def bucket_places(fields: dict[str, Any]) -> tuple[str, list[str]]:
 def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:
     for name in names:
         value = resource.get(name)
-        # {"enabled": false} and the like ask for what is the case anyway.
+        # {"enabled": false} etc. request the default.
         if any(value.values()) if isinstance(value, dict) else value:
             raise not_emulated(f"the {kind} field {name!r} ({value!r})")
 

@@ -1,7 +1,7 @@
-"""Resumable uploads: sessions that outlive the connection, the client and this server.
+"""Resumable uploads: sessions that survive the connection, the client and this server.
 
-https://cloud.google.com/storage/docs/performing-resumable-uploads. What was asked for is in the
-catalogue, the bytes received so far in a file; how many there are is that file's size.
+https://cloud.google.com/storage/docs/performing-resumable-uploads. The catalog has the request, a
+file the received bytes; its size is their number.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from local_gcp.storage.store import ObjectStore
 from local_gcp.storage.stored_object import StoredObject
 
 _LIFETIME_SECONDS = 7 * 24 * 3600
-"""Cloud Storage forgets a session after a week."""
+"""Cloud Storage expires a session after a week."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ContentRange:
-    """`Content-Range: bytes FIRST-LAST/TOTAL` of an upload request; None where it has a `*`."""
+    """`Content-Range: bytes FIRST-LAST/TOTAL` of an upload request; None for a `*`."""
 
     first: int | None
     last: int | None
@@ -33,7 +33,7 @@ class ContentRange:
 
     @classmethod
     def parse(cls, header: str | None) -> ContentRange | None:
-        """None when there is no header: the body is the whole object."""
+        """Parse a header; None without one: the body is the whole object."""
         if header is None:
             return None
         match = re.fullmatch(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", header.strip())
@@ -50,7 +50,7 @@ class ContentRange:
 
 
 class ResumableUploads:
-    """The sessions. Methods block; requests of one session must come one after the other."""
+    """The sessions. Methods block; requests of one session must be sequential."""
 
     def __init__(self, store: ObjectStore, folder: Path):
         self.store, self.catalog, self.folder = store, store.catalog, folder
@@ -64,7 +64,7 @@ class ResumableUploads:
         claims: dict[str, str],
         conditions: Preconditions,
     ) -> str:
-        """Open a session and return its id. Conditions are checked now and again at the end."""
+        """Open a session and return its id. Conditions are checked now and at the end."""
         conditions.check(self.store.find(bucket, name))
         upload = uuid.uuid4().hex
         session = {"bucket": bucket, "name": name, "fields": fields, "claims": claims}
@@ -74,13 +74,13 @@ class ResumableUploads:
         return upload
 
     def data(self, upload: str) -> Path:
-        """The file to which bytes of an unfinished session are written."""
+        """The file for the bytes of an unfinished session."""
         return self.folder / upload
 
     def finished(self, upload: str) -> StoredObject | None:
-        """The object that the session made, None while it goes on.
+        """The object that the session created; None while it is open.
 
-        ApiError 404 for an unknown session, 410 when its object has been replaced or deleted.
+        Raises ApiError 404 for an unknown session, 410 if its object was replaced or deleted.
         """
         session = self._session(upload)
         if self.data(upload).exists():
@@ -89,10 +89,10 @@ class ResumableUploads:
         for row in self.catalog.objects_of_upload(upload):
             if live and live.generation == row.generation:
                 return live
-        raise ApiError(410, "This upload is finished, and its object was replaced since.", "gone")
+        raise ApiError(410, "This upload is finished, and its object has been replaced.", "gone")
 
     def finish(self, upload: str, claims: dict[str, str]) -> StoredObject:
-        """Make the object. `claims`: checksums sent with the last bytes, beside those at begin."""
+        """Create the object. `claims`: checksums sent with the last bytes, if not with `begin`."""
         session = self._session(upload)
         with self.data(upload).open("rb") as file:
             sums = checksums(file)
@@ -109,13 +109,13 @@ class ResumableUploads:
         )
 
     def cancel(self, upload: str) -> None:
-        """Forget the session and its bytes; a finished one's object stays."""
+        """Delete the session and its bytes; the object of a finished session stays."""
         self._session(upload)
         self.catalog.delete_upload(upload)
         self.data(upload).unlink(missing_ok=True)
 
     def expire(self) -> None:
-        """Forget sessions that are too old, and files whose session was never acknowledged."""
+        """Delete expired sessions, and files whose session was never acknowledged."""
         now = time.time_ns() // 1000
         for upload in self.catalog.uploads_before(now - _LIFETIME_SECONDS * 1_000_000):
             self.cancel(upload)

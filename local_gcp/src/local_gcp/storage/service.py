@@ -1,4 +1,4 @@
-"""Cloud Storage as a service of local_gcp: its files, and its application."""
+"""Cloud Storage as a service of local_gcp."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from local_gcp.storage.upload_api import UploadApi
 class Storage(Service):
     """The JSON API, and reads of objects through the XML API's URLs.
 
-    HOME/buckets holds the objects; HOME/storage the catalogue, unfinished resumable uploads, and
-    bytes of requests that go on.
+    HOME/buckets holds the objects; HOME/storage the catalog, unfinished resumable uploads, and the
+    bytes of current requests.
     """
 
     # www.googleapis.com: the JSON API's first address, which TensorFlow still uses.

@@ -1,11 +1,10 @@
 """Objects as plain files, which other processes read and write at the same time.
 
 - An object is the file ROOT/BUCKET/OBJECT; its generation is the file's modification time in
-  microseconds. So a file that a training job writes there is an object at once.
-- What is written through the API is complete or absent: bytes go to a temporary file, which is
-  renamed into place. Preconditions are checked and the rename done under one lock: of several
-  writers with ifGenerationMatch=0 exactly one wins. (Programs that write the files themselves
-  take no part in that.)
+  microseconds. So a file that a training job writes there is an object immediately.
+- Writes through the API are atomic: bytes go to a temporary file, which is then renamed. One lock
+  guards the check of preconditions and the rename: of several writers with ifGenerationMatch=0
+  exactly one succeeds. (This does not hold for programs that write the files themselves.)
 - Two limits of a file system: `a` and `a/b` cannot both exist (409), and only the live generation
   of an object is kept.
 """
@@ -32,23 +31,23 @@ from local_gcp.storage.preconditions import Preconditions
 from local_gcp.storage.stored_object import StoredObject
 
 _SETTLED_SECONDS = 0.1
-"""File systems stamp times in steps of some milliseconds: two writes within one step look alike."""
+"""Resolution of file times: two writes within it can have the same time."""
 
 
 class ObjectStore:
     """Reads and changes objects. Thread-safe; methods block, so call them from threads.
 
-    Every method raises ApiError 400 for impossible names and 404 for missing buckets.
+    Every method raises ApiError 400 for invalid names and 404 for missing buckets.
     """
 
     def __init__(self, root: Path, catalog: Catalog, temporary: Path):
         self.root, self.catalog, self._temporary = root, catalog, temporary
         self._lock = threading.Lock()
-        shutil.rmtree(temporary, ignore_errors=True)  # of requests that a kill has ended
+        shutil.rmtree(temporary, ignore_errors=True)  # left by requests that a kill interrupted
         temporary.mkdir(parents=True)
 
     def need_bucket(self, bucket: str) -> Path:
-        """The bucket's folder; ApiError 404 when there is none."""
+        """The bucket's folder; raises ApiError 404 if there is none."""
         path = bucket_path(self.root, bucket)
         if not path.is_dir():
             raise ApiError(404, "The specified bucket does not exist.", "notFound")
@@ -68,7 +67,7 @@ class ObjectStore:
         return self._describe(bucket, name, status) if stat.S_ISREG(status.st_mode) else None
 
     def get(self, bucket: str, name: str, generation: int | None = None) -> StoredObject:
-        """The object; ApiError 404 when it is not there, or not in the asked `generation`."""
+        """The object; raises ApiError 404 if it does not exist in this `generation`."""
         found = self.find(bucket, name)
         if found is None or generation not in (None, found.generation):
             suffix = "" if generation is None else f"#{generation}"
@@ -78,18 +77,18 @@ class ObjectStore:
     def open(
         self, bucket: str, name: str, generation: int | None = None
     ) -> tuple[BinaryIO, StoredObject]:
-        """(file, object), which belong together whatever is written meanwhile. Close the file."""
+        """(file, object) of one generation, despite concurrent writes. Close the file."""
         found = self.get(bucket, name, generation)
         if is_placeholder(name):
             return open(os.devnull, "rb"), found
         try:
             file = object_path(self.root, bucket, name).open("rb")
-        except FileNotFoundError:  # deleted since
+        except FileNotFoundError:  # deleted meanwhile
             raise ApiError(404, f"No such object: {bucket}/{name}", "notFound") from None
         return file, self._describe(bucket, name, os.fstat(file.fileno()))
 
     def summed(self, found: StoredObject) -> StoredObject:
-        """`found` with its checksums, which are computed once for a file written elsewhere."""
+        """`found` with its checksums, computed once for a file of another program."""
         if found.checksums:
             return found
         file, now = self.open(found.bucket, found.name)
@@ -101,7 +100,7 @@ class ObjectStore:
         return now
 
     def temporary(self) -> Path:
-        """A new path for bytes on their way into the store; on the same file system as it."""
+        """A new path for incoming bytes, on the same file system as the store."""
         return self._temporary / uuid.uuid4().hex
 
     def put(
@@ -114,10 +113,10 @@ class ObjectStore:
         conditions: Preconditions,
         upload: str | None = None,
     ) -> StoredObject:
-        """Move the file `source` into place as the object's new generation.
+        """Move the file `source` to the object's path as its new generation.
 
-        ApiError 412 when `conditions` do not hold, 409 when a file system cannot hold the name
-        beside what is there. `source` is left where it is then.
+        Raises ApiError 412 if `conditions` do not hold, 409 if the name conflicts with another
+        object's folder. `source` is not moved then.
         """
         size = source.stat().st_size
         if is_placeholder(name) and size:
@@ -163,7 +162,7 @@ class ObjectStore:
     def delete(
         self, bucket: str, name: str, conditions: Preconditions, generation: int | None = None
     ) -> None:
-        """Remove the object; folders that are empty then go too, as prefixes do."""
+        """Remove the object, and the folders that become empty."""
         with self._lock:
             conditions.check(self.get(bucket, name, generation))
             path = object_path(self.root, bucket, name)
@@ -173,7 +172,7 @@ class ObjectStore:
             self._prune(bucket, path if is_placeholder(name) else path.parent)
 
     def copy(self, source: StoredObject) -> Path:
-        """A temporary file with the bytes of `source`; ApiError 404 when it was replaced."""
+        """A temporary file with the bytes of `source`; raises ApiError 404 if it was replaced."""
         target = self.temporary()
         file, _ = self.open(source.bucket, source.name, source.generation)
         with file, target.open("xb") as out:
@@ -204,7 +203,7 @@ class ObjectStore:
             ) from None
         if path.is_dir() and not is_placeholder(name):
             try:
-                path.rmdir()  # an empty folder is not an object, and in nobody's way
+                path.rmdir()  # an empty folder is not an object
             except OSError:
                 raise ApiError(
                     409,

@@ -1,4 +1,4 @@
-"""An object as the store finds it."""
+"""An object in the store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StoredObject:
     fields: dict[str, Any]
     updated: int
     checksums: Checksums | None
-    """None while nobody has read the bytes: a file written by another program."""
+    """None until the bytes are read: the file was written by another program."""
 
     @property
     def etag(self) -> str:

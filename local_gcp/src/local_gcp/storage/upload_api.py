@@ -27,7 +27,7 @@ from local_gcp.storage.stored_object import StoredObject
 
 _RESUME_INCOMPLETE = 308
 _KEPT_MULTIPLE = 256 << 10
-"""Of an unfinished upload, bytes beyond a multiple of this are dropped: send them again."""
+"""Bytes of an unfinished upload after a multiple of this are dropped: send them again."""
 _CANCELLED = 499
 _DEFAULT_TYPE = "application/octet-stream"
 
@@ -44,14 +44,14 @@ class UploadApi:
         """POST (and PUT) of an upload, PUT or POST of a resumable upload's bytes, DELETE of one."""
         try:
             return await self._insert(request)
-        except ClientDisconnect:  # nobody waits for an answer
+        except ClientDisconnect:  # no client waits for the response
             return Response(status_code=_CANCELLED)
 
     async def _insert(self, request: Request) -> Response:
         call = Call(**decoded(request), body={})
         upload = call.query.get("upload_id")
         if upload:
-            # One request of a session at a time, also when a client has given one up and retries.
+            # One request of a session at a time, also if a client gives up and retries.
             async with self._locks.setdefault(upload, asyncio.Lock()):
                 if request.method == "DELETE":
                     await run_in_threadpool(self.sessions.cancel, upload)
@@ -114,7 +114,7 @@ class UploadApi:
         )
         response = Response(headers={"X-GUploader-UploadID": upload})
         location = f"{call.base_url}{request.url.path}?uploadType=resumable&upload_id={upload}"
-        # Capitalised, as by Google: TensorFlow looks for it so. Starlette writes lower case.
+        # Capitalised, as by Google: TensorFlow depends on it. Starlette writes lower case.
         response.raw_headers.append((b"Location", location.encode()))
         return response
 
@@ -126,10 +126,10 @@ class UploadApi:
         path = self.sessions.data(upload)
         first = 0 if content_range is None else content_range.first
         if first is not None and first <= path.stat().st_size:
-            # A client that saw a request fail sends its bytes again: they go where they belong.
+            # After a failed request, a client sends its bytes again: they overwrite the first.
             received = await write_stream(request.stream(), path, first)
             _check_length(content_range, received)
-        else:  # a question, or a chunk behind one that got lost: answered with what is here
+        else:  # a status query, or a chunk after a lost one: return the received range
             await request.body()
         have = path.stat().st_size
         total = have if content_range is None else content_range.total

@@ -1,4 +1,4 @@
-"""BigQuery ML on scikit-learn: CREATE MODEL, and the ML.* functions over what it made."""
+"""BigQuery ML on scikit-learn: CREATE MODEL and the ML.* functions."""
 
 from .models import ModelRecord, Models
 

@@ -1,7 +1,8 @@
-"""ML.PREDICT, ML.EVALUATE, ML.CONFUSION_MATRIX and ML.ROC_CURVE: a model and rows to a table.
+"""ML.PREDICT, ML.EVALUATE, ML.CONFUSION_MATRIX and ML.ROC_CURVE.
 
-Each function is a pair: its columns, known before it runs, and its rows. Names, types and order of
-the columns are BigQuery's: https://cloud.google.com/bigquery/docs/reference/standard-sql/
+Each is a pair of functions: one for its columns, known before it runs, and one for its rows. Names,
+types and order of the columns are BigQuery's:
+https://cloud.google.com/bigquery/docs/reference/standard-sql/
 bigqueryml-syntax-predict, -evaluate, -confusion, -roc.
 """
 
@@ -25,7 +26,7 @@ Arguments = dict[str, Any]
 
 
 def predict_fields(model: Trained, given: Fields, options: Arguments) -> Fields:
-    """Predictions first, then the input's columns."""
+    """The columns: predictions first, then the input's."""
     made = _predicted(model)
     twice = {f.name.lower() for f in made} & {f.name.lower() for f in given}
     if twice:
@@ -45,7 +46,7 @@ def _predicted(model: Trained) -> Fields:
 
 
 def predict(model: Trained, rows: pa.Table, options: Arguments) -> list[pa.Array]:
-    """The predicted columns; the input's are the caller's to add."""
+    """The predicted columns; the caller adds the input's."""
     scores = model.predictor.scores(model.encoder.transform(rows, "PREDICT"))
     if not model.classifies:
         return [pa.array(scores)]
@@ -73,7 +74,7 @@ def evaluate_fields(model: Trained, given: Fields | None, options: Arguments) ->
 
 
 def evaluate(model: Trained, rows: pa.Table | None, options: Arguments) -> list[dict[str, Any]]:
-    """One row. Without input, what was found when the model was made."""
+    """One row; without input, the metrics from the training."""
     if rows is None:
         return [model.evaluation]
     labels, scores = judged(model, rows, "EVALUATE")
@@ -86,9 +87,9 @@ def evaluate(model: Trained, rows: pa.Table | None, options: Arguments) -> list[
 
 
 def judged(model: Trained, rows: pa.Table | None, function: str) -> tuple[np.ndarray, np.ndarray]:
-    """(labels, scores) of rows with their labels; without rows, of those that evaluated the model.
+    """(labels, scores) of the rows; without rows, of the model's evaluation rows.
 
-    Rows whose label is NULL are left out.
+    Rows with a NULL label are left out.
     """
     if rows is None:
         return model.evaluated
@@ -103,7 +104,7 @@ def labelled(model: Trained, rows: pa.Table, function: str) -> pa.Table:
 
 
 def label_column(model: Trained, rows: pa.Table, function: str) -> str:
-    """The name of the label's column, in any case. Raises BigQueryError if there is none."""
+    """The label's column, in any case. Raises BigQueryError if there is none."""
     for name in rows.column_names:
         if name.lower() == model.label.name.lower():
             return name
@@ -132,7 +133,7 @@ def confusion_fields(model: Trained, given: Fields | None, options: Arguments) -
 
 
 def confusion(model: Trained, rows: pa.Table | None, options: Arguments) -> list[dict[str, Any]]:
-    """A row per label, ascending; labels that the model does not know get rows when they occur."""
+    """A row per label, ascending; unknown labels get a row too if they occur."""
     labels, scores = judged(model, rows, "CONFUSION_MATRIX")
     predicted = metrics.classify(scores, options.get("threshold", metrics.THRESHOLD))
     given = None if rows is None else labelled(model, rows, "CONFUSION_MATRIX")

@@ -1,8 +1,8 @@
-"""BigQuery ML's automatic preprocessing: columns of any type to one matrix of floats.
+"""BigQuery ML's automatic preprocessing: converts columns of any type to a matrix of floats.
 
 | column                        | becomes                                                         |
 |-------------------------------|-----------------------------------------------------------------|
-| INT64, FLOAT64, NUMERIC       | itself, NULL and NaN as the mean; standardised where asked for   |
+| INT64, FLOAT64, NUMERIC       | itself, NULL and NaN as the mean; standardised if configured     |
 | BOOL, STRING, BYTES, DATE,    | one column per category, NULL one of its own, unseen ones all 0; |
 |   DATETIME, TIME              |   or the category's number (NULL, unseen: 0) for boosted trees   |
 | TIMESTAMP                     | Unix seconds as a number, and seven parts as categories         |
@@ -10,7 +10,7 @@
 | other ARRAY                   | one column per element seen                                     |
 | STRUCT                        | its fields, named STRUCT_FIELD                                  |
 
-Means, deviations, categories and lengths are those of the training rows alone.
+Means, deviations, categories and lengths come from the training rows only.
 Source: https://cloud.google.com/bigquery/docs/auto-preprocessing
 """
 
@@ -29,20 +29,20 @@ from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from local_gcp.bigquery.schema import Field, field_from_arrow
 
 NULL_CATEGORY = "_null_filler"
-"""What BigQuery ML calls the category of NULLs in ML.WEIGHTS."""
+"""BigQuery ML's name for the category of NULLs in ML.WEIGHTS."""
 LARGEST_MATRIX = 4 * 1024**3
-"""Bytes of a transformed matrix; a string feature with too many categories is what exceeds it."""
+"""Bytes of a transformed matrix; string features with many categories exceed it."""
 
 _NUMBERS = {"INT64", "FLOAT64", "NUMERIC"}
 _CATEGORIES = {"BOOL", "STRING", "BYTES", "DATE", "DATETIME", "TIME"}
-# What BigQuery coerces implicitly, by the type that a model was trained with:
+# Types that BigQuery coerces implicitly, by the type in the training data:
 # https://cloud.google.com/bigquery/docs/reference/standard-sql/conversion_rules#coercion
 _COERCED = {"FLOAT64": {"INT64", "NUMERIC"}, "NUMERIC": {"INT64"}, "DATETIME": {"DATE"}}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model type wants its features."""
+    """How a model type encodes its features."""
 
     standardize: bool = True
     category: str = "ONE_HOT_ENCODING"  # or DUMMY_ENCODING, LABEL_ENCODING
@@ -50,11 +50,11 @@ class Recipe:
 
 @dataclass
 class Slot:
-    """Columns of the matrix that stand for one processed input (a row of ML.WEIGHTS).
+    """Columns of the matrix for one processed input (a row of ML.WEIGHTS).
 
     `categories`: one per column; None for a number, "" names for an array's elements.
-    `dropped`: the category that has no column (dummy encoding).
-    `mean`, `scale`: what a number was standardised by: matrix = (value - mean) / scale.
+    `dropped`: the category without a column (dummy encoding).
+    `mean`, `scale`: of a standardised number: matrix = (value - mean) / scale.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Encoder:
 
     @classmethod
     def fit(cls, rows: pa.Table, names: list[str], recipe: Recipe) -> Encoder:
-        """Learn from training rows alone. BigQueryError for columns that cannot be features."""
+        """Fit to training rows. Raises BigQueryError for columns that cannot be features."""
         if not names:
             raise invalid_query("The training data has no feature column")
         encoder = cls([field_from_arrow(rows.schema.field(name)) for name in names], recipe)
@@ -90,13 +90,13 @@ class Encoder:
 
     @property
     def width(self) -> int:
-        """Columns of the matrix: BigQuery's feature cardinality."""
+        """Number of columns of the matrix: BigQuery's feature cardinality."""
         return sum(slot.width for slot in self.slots)
 
     def transform(self, rows: pa.Table, function: str) -> np.ndarray:
-        """The matrix, float64 of (rows, width). `function` is named in errors, e.g. PREDICT.
+        """The matrix, float64 of shape (rows, width). `function`: named in errors, e.g. PREDICT.
 
-        BigQueryError(invalidQuery) for missing columns and types that cannot be coerced.
+        Raises BigQueryError(invalidQuery) for missing columns and types that cannot be coerced.
         """
         needed = rows.num_rows * self.width * 8
         if needed > LARGEST_MATRIX:
@@ -127,7 +127,7 @@ class Encoder:
                     f"found in the input data to the {function} function."
                 )
             array = rows[name]
-            if len(self.slots):  # fitted: the types are those of the training data
+            if len(self.slots):  # fitted: the types must match the training data's
                 array = _coerced(array, wanted, field_from_arrow(rows.schema.field(name)), function)
             columns += _expand(wanted.name, wanted, array.combine_chunks())
         return columns
@@ -154,7 +154,7 @@ class _Column:
 
 
 def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
-    """Processed inputs of one feature: several for a STRUCT and for a TIMESTAMP."""
+    """Processed inputs of one feature; a STRUCT or TIMESTAMP has several."""
     if of.repeated:
         if of.type in _NUMBERS:
             return [_Column(name, name, "vector", array)]
@@ -201,7 +201,7 @@ def _timestamp(name: str, array: pa.Array) -> list[_Column]:
 
 
 def _as_text(array: pa.Array, kind: str) -> pa.Array:
-    if kind == "BYTES":  # as REST writes them
+    if kind == "BYTES":  # base64, as in REST
         values = [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
         return pa.array(values, pa.string())
     return pc.cast(array, pa.string())
@@ -245,7 +245,7 @@ def _fit(column: _Column, recipe: Recipe) -> tuple[Slot, dict[str, Any]]:
             categories = [*categories, NULL_CATEGORY]
         slot = Slot(name, feature, len(categories), categories, encoding="one_hot")
         if recipe.category == "DUMMY_ENCODING" and counts:
-            # BigQuery drops the most frequent category, any of them when several are.
+            # BigQuery drops the most frequent category; with ties, any of them.
             slot.dropped = min(counts, key=lambda c: (-counts[c], c))
             slot.categories = [c for c in categories if c != slot.dropped]
             slot.width -= 1
@@ -271,7 +271,7 @@ def _elements(array: pa.Array) -> pa.Array:
 
 
 def _write(slot: Slot, column: _Column, into: np.ndarray) -> None:
-    """Encode a column into its part of the matrix, which is all 0."""
+    """Encode a column into its part of the matrix, which is zero before."""
     array = column.array
     if slot.encoding == "number":
         values = array.to_numpy(zero_copy_only=False).astype(float)

@@ -1,4 +1,4 @@
-"""The ML.* table functions: which there are, what each takes, and how it is called."""
+"""The table of ML.* functions, with the arguments of each, and their calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALL = (*_LINEAR, *_TREES, "DNN_CLASSIFIER", "DNN_REGRESSOR")
 
 @dataclass(frozen=True)
 class Function:
-    """`input`: "required", "optional" or "none". `arguments`: what its STRUCT may say."""
+    """`input`: "required", "optional" or "none". `arguments`: names allowed in its STRUCT."""
 
     fields: Callable[..., Fields]
     run: Callable[..., Any]
@@ -63,7 +63,7 @@ def fields(name: str, model: Trained, given: Fields | None, options: Arguments) 
     """The columns of a call, without running it.
 
     `name`: "ML.PREDICT" or "PREDICT". `given`: the input's columns, None without input.
-    BigQueryError as the call itself would raise, as far as columns can tell.
+    Raises the BigQueryErrors of the call that depend on columns only.
     """
     name, function, options = _checked(name, model, given is not None, options)
     if given is not None:
@@ -72,7 +72,7 @@ def fields(name: str, model: Trained, given: Fields | None, options: Arguments) 
 
 
 def call(name: str, model: Trained, rows: pa.Table | None, options: Arguments) -> pa.Table:
-    """The answer, with exactly the columns of `fields`."""
+    """The result, with exactly the columns of `fields`."""
     name, function, options = _checked(name, model, rows is not None, options)
     given = None if rows is None else _given(rows)
     schema = arrow_schema(function.fields(model, given, options))
@@ -158,7 +158,7 @@ _READ = {
 
 
 def _check_columns(name: str, model: Trained, given: Fields) -> None:
-    """Raise what the call would: missing columns and wrong types are known before it runs."""
+    """Raise the call's errors for missing columns and wrong types, before it runs."""
     empty = arrow_schema(given).empty_table()
     model.encoder.transform(empty, name)
     if name != "PREDICT":

@@ -1,4 +1,4 @@
-"""What a model learned: ML.WEIGHTS, ML.FEATURE_IMPORTANCE, ML.TRAINING_INFO, ML.FEATURE_INFO.
+"""ML.WEIGHTS, ML.FEATURE_IMPORTANCE, ML.TRAINING_INFO and ML.FEATURE_INFO.
 
 Names, types and order of the columns are BigQuery's; see the pages bigqueryml-syntax-weights,
 -importance, -train and -feature under
@@ -59,7 +59,7 @@ def feature_fields(model: Trained, given: Fields | None, options: Arguments) -> 
 
 
 def feature_info(model: Trained, rows: None, options: Arguments) -> Rows:
-    """A row per input column, of the training rows."""
+    """A row per input column, with statistics of the training rows."""
     return model.encoder.information
 
 
@@ -70,7 +70,7 @@ def importance_fields(model: Trained, given: Fields | None, options: Arguments) 
 
 
 def importance(model: Trained, rows: None, options: Arguments) -> Rows:
-    """How often a feature splits, and the mean gain and number of training rows of its splits."""
+    """Number of splits by each feature, and their mean gain and mean number of training rows."""
     owners = [slot.feature for slot in model.encoder.slots for _ in range(slot.width)]
     splits: dict[str, list[tuple[float, float]]] = {owner: [] for owner in owners}
     for column, gain, cover in model.predictor.splits():
@@ -94,7 +94,7 @@ def weights_fields(model: Trained, given: Fields | None, options: Arguments) -> 
 
 
 def weights(model: Trained, rows: None, options: Arguments) -> Rows:
-    """Weights of the features as they came, or (`standardize`) of the standardised ones."""
+    """Weights of the original features or, if `standardize`, of the standardised ones."""
     linear, found = model.predictor, []
     for output in range(linear.weights.shape[1]):
         intercept = float(linear.intercept[output])
@@ -131,7 +131,7 @@ def _by_slot(model: Trained, vector: np.ndarray) -> list[tuple[Slot, np.ndarray]
 
 
 def _categories(slot: Slot, values: np.ndarray, name: str) -> Rows:
-    """The part of a vector that belongs to a slot's categories; empty for a number."""
+    """Categories of a slot with their values; empty for a number."""
     if slot.encoding == "number":
         return []
     names = slot.categories or [str(i) for i in range(slot.width)]  # an array of numbers

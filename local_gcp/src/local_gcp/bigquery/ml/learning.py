@@ -1,4 +1,4 @@
-"""What every kind of model shares while it learns: the problem, its iterations, when to stop."""
+"""What all model types share in training: the problem, the iterations, the stop criterion."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from .options import Options
 
 SEED = 0
-"""Of everything random: the same rows and options make the same model."""
+"""Seed of everything random: the same rows and options give the same model."""
 
 TINY = 1e-15
-"""Probabilities are kept this far from 0 and 1 before a logarithm is taken."""
+"""Least distance of probabilities from 0 and 1 in a logarithm."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Matrices to learn from. `labels`: class indices (int64) or values (float64).
+    """The training data. `labels`: class indices (int64) or values (float64).
 
-    `classes`: how many classes; 0 for a regression. `eval_x` has no rows when nothing is held back.
+    `classes`: number of classes; 0 for a regression. `eval_x`: no rows if none are held out.
     """
 
     x: np.ndarray
@@ -53,10 +53,10 @@ class Iteration:
 
 @dataclass
 class Progress:
-    """The iterations so far, and whether there are to be more.
+    """The iterations so far, and whether training goes on.
 
     BigQuery ML stops after the first iteration that improves the loss by less than
-    MIN_REL_PROGRESS of it; the loss is the evaluation rows' where there are some.
+    MIN_REL_PROGRESS of it; the loss is that of the evaluation rows, if there are any.
     """
 
     options: Options
@@ -71,7 +71,7 @@ class Progress:
         learn_rate: float | None = None,
         seconds: float | None = None,
     ) -> bool:
-        """Note an iteration; False when it was the last one."""
+        """Record an iteration; False if it is the last one."""
         now = time.monotonic()
         took = now - self._last if seconds is None else seconds
         self._last = now
@@ -91,7 +91,7 @@ class Progress:
 def loss(labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None) -> float | None:
     """Mean log loss of probabilities (rows, classes), mean squared error of values (rows,).
 
-    None when there are no rows. A label of -1 is a class that the model does not know.
+    None without rows. A label of -1 is a class unknown to the model.
     """
     if not len(labels):
         return None

@@ -1,10 +1,10 @@
 """LOGISTIC_REG and LINEAR_REG: BigQuery ML's gradient descent, and the normal equation.
 
-Written out, because scikit-learn's estimators show neither the loss nor the learning rate of an
-iteration, which ML.TRAINING_INFO, EARLY_STOP and LS_INIT_LEARN_RATE are about. The line search is
-the one that Google describes: of 2, 1, 1/2 and 1/4 times the last rate the one with the least loss
-(https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-train). Run to its
-end it arrives where scikit-learn's LogisticRegression and Ridge do.
+Own code, because scikit-learn's estimators give neither the loss nor the learning rate of an
+iteration, which ML.TRAINING_INFO, EARLY_STOP and LS_INIT_LEARN_RATE need. The line search is the
+one that Google describes: of 2, 1, 1/2 and 1/4 times the last rate the one with the least loss
+(https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-train). It
+converges to the weights of scikit-learn's LogisticRegression and Ridge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .learning import Problem, Progress, loss
 from .options import Options
 
 MOST_FEATURES = 10_000
-"""Of the normal equation, with which BigQuery ML solves a LINEAR_REG."""
+"""The most features for which BigQuery ML solves a LINEAR_REG by the normal equation."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Linear:
 def _uses_normal_equation(problem: Problem, options: Options) -> bool:
     strategy, (rows, features) = options["optimize_strategy"], problem.x.shape
     if strategy == "AUTO_STRATEGY":
-        few_rows = rows < 10 * features  # BigQuery ML takes that for a risk of overfitting
+        few_rows = rows < 10 * features  # BigQuery ML's threshold for a risk of overfitting
         return options["l1_reg"] == 0 and features <= MOST_FEATURES and not few_rows
     return strategy == "NORMAL_EQUATION"
 
@@ -66,11 +66,11 @@ def _normal_equation(problem: Problem, options: Options, progress: Progress) -> 
 
 
 def _least_norm(x: np.ndarray, y: np.ndarray, l2: float) -> np.ndarray:
-    """The weights that minimise |y - x W|^2 + l2 |W|^2; of several, those of least norm.
+    """The weights that minimise |y - x W|^2 + l2 |W|^2; if not unique, those of least norm.
 
-    Columns that depend on each other, as one-hot ones do, have singular values that are 0 but for
+    Linearly dependent columns, such as one-hot ones, give singular values that are 0 except for
     rounding. The cutoff is relative to the largest, as in numpy.linalg.matrix_rank; an absolute one
-    (1e-15 in scikit-learn's Ridge) lets them pass, and divides by them.
+    (1e-15 in scikit-learn's Ridge) keeps them, and divides by them.
     """
     u, values, v = np.linalg.svd(x, full_matrices=False)
     cutoff = values.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
@@ -135,7 +135,7 @@ class _Objective:
         return float((self.problem.weights * each).mean() + penalty)
 
     def gradient(self, model: Linear) -> tuple[np.ndarray, np.ndarray]:
-        """Without the l1 part, which `step` takes care of."""
+        """Without the l1 part, which `step` applies."""
         margin = self.problem.x @ model.weights + model.intercept
         if not self.problem.classes:
             residual = 2 * (margin - self.targets)

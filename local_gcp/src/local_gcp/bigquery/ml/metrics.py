@@ -1,4 +1,4 @@
-"""What ML.EVALUATE says of a model: BigQuery's metrics, computed by scikit-learn.
+"""The metrics of ML.EVALUATE, computed by scikit-learn.
 
 Source: https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-evaluate
 """
@@ -30,17 +30,17 @@ Metrics = dict[str, float | None]
 
 
 def classify(scores: np.ndarray, threshold: float = THRESHOLD) -> np.ndarray:
-    """Class indices; the threshold is the positive class's, of two (class 1, the higher label)."""
+    """Class indices; of two classes, the threshold applies to class 1, the higher label."""
     if scores.shape[1] == 2:
         return (scores[:, 1] >= threshold).astype(np.int64)
     return scores.argmax(axis=1)
 
 
 def classification(labels: np.ndarray, scores: np.ndarray, threshold: float = THRESHOLD) -> Metrics:
-    """`labels`: class indices, -1 for a label that the model does not know (always wrong).
+    """`labels`: class indices, -1 for an unknown label (always wrong).
 
-    Two classes: precision, recall, f1 and AUC are the positive class's; more: unweighted means over
-    the classes. Precision is NaN when nothing was predicted positive.
+    Precision, recall, f1 and AUC are those of the positive class if there are two classes, else
+    unweighted means over the classes. Precision is NaN if nothing was predicted positive.
     """
     predicted = classify(scores, threshold)
     binary = scores.shape[1] == 2
@@ -61,7 +61,7 @@ def classification(labels: np.ndarray, scores: np.ndarray, threshold: float = TH
 
 
 def _auc(labels: np.ndarray, scores: np.ndarray) -> float | None:
-    """None when a single class is all there is to rank."""
+    """The area under the ROC curve; None if only one class occurs."""
     positives = [1] if scores.shape[1] == 2 else range(scores.shape[1])
     each = [
         metrics.roc_auc_score(labels == c, scores[:, c])
@@ -72,7 +72,7 @@ def _auc(labels: np.ndarray, scores: np.ndarray) -> float | None:
 
 
 def regression(labels: np.ndarray, values: np.ndarray) -> Metrics:
-    """mean_squared_log_error is NULL when a label or prediction is -1 or less."""
+    """mean_squared_log_error is NULL if a label or prediction is -1 or less."""
     logs = None
     if labels.min() > -1 and values.min() > -1:
         logs = float(np.mean((np.log1p(labels) - np.log1p(values)) ** 2))

@@ -1,16 +1,16 @@
-"""Models on disk: made by CREATE MODEL in a process of their own, used by the ML.* functions.
+"""Stores models: CREATE MODEL trains each in its own process, the ML.* functions use them.
 
     models = Models(home / "models")
     record = models.create(details, rows, progress, cancelled)
-    catalog.put(details.ref, record.json)              # the caller's: this is the commit
+    catalog.put(details.ref, record.json)              # by the caller: this is the commit
     models.call("ML.PREDICT", record, rows, {"threshold": 0.4})
 
-A model is one file, written whole before its record is returned, and never changed. What a kill at
-any moment leaves is a file that no record names: `keep` removes those at the next start.
+A model is one file, complete before its record is returned, and never changed. A kill can leave a
+file that no record names: `keep` removes those at the next start.
 
-The files are pickles, which is how scikit-learn's own models are stored: loading one runs code that
-is in it. Only files that this module wrote into its own folder are ever loaded; nothing of a client
-reaches a file's name or content except as numbers and texts inside a model.
+The files are pickles, scikit-learn's usual format; loading one runs code that it contains. Only
+files that this module wrote to its own folder are loaded; from clients, they contain only numbers
+and texts inside a model.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = 8
-"""Models that are kept in memory."""
+"""Number of models in the memory cache."""
 ONE_THREAD = 64 * 1024**2
-"""Bytes of training rows up to which one thread trains."""
+"""Training rows of up to this many bytes are trained on in one thread."""
 POLL = 0.1
-"""Seconds between looks at whether a training was cancelled."""
+"""Seconds between checks whether a training was cancelled."""
 
 _SUMMARY = ("modelType", "creationTime", "lastModifiedTime", "expirationTime", "labels", "location")
 
 
 @dataclass
 class ModelRecord:
-    """What a catalog keeps of a model. `resource`: REST Model without its names; patch it freely.
+    """A catalog's record of a model. `resource`: REST Model without names; callers may patch it.
 
     `artifact`: the file's name in the folder of models.
     """
@@ -69,7 +69,7 @@ class ModelRecord:
 
     @property
     def json(self) -> dict[str, Any]:
-        """For `from_json`."""
+        """JSON for `from_json`."""
         return {"artifact": self.artifact, "resource": self.resource}
 
     @classmethod
@@ -77,24 +77,24 @@ class ModelRecord:
         return cls(value["artifact"], value["resource"])
 
     def rest(self, ref: ModelRef) -> dict[str, Any]:
-        """REST Model, as models.get answers."""
+        """REST Model, as models.get returns it."""
         resource = {"modelReference": ref.api, **self.resource}
         text = json.dumps(resource, sort_keys=True)
         return {"etag": hashlib.md5(text.encode()).hexdigest(), **resource}
 
     def summary(self, ref: ModelRef) -> dict[str, Any]:
-        """REST Model with the few fields that models.list answers."""
+        """REST Model with the few fields that models.list returns."""
         kept = {k: self.resource[k] for k in _SUMMARY if k in self.resource}
         return {"modelReference": ref.api, **kept}
 
 
 class Models:
-    """The folder. Methods may be called from any thread; one instance per process."""
+    """The folder of models. Thread-safe; one instance per process."""
 
     def __init__(self, folder: Path):
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob("training-*"):  # a killed server's
+        for left in folder.glob("training-*"):  # left by a killed server
             shutil.rmtree(left, ignore_errors=True)
         self._loaded: OrderedDict[str, Trained] = OrderedDict()
         self._lock = threading.Lock()
@@ -113,11 +113,11 @@ class Models:
         progress: Callable[[dict[str, Any]], None] | None = None,
         cancelled: threading.Event | None = None,
     ) -> ModelRecord:
-        """Train the model of a CREATE MODEL; returns when it is on disk.
+        """Train the model of a CREATE MODEL; returns when it is stored.
 
         `progress` gets each iteration: index, loss, eval_loss, learn_rate, duration_ms. Once
-        `cancelled` is set, the training is killed. BigQueryError: for options and data that make
-        no model; `stopped` when cancelled.
+        `cancelled` is set, the training is killed. Raises BigQueryError: `stopped` if cancelled,
+        others for invalid options and data.
         """
         checked = options.check(details.options)
         folder = Path(tempfile.mkdtemp(prefix="training-", dir=self._folder))
@@ -135,7 +135,7 @@ class Models:
         return ModelRecord(artifact, resource)
 
     def delete(self, record: ModelRecord) -> None:
-        """Remove a model's file; call it once the record is gone."""
+        """Remove a model's file; call it after the record is deleted."""
         with self._lock:
             self._loaded.pop(record.artifact, None)
         (self._folder / record.artifact).unlink(missing_ok=True)
@@ -160,7 +160,7 @@ class Models:
         rows: pa.Table | None,
         arguments: dict[str, Any],
     ) -> pa.Table:
-        """Answer ML.X(MODEL m, rows, STRUCT(arguments)). `function`: "ML.PREDICT"."""
+        """Evaluate ML.X(MODEL m, rows, STRUCT(arguments)). `function`: e.g. "ML.PREDICT"."""
         from . import functions
 
         return functions.call(function, self._load(record), rows, arguments)
@@ -189,9 +189,9 @@ def _train(
     progress: Callable[[dict[str, Any]], None] | None,
     cancelled: threading.Event | None,
 ) -> None:
-    """Run `train` on a folder. BigQueryError when it fails or is cancelled."""
-    # OpenMP's threads wait busily for each other: with few rows, or beside other work, that takes
-    # many times longer than one thread (569 rows on a busy machine: 4 s instead of 0.2 s).
+    """Run `train` on a folder. Raises BigQueryError if it fails or is cancelled."""
+    # OpenMP's threads busy-wait for each other: with few rows or on a loaded machine, that takes
+    # many times longer than one thread (569 rows on a loaded machine: 4 s instead of 0.2 s).
     small = (folder / "rows.arrow").stat().st_size < ONE_THREAD
     threads = {"OMP_WAIT_POLICY": "PASSIVE", **({"OMP_NUM_THREADS": "1"} if small else {})}
     with open(folder / "stderr", "wb") as errors:
@@ -199,7 +199,7 @@ def _train(
             [sys.executable, "-m", "local_gcp.bigquery.ml.train", folder],
             cwd=ROOT,
             env={**os.environ, **threads},
-            stdin=subprocess.PIPE,  # ours alone: its end tells the process that we are gone
+            stdin=subprocess.PIPE,  # its end tells the process that the server is gone
             stdout=subprocess.PIPE,
             stderr=errors,
         )

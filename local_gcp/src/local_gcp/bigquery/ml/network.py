@@ -22,7 +22,7 @@ _MOST_UNITS = 128
 
 @dataclass
 class Network:
-    """A fitted network; `mean` and `scale` are the label's, of a regression."""
+    """A fitted network; `mean` and `scale` are those of a regression's label."""
 
     estimator: Any
     classes: int

@@ -1,7 +1,7 @@
-"""The kinds of values that CREATE MODEL's options take.
+"""Parsers for the values of CREATE MODEL's options.
 
-Each function takes the value of an option as SQL gave it and returns it as it is used; ValueError
-or TypeError carries BigQuery's message.
+Each function converts an option's value from SQL to the value that the training uses. It raises
+ValueError or TypeError with BigQuery's message.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def positive_fraction(value: Any) -> float:
 
 
 def inner_fraction(value: Any) -> float:
-    """A FLOAT64 between 0 and 1, neither of them."""
+    """A FLOAT64 between 0 and 1, exclusive."""
     number = not_negative(value)
     if not 0 < number < 1:
         raise ValueError(f"{number} must be in (0, 1)")
@@ -89,7 +89,7 @@ def string(value: Any) -> str:
 
 
 def one_text(value: Any) -> list[str]:
-    """One STRING, or an ARRAY of one."""
+    """A STRING, or an ARRAY of one STRING."""
     value = [value] if isinstance(value, str) else value
     if not isinstance(value, list | tuple) or len(value) != 1:
         raise ValueError("an ARRAY<STRING> of exactly one label column is expected")
@@ -97,7 +97,7 @@ def one_text(value: Any) -> list[str]:
 
 
 def weights(value: Any) -> dict[str, float]:
-    """ARRAY<STRUCT<label, weight>>, each a mapping in the fields' order or a sequence."""
+    """ARRAY<STRUCT<label, weight>>; each STRUCT is an ordered mapping or a sequence."""
     if not isinstance(value, list | tuple) or not value:
         raise ValueError("an ARRAY<STRUCT<STRING, FLOAT64>> is expected")
     found: dict[str, float] = {}
@@ -112,7 +112,7 @@ def weights(value: Any) -> dict[str, float]:
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """Takes one of the given STRINGs, whatever its case."""
+    """A parser for one of the given STRINGs, in any case."""
 
     def read(value: Any) -> str:
         text = string(value).upper()

@@ -1,12 +1,12 @@
 """The options of CREATE MODEL, by model type: names, defaults and bounds are BigQuery's.
 
-Every option either has its effect or is refused by name: a value that scikit-learn has no
-counterpart for is `notImplemented`, a name that BigQuery does not know is `invalidQuery`.
+Every option either has its effect or is refused by name: a value without a counterpart in
+scikit-learn is `notImplemented`, a name unknown to BigQuery is `invalidQuery`.
 
-What the regularisation options mean here, on the features as they were transformed (standardised
-where the model standardises), n training rows, the intercept never penalised:
+The effect of the regularisation options on the transformed features (standardised if the model
+standardises them), for n training rows; the intercept is never penalised:
 
-| model           | what is minimised                                | scikit-learn's equal       |
+| model           | objective                                        | scikit-learn's equivalent  |
 |-----------------|--------------------------------------------------|----------------------------|
 | LOGISTIC_REG    | sum(weight * log loss) + l1 * |W| + l2 / 2 * W^2 | LogisticRegression(C=1/l2) |
 | LINEAR_REG      | sum((label - value)^2) + l1 * |W| + l2 * W^2     | Ridge(alpha=l2)            |
@@ -30,14 +30,14 @@ from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from . import option_values as values
 
 Options = dict[str, Any]
-"""Option names in lower case to values; every option of the model type is there."""
+"""Values of all options of the model type, by lower-case name."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option: how a value is read, its default, and its name in REST's TrainingOptions.
+    """An option: its parser, its default, and its name in REST's TrainingOptions.
 
-    `emulated`: the only values that have their effect here; None is every one that `read` takes.
+    `emulated`: the emulated values; None for all that `read` accepts.
     """
 
     read: Callable[[Any], Any]
@@ -49,8 +49,8 @@ class Option:
 def check(given: dict[str, Any]) -> Options:
     """The options of a CREATE MODEL, complete with defaults.
 
-    BigQueryError: invalidQuery for unknown names and wrong values, notImplemented for what is not
-    emulated.
+    Raises BigQueryError: invalidQuery for unknown names and wrong values, notImplemented for others
+    that are not emulated.
     """
     given = {name.lower(): value for name, value in given.items()}
     if not given.get("model_type"):

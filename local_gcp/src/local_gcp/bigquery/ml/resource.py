@@ -1,6 +1,6 @@
-"""A trained model as REST shows it: https://cloud.google.com/bigquery/docs/reference/rest/v2/models
+"""REST Model of a trained model: https://cloud.google.com/bigquery/docs/reference/rest/v2/models
 
-Numbers of type int64 are strings there, and what is not a number (NaN) is left out.
+Numbers of type int64 are strings in it, and NaN is left out.
 """
 
 from __future__ import annotations

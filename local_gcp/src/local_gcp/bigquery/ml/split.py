@@ -1,7 +1,7 @@
-"""Which rows a model is trained on, and on which it is evaluated: BigQuery ML's data split.
+"""BigQuery ML's data split: assigns rows to training and evaluation.
 
-The order of rows never matters: rows are put into the order of a hash of their content first, so
-the same rows make the same model. Source: DATA_SPLIT_METHOD in
+The order of the rows does not matter: they are first sorted by a hash of their content, so the
+same rows give the same model. Source: DATA_SPLIT_METHOD in
 https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create-glm
 """
 
@@ -23,14 +23,14 @@ _SEQUENTIAL = {"INT64", "FLOAT64", "NUMERIC", "STRING", "TIMESTAMP", "DATE", "DA
 
 
 def ordered(rows: pa.Table) -> pa.Table:
-    """The rows in the order of their content's hash: random, and the same each time."""
+    """The rows in the order of their content's hash: random, but reproducible."""
     return rows.take(pa.array(np.argsort(_hashes(rows), kind="stable")))
 
 
 def split(rows: pa.Table, options: Options) -> tuple[pa.Table, pa.Table]:
     """(training rows, evaluation rows) of `ordered` rows, without the split column.
 
-    BigQueryError(invalidQuery) when the split column is missing or has a wrong type.
+    Raises BigQueryError(invalidQuery) if the split column is missing or has a wrong type.
     """
     method, fraction = options["data_split_method"], options["data_split_eval_fraction"]
     n = rows.num_rows
@@ -60,12 +60,12 @@ def split(rows: pa.Table, options: Options) -> tuple[pa.Table, pa.Table]:
             count = 0
         else:
             count = round(n * 0.2) if n <= 50_000 else 10_000
-        held = np.arange(n) < count  # the order is random already
+        held = np.arange(n) < count  # the order is already random
     return rows.filter(pa.array(~held)), rows.filter(pa.array(held))
 
 
 def column_named(rows: pa.Table, wanted: str, what: str) -> str:
-    """The column's name as it is written in `rows`; BigQuery's names ignore case."""
+    """The column's name as written in `rows`; BigQuery's names ignore case."""
     for name in rows.column_names:
         if name.lower() == wanted.lower():
             return name

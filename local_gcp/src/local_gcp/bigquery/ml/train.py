@@ -1,9 +1,9 @@
 """The process that trains one model: `python -m local_gcp.bigquery.ml.train FOLDER`.
 
-FOLDER has `options.json` and `rows.arrow`; this leaves `model.pickle` and `resource.json` there,
-or `error.json` where the data cannot make a model. Every iteration is a line on standard output.
-Standard input is a pipe that nobody writes to: it ends when the server ends, however it does, and
-then so does this process.
+Reads `options.json` and `rows.arrow` in FOLDER, and writes `model.pickle` and `resource.json` to
+it, or `error.json` if the data is unsuitable. Every iteration is a line on standard output.
+Standard input is a pipe without data: when the server ends, in whatever way, the pipe ends, and
+so does this process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .learning import Iteration
 
 
 def main(folder: Path) -> int:
-    """Train; the process's exit code."""
+    """Train; returns the process's exit code."""
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     started = datetime.now(UTC).isoformat()
     options = json.loads((folder / "options.json").read_text())

@@ -1,4 +1,4 @@
-"""From training rows and options to a trained model: what CREATE MODEL does, in one process."""
+"""Trains the model of a CREATE MODEL from rows and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .options import Options
 from .split import column_named, ordered, split
 
 MOST_CLASSES = 50
-"""Labels of a classification: https://cloud.google.com/bigquery/quotas#create_model_statement"""
+"""The most labels of a classification: https://cloud.google.com/bigquery/quotas#create_model_statement"""
 
 _LEARNERS = {
     "LOGISTIC_REG": linear.fit,
@@ -37,11 +37,11 @@ _CLASS_TYPES = {"INT64", "FLOAT64", "NUMERIC", "BOOL", "STRING", "DATE", "DATETI
 
 @dataclass
 class Trained:
-    """A model: everything that the ML.* functions need, and nothing of the training rows' features.
+    """A model: all that the ML.* functions need; it contains no training features.
 
-    `classes`: label values in ascending order, none of a regression; of two, the second is the
-    positive class. `evaluated`: labels and scores of the rows that evaluated it (the held-back
-    ones, or the training rows), for functions that are called without input.
+    `classes`: label values in ascending order, none for a regression; of two, the second is the
+    positive class. `evaluated`: labels and scores of the evaluation rows (the held-out rows, else
+    the training rows), for functions that are called without input.
     """
 
     options: Options
@@ -53,7 +53,7 @@ class Trained:
     evaluation: metrics.Metrics
     evaluated: tuple[np.ndarray, np.ndarray]
     rows: dict[str, int]
-    """How many rows were used for "training" and "evaluation"."""
+    """Numbers of rows for "training" and "evaluation"."""
 
     @property
     def model_type(self) -> str:
@@ -67,8 +67,8 @@ class Trained:
 def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None]) -> Trained:
     """Fit a model of `options` (as `options.check` completed them) on `rows`.
 
-    `report` is called after each iteration. BigQueryError with BigQuery's message for data that a
-    model cannot be made of.
+    `report` is called after each iteration. Raises BigQueryError with BigQuery's message for
+    unsuitable data.
     """
     progress = Progress(options, report)
     name = _label_column(rows, options)
@@ -154,9 +154,9 @@ def _classes(column: pa.ChunkedArray) -> list[Any]:
 
 
 def label_values(column: pa.ChunkedArray, classes: list[Any], label: Field) -> np.ndarray:
-    """Class indices (-1: a class that the model does not know), or values as float64.
+    """Class indices (-1: a class unknown to the model), or values as float64.
 
-    BigQueryError(invalidQuery) for values that are NaN or infinite.
+    Raises BigQueryError(invalidQuery) for values that are NaN or infinite.
     """
     column = column.cast(label.arrow) if column.type != label.arrow else column
     if classes:

@@ -1,6 +1,6 @@
 """BOOSTED_TREE_CLASSIFIER and _REGRESSOR on scikit-learn's histogram gradient boosting.
 
-BigQuery ML uses XGBoost: the same second-order boosting over histograms. Differences that stay:
+BigQuery ML uses XGBoost: the same second-order boosting over histograms. Remaining differences:
 the first prediction is the label's mean (log odds) rather than 0.5, and the minimum of a leaf
 counts rows.
 """
@@ -29,13 +29,13 @@ class Boosted:
     def scores(self, x: np.ndarray) -> np.ndarray:
         if not len(x):
             return np.zeros((0, self.classes)) if self.classes else np.zeros(0)
-        # OpenMP's threads wait busily for each other: beside others' work one alone is faster.
+        # OpenMP's threads busy-wait for each other: on a loaded machine, one thread is faster.
         with threadpool_limits(1, "openmp"):
             return self.estimator.predict_proba(x) if self.classes else self.estimator.predict(x)
 
     def splits(self) -> list[tuple[int, float, float]]:
         """(column of the matrix, gain, rows) of every split of every tree."""
-        # scikit-learn publishes no accessor of its trees' nodes; `_predictors` is where they are.
+        # scikit-learn has no public accessor of its trees' nodes; `_predictors` has them.
         nodes = [tree.nodes for stage in self.estimator._predictors for tree in stage]
         return [
             (int(node["feature_idx"]), float(node["gain"]), float(node["count"]))
@@ -45,8 +45,8 @@ class Boosted:
 
 
 def fit(problem: Problem, options: Options, progress: Progress) -> Boosted:
-    """Train. Boosting is sequential, so the first trees of a long run are those of a short one:
-    all iterations are run at once, and those after BigQuery ML would have stopped are cut off.
+    """Train. Boosting is sequential, so the first trees of a long run equal those of a short one:
+    all iterations run at once, and those after BigQuery ML's early stop are dropped.
     """
     began = time.monotonic()
     estimator = _fitted(problem, options)
@@ -71,14 +71,14 @@ def _fitted(problem: Problem, options: Options) -> Any:
         learning_rate=options["learn_rate"],
         max_iter=options["max_iterations"],
         max_depth=options["max_tree_depth"],
-        max_leaf_nodes=None,  # the depth is the only bound, as in XGBoost's default
+        max_leaf_nodes=None,  # only the depth is limited, as in XGBoost's default
         min_samples_leaf=max(1, options["min_tree_child_weight"]),
         l2_regularization=options["l2_reg"],
         max_features=options["colsample_bynode"],
         early_stopping=False,
         random_state=SEED,
     )
-    # With weights scikit-learn sorts every column again for each of its 255 bins.
+    # With weights, scikit-learn sorts each column once for each of its 255 bins.
     weights = None if (problem.weights == 1).all() else problem.weights
     return estimator.fit(problem.x, problem.labels, sample_weight=weights)
 

@@ -1,20 +1,20 @@
-"""GoogleSQL on DuckDB: statements are resolved, typed and written anew for DuckDB.
+"""GoogleSQL on DuckDB: resolves, types and rewrites statements for DuckDB.
 
 statements.py   a script's statements and their kinds
-references.py   which datasets a script names, before it is translated
+references.py   the datasets that a script names, before it is translated
 translate.py    one statement to DuckDB
-translated.py     what comes out
-catalog.py        what exists: tables and models, asked of the warehouse
+translated.py     its result
+catalog.py        the interface to tables and models, which the warehouse implements
 settings.py       project, default dataset, query parameters, time
 script.py       DECLARE, SET, IF, ASSERT, ...: runs a script statement by statement
 messages.py     DuckDB's errors at run time as BigQuery's messages
-macros.py       what the translated SQL needs of a connection (`register`)
+macros.py       macros and functions that the translated SQL calls (`register`)
 
 Inside: parsing.py (text to sqlglot's tree), queries.py, selects.py, sources.py (FROM), names.py and
-scopes.py (what names mean), expressions.py, operators.py, casts.py, functions/ (one table of
+scopes.py (name resolution), expressions.py, operators.py, casts.py, functions/ (one table of
 functions each), types.py. Queries and expressions contain each other: both are translated through
-dispatch.py. Every node and every function has its translation by name, with the types of its
-arguments; what has none is refused, so nothing reaches DuckDB that only looks alike.
+dispatch.py. Each node and function is translated by its name and the types of its arguments;
+others are refused, so that no SQL reaches DuckDB that has another meaning there.
 """
 
 from . import script

@@ -1,4 +1,4 @@
-"""CAST: which types convert to which, and how BigQuery writes and reads them.
+"""CAST: the conversions between types, and BigQuery's text form of values.
 
 https://cloud.google.com/bigquery/docs/reference/standard-sql/conversion_functions#cast
 """
@@ -27,7 +27,7 @@ _NAMES = {
 
 
 def data_type(ctx: Context, node: exp.DataType) -> Type:
-    """A type as the query writes it."""
+    """The type in a query's text."""
     name = node.this.name if not isinstance(node.this, str) else node.this
     if name == "ARRAY":
         element = data_type(ctx, node.expressions[0])
@@ -49,7 +49,7 @@ def data_type(ctx: Context, node: exp.DataType) -> Type:
     return Type(_NAMES[name])
 
 
-# (from, to): how; None is DuckDB's own cast.
+# (from, to): template; None is DuckDB's own cast.
 _CASTS: dict[tuple[str, str], str | None] = {
     ("INT64", "BOOL"): None,
     ("INT64", "NUMERIC"): None,
@@ -89,7 +89,7 @@ _CASTS: dict[tuple[str, str], str | None] = {
 
 
 def cast(ctx: Context, value: Value, to: Type, node: exp.Expression | None) -> str:
-    """The SQL of CAST(value AS to); an error for a pair that GoogleSQL does not convert."""
+    """The SQL of CAST(value AS to); raises an error if GoogleSQL has no such conversion."""
     if value.null:
         return coerce(value, to)
     sql = _cast(value.sql, value.type, to)
@@ -119,5 +119,5 @@ def _cast(sql: str, source: Type, to: Type) -> str | None:
 
 
 def text(value: Value) -> str | None:
-    """The value as CAST(... AS STRING) writes it; None for types that have no such form."""
+    """The SQL of CAST(value AS STRING); None for types without a text form."""
     return _cast(value.sql, value.type, Type("STRING"))

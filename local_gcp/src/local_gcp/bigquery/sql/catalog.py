@@ -1,4 +1,4 @@
-"""What a translation asks about tables and models; the warehouse answers."""
+"""The interface through which a translation reads the catalog of tables and models."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Partition:
 class Table:
     """A table or a view.
 
-    `relation`: what stands for a table in DuckDB's FROM (quoted); for a view it is not used: its
-    `view_query` (GoogleSQL) is translated in its place.
+    `relation`: quoted name of the table in DuckDB's FROM; not used for a view, whose `view_query`
+    (GoogleSQL) is translated in its place.
     `rows`, `bytes`: logical size, for INFORMATION_SCHEMA.
     """
 
@@ -49,25 +49,25 @@ class Table:
 
 
 class Catalog(Protocol):
-    """What exists."""
+    """The datasets, tables and models that exist."""
 
     def table(self, ref: TableRef) -> Table:
-        """The table or view (without decorator); BigQueryError(notFound)."""
+        """The table or view (without decorator); raises BigQueryError(notFound)."""
 
     def tables(self, dataset: DatasetRef) -> Iterable[Table]:
-        """All of a dataset; BigQueryError(notFound) when there is no such dataset."""
+        """The tables of a dataset; raises BigQueryError(notFound) if it does not exist."""
 
     def partitions(self, ref: TableRef) -> Iterable[Partition]:
-        """The partitions of a partitioned table; one with the id "" of another table."""
+        """The partitions of a table; one with the id "" if it is not partitioned."""
 
     def datasets(self) -> Iterable[DatasetRef]:
         """All datasets."""
 
     def check_model(self, ref: ModelRef) -> None:
-        """BigQueryError(notFound) unless the model exists."""
+        """Raise BigQueryError(notFound) unless the model exists."""
 
     def ml_fields(self, call: MlCall) -> tuple[Field, ...]:
-        """The columns that an ML.* function answers, known without running it.
+        """The columns that an ML.* function returns, known without running it.
 
-        `call.input_fields` are the columns of its input rows (None when it takes none).
+        `call.input_fields`: the columns of its input rows; None without input.
         """

@@ -1,4 +1,4 @@
-"""What the parts of a translation share: one statement's state, and where in it we are."""
+"""State that the parts of a translation share, and the context of an expression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .types import Type
 
 @dataclass(frozen=True)
 class Output:
-    """A translated query: columns are called c1, c2, ... unless it is the outermost one.
+    """A translated query; its columns are named c1, c2, ... unless it is the outermost one.
 
     `value_table`: SELECT AS STRUCT or AS VALUE, whose rows are values and not tuples.
     """
@@ -41,19 +41,19 @@ class Job:
     settings: Settings
     catalog: Catalog
     variables: Mapping[str, Variable]
-    origin: tuple[int, int] = (1, 1)  # where the text begins in its script
+    origin: tuple[int, int] = (1, 1)  # start of the text in its script
     reads: dict[TableRef, dict[str, None]] = field(default_factory=dict)
     ml_calls: list[MlCall] = field(default_factory=list)
-    views: tuple[TableRef, ...] = ()  # those being expanded, to find cycles
+    views: tuple[TableRef, ...] = ()  # views being expanded, to detect cycles
     positional: tuple[int, ...] = ()  # offsets of the ? in the text
     _names: count = field(default_factory=lambda: count(1))
 
     def alias(self) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         return f"t{next(self._names)}"
 
     def read(self, table: TableRef, column: str | None = None) -> None:
-        """Note that the statement reads a table, and a column of it."""
+        """Record that the statement reads a table, and a column of it."""
         columns = self.reads.setdefault(table, {})
         if column is not None:
             columns[column] = None
@@ -64,7 +64,7 @@ class Job:
         return tuple(Read(table, tuple(columns)) for table, columns in self.reads.items())
 
     def position(self, node: exp.Expression | int | None) -> tuple[int, int] | None:
-        """(line, column) of a node in the script; None when it is not known."""
+        """(line, column) of a node in the script; None if unknown."""
         offset = node if isinstance(node, int) or node is None else start_of(node)
         if offset is None:
             return None
@@ -75,13 +75,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Context:
-    """Where an expression stands.
+    """The context of an expression.
 
-    `ctes`: queries by name (lower case) that FROM can name: (DuckDB name, output).
+    `ctes`: queries of WITH by lower-case name: (DuckDB name, output).
     `grouped`: SQL of the grouping keys in an aggregating SELECT, else None.
-    `keys`: the syntax classes of those keys, so that few nodes are compared.
-    `no_aggregates`: the clause in which aggregate functions must not be, else "".
-    `no_windows`: likewise for analytic functions.
+    `keys`: the syntax classes of those keys, which limit the comparisons of nodes.
+    `no_aggregates`: the clause, if aggregate functions are not allowed in it, else "".
+    `no_windows`: the same for analytic functions.
     `windows`: the named windows of the SELECT.
     """
 
@@ -95,23 +95,23 @@ class Context:
     windows: Mapping[str, exp.Expression] = field(default_factory=dict)
 
     def inside(self, **changes: Any) -> Context:
-        """The context with some things changed."""
+        """A copy of the context with changes."""
         return replace(self, **changes)
 
     def error(self, message: str, node: exp.Expression | int | None) -> BigQueryError:
-        """invalidQuery, pointing at a node."""
+        """invalidQuery, with the position of a node."""
         return invalid_query(message, self.job.position(node))
 
     def not_emulated(self, what: str, node: exp.Expression | None = None) -> BigQueryError:
-        """notImplemented, naming a construct and where it stands."""
+        """notImplemented, with a construct and its position."""
         where = self.job.position(node) if node is not None else None
         return not_emulated(f"{what} (at [{where[0]}:{where[1]}])" if where else what)
 
 
 def parse_into(job: Job, text: str, before: int = 0) -> exp.Expression:
-    """The text's tree; positions are those in the script.
+    """The text's syntax tree, with positions in the script.
 
-    `before`: how many characters we have put in front of what the script has at `job.origin`.
+    `before`: number of characters that were put before the script's text at `job.origin`.
     """
     line, column = job.origin
     padding = "\n" * (line - 1) + " " * max(column - 1 - before, 0)

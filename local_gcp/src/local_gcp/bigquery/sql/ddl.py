@@ -45,7 +45,7 @@ KINDS = frozenset(
 
 
 def translate(ctx: Context, statement: Statement) -> Translated:
-    """One statement that makes, changes or removes things."""
+    """A statement that creates, changes or drops something."""
     tree = parse_into(ctx.job, statement.text)
     if isinstance(tree, exp.Create):
         return _create(ctx, statement, tree)
@@ -130,7 +130,7 @@ def _unique(ctx: Context, fields: Sequence[Field], node: exp.Expression) -> None
 def _as_columns(
     ctx: Context, fields: tuple[Field, ...], output: Output, node: exp.Expression
 ) -> tuple[tuple[Field, ...], Output]:
-    """The columns of CREATE TABLE ... AS, and the query that gives their types."""
+    """The columns of CREATE TABLE ... AS, and a query that converts to their types."""
     have = queries.fields_of(output)
     if not fields:
         return have, output
@@ -227,7 +227,7 @@ def _named(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -> Field
 
 
 def query_text(text: str) -> str:
-    """What follows the first AS outside of parentheses: the query of a CREATE or EXPORT."""
+    """The text after the first AS outside of parentheses: the query of a CREATE or EXPORT."""
     depth = 0
     for token in tokenize(text):
         if token.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):

@@ -1,9 +1,9 @@
-"""From a kind of syntax node to the function that translates it.
+"""Dispatches syntax nodes to the functions that translate them.
 
-A node without a function is refused by name: nothing passes through untranslated.
+A node without a function is refused by name; nothing remains untranslated.
 
-An expression may hold a query, and a query holds expressions. So both are translated through here:
-the modules that do it register their functions and depend on this one, not on each other.
+An expression may contain a query, and a query contains expressions. The modules that translate
+them register their functions here, so they depend on this module and not on each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def handles(*kinds: type[exp.Expression]) -> Callable:
 
 
 def translate(ctx: Context, node: exp.Expression) -> Value:
-    """An expression; BigQueryError when it is wrong or cannot be translated faithfully."""
+    """Translate an expression; raises BigQueryError if it is wrong or not emulated exactly."""
     if ctx.grouped and type(node) in ctx.keys:
         key = translate(ctx.inside(grouped=None, no_aggregates=""), node)
         if key.sql in ctx.grouped:
@@ -43,7 +43,7 @@ def translate(ctx: Context, node: exp.Expression) -> Value:
 
 
 def translate_as(ctx: Context, node: exp.Expression, to: Type, what: str) -> str:
-    """An expression's SQL, coerced; `what` names the place in the error."""
+    """An expression's SQL, coerced to a type; errors name the place, `what`."""
     value = translate(ctx, node)
     sql = coerce(value, to)
     if sql is None:
@@ -52,7 +52,7 @@ def translate_as(ctx: Context, node: exp.Expression, to: Type, what: str) -> str
 
 
 def common(ctx: Context, nodes: Sequence[exp.Expression], what: str) -> tuple[list[str], Type]:
-    """Expressions coerced to their common type; `what` names the construct in the error."""
+    """Expressions coerced to their common type; errors name the construct, `what`."""
     values = [translate(ctx, node) for node in nodes]
     kind = supertype(values)
     if kind is None:
@@ -70,21 +70,21 @@ def handles_queries(function: Callable[..., Output]) -> Callable[..., Output]:
 def query(
     ctx: Context, node: exp.Expression, names: bool = False, keep_order: bool = False
 ) -> Output:
-    """A query in what stands around it (`ctx.scope` is the outer scope).
+    """Translate a query; `ctx.scope` is the outer scope.
 
-    `names`: give the columns their own names, as the outermost query must.
-    `keep_order`: rows of an UNNEST come in the array's order, as ARRAY(SELECT ...) has them.
+    `names`: keep the columns' names, as the outermost query must.
+    `keep_order`: return the rows of an UNNEST in the array's order, as ARRAY(SELECT ...) must.
     """
     return _QUERY[0](ctx, node, names, keep_order)
 
 
 def subquery(ctx: Context, node: exp.Expression, keep_order: bool = False) -> Output:
-    """A query inside an expression: it sees the columns of the query around it."""
+    """A query inside an expression, which can use the columns of the outer query."""
     if isinstance(node, exp.Subquery) and not node.args.get("alias"):
         node = node.this if not modified(node) else node
     return query(ctx, node, keep_order=keep_order)
 
 
 def modified(node: exp.Expression) -> bool:
-    """Whether a query has clauses of its own around it."""
+    """Whether a query has WITH, ORDER BY, LIMIT or OFFSET around it."""
     return any(node.args.get(key) for key in ("order", "limit", "offset", "with_"))

@@ -27,7 +27,7 @@ _PARTITION_TIME = Field("_PARTITIONTIME", "TIMESTAMP")
 
 
 def translate(ctx: Context, kind: str, tree: exp.Expression) -> Translated:
-    """One statement that changes rows."""
+    """A statement that changes rows."""
     function = {
         "INSERT": _insert,
         "UPDATE": _update,
@@ -57,7 +57,7 @@ def _target(ctx: Context, node: exp.Expression | None) -> Table:
 
 
 def _field(ctx: Context, table: Table, node: exp.Expression) -> Field:
-    """The column that a name in the statement means."""
+    """The column with this name."""
     fields = table.fields
     if table.partitioning is not None and table.partitioning.column is None:
         fields = (*fields, _PARTITION_TIME)
@@ -74,7 +74,7 @@ def _field(ctx: Context, table: Table, node: exp.Expression) -> Field:
 def assigned(
     ctx: Context, value: Value, field: Field, node: exp.Expression | None, verb: str
 ) -> str:
-    """A value as a column stores it; an error for one of another type."""
+    """The SQL of a value for a column; raises an error for another type."""
     sql = coerce(value, Type.of(field))
     if sql is None:
         raise ctx.error(
@@ -100,7 +100,7 @@ def _default(ctx: Context, field: Field) -> str:
 def _filled(
     ctx: Context, table: Table, chosen: Sequence[Field], values: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Columns and values of an inserted row, with the defaults of columns not named."""
+    """Columns and values of an inserted row, with defaults for other columns."""
     names = [quoted(f.name) for f in chosen]
     parts = list(values)
     given = {f.name.lower() for f in chosen}
@@ -169,7 +169,7 @@ def _cell(ctx: Context, node: exp.Expression, field: Field, verb: str = "inserte
 
 
 def _here(ctx: Context, table: Table, node: exp.Expression) -> tuple[str, Relation]:
-    """The target under an alias of ours, as a relation under the statement's."""
+    """A generated alias of the target, and its relation under the statement's alias."""
     alias = ctx.job.alias()
     label = node.alias if isinstance(node, exp.Table) else ""
     ctx.job.read(table.ref)
@@ -192,7 +192,7 @@ def _update(ctx: Context, tree: exp.Update) -> tuple[Table, str]:
 def _assignments(
     ctx: Context, table: Table, relation: Relation, nodes: Sequence[exp.Expression]
 ) -> str:
-    """What follows SET."""
+    """The SQL of the assignments after SET."""
     found: dict[str, str] = {}
     for node in nodes:
         if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column | exp.Dot):

@@ -1,4 +1,4 @@
-"""GROUP BY, HAVING, QUALIFY, and which names of the SELECT list they may use."""
+"""GROUP BY, HAVING, QUALIFY, and the names of the SELECT list that they may use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .types import BOOL, Value
 
 
 def group_by(ctx: Context, node: exp.Select, items: list[Item]) -> tuple[str, Context]:
-    """GROUP BY's SQL and the context in which the list and HAVING stand."""
+    """GROUP BY's SQL, and the context of the SELECT list and HAVING."""
     group = node.args.get("group")
     aggregates_there = any(aggregates_in(i.node) for i in items if i.node is not None)
     for key in ("having", "order", "qualify"):
@@ -69,7 +69,7 @@ def _group_key(
 
 
 def by_alias(node: exp.Expression, items: list[Item]) -> Item | None:
-    """The item that a bare name means: an alias of the list goes before a column of FROM."""
+    """The item with this name: an alias in the list precedes a column of FROM."""
     if not isinstance(node, exp.Column) or node.args.get("table") is not None:
         return None
     named = [i for i in items if i.node is not None and (i.name or "").lower() == node.name.lower()]
@@ -81,7 +81,7 @@ def by_alias(node: exp.Expression, items: list[Item]) -> Item | None:
 
 
 def ordinal(ctx: Context, node: exp.Expression, count: int, clause: str) -> int | None:
-    """The place (from 0) that an integer in ORDER BY or GROUP BY names."""
+    """The index (from 0) that an integer in ORDER BY or GROUP BY names."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
         return None
     number = int(node.this)
@@ -97,7 +97,7 @@ def ordinal(ctx: Context, node: exp.Expression, count: int, clause: str) -> int 
 
 
 def aggregates_in(node: exp.Expression | None) -> bool:
-    """Whether aggregate functions stand in an expression (not those of subqueries, or OVER)."""
+    """Whether an expression contains aggregate functions, except in subqueries and with OVER."""
     if node is None:
         return False
     if isinstance(node, exp.Query):
@@ -114,7 +114,7 @@ def aggregates_in(node: exp.Expression | None) -> bool:
 def condition(
     ctx: Context, node: exp.Select, key: str, items: list[Item], values: list[Value]
 ) -> str:
-    """HAVING or QUALIFY; they see the list's aliases where FROM has no such column."""
+    """HAVING or QUALIFY, which can use the list's aliases unless FROM has such a column."""
     clause = node.args.get(key)
     if clause is None:
         return ""

@@ -1,8 +1,8 @@
 """INFORMATION_SCHEMA of a dataset: TABLES, COLUMNS, PARTITIONS, and the project's SCHEMATA.
 
-https://cloud.google.com/bigquery/docs/information-schema-intro. Beside them `dataset.__TABLES__`
-and `__TABLES_SUMMARY__`, which Google does not document, but tools read (dbt-bigquery's
-catalog.sql): times in milliseconds, `type` 1 for tables and 2 for views.
+https://cloud.google.com/bigquery/docs/information-schema-intro. Also `dataset.__TABLES__` and
+`__TABLES_SUMMARY__`, which Google does not document, but tools read (dbt-bigquery's catalog.sql):
+times in milliseconds, `type` 1 for tables and 2 for views.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _SCHEMATA = (("catalog_name", STRING), ("schema_name", STRING))
 
 
 def view(ctx: Context, node: exp.Table, name: str) -> Output:
-    """The rows of `[p.]d.INFORMATION_SCHEMA.X`; other views are refused by name."""
+    """The rows of `[p.]d.INFORMATION_SCHEMA.X`; other views are refused."""
     head, _, which = name.rpartition(".")
     head = head[: len(head) - len("INFORMATION_SCHEMA")].rstrip(".")
     which = which.upper()
@@ -99,7 +99,7 @@ def _values(columns: tuple[tuple[str, Type], ...], rows: Iterator[tuple[Any, ...
     ]
     names = ", ".join(f"c{i + 1}" for i in range(len(columns)))
     nulls = ", ".join(f"CAST(NULL AS {t.duckdb})" for _, t in columns)
-    # The row of NULLs gives the types when there is no other; it is never answered.
+    # The row of NULLs gives the types if there is no other row; it is never returned.
     values = ", ".join([f"({nulls})", *listed])
     sql = f"SELECT {names} FROM (VALUES {values}) AS q({names}) WHERE c1 IS NOT NULL"
     return Output(sql, tuple(n for n, _ in columns), tuple(t for _, t in columns))

@@ -40,7 +40,7 @@ def _negative(ctx: Context, node: exp.Neg) -> Value:
     if value.type not in (INT64, FLOAT64, NUMERIC):
         raise ctx.error(f"Operand for operator - must be numeric, not {value.type}", node)
     text = -value.text if value.text is not None else None
-    # DuckDB makes a wider number of the negated least INT64; for BigQuery it is an overflow.
+    # The negated minimum of INT64 is a wider number in DuckDB, and an overflow in BigQuery.
     zero = "CAST(0 AS BIGINT)" if value.type == INT64 else ""
     return Value(f"({zero} - {value.sql})", value.type, literal=value.literal, text=text)
 
@@ -57,7 +57,7 @@ def _raw_string(ctx: Context, node: exp.RawString) -> Value:
 
 @handles(exp.ByteString)
 def _bytes(ctx: Context, node: exp.ByteString) -> Value:
-    # The tokenizer has made one character of \xff and of U+00FF: what was written tells.
+    # For the tokenizer, \xff and U+00FF are one character: the source text distinguishes them.
     written = ctx.job.text[node.meta["start"] : node.meta["end"] + 1]
     data = bytes_of(written)
     if data is None:
@@ -71,7 +71,7 @@ _PLAIN_ESCAPES = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 
 
 def bytes_of(written: str) -> bytes | None:
-    """The value of a bytes literal as written, None for a form not known.
+    """The value of a bytes literal; None for an unknown form.
 
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#escape_sequences
     """

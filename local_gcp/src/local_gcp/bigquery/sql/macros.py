@@ -1,7 +1,7 @@
-"""What translated SQL calls and DuckDB does not have: macros and functions named bq_*.
+"""Macros and functions named bq_* that translated SQL calls.
 
-An error that BigQuery raises is raised as a failing conversion of 'bq:MESSAGE' (messages.py turns
-it back): DuckDB's own error() is volatile and therefore not allowed inside TRY.
+An error of BigQuery is raised by a failing conversion of 'bq:MESSAGE', from which messages.py gets
+the message: DuckDB's own error() is volatile and therefore not allowed inside TRY.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MACROS = {
     "bq_time_text(x)": "strftime(DATE '1970-01-01' + x, '%H:%M:%S') || bq_fraction(microsecond(x))",
     "bq_json_float(x)": """CASE WHEN isnan(x) THEN '"NaN"'
         WHEN isinf(x) THEN if(x > 0, '"Infinity"', '"-Infinity"') ELSE bq_float_text(x) END""",
-    # Beyond 2^53 a JavaScript number is not exact: BigQuery quotes it.
+    # Above 2^53 a JavaScript number is not exact, so BigQuery quotes it.
     "bq_json_number(x)": """CASE WHEN abs(CAST(x AS DECIMAL(38,9))) > 9007199254740992
         THEN '"' || x || '"' ELSE x END""",
     # Values of text
@@ -102,7 +102,7 @@ _MACROS = {
     "bq_substr_n(x, place, n)": """CASE WHEN n < 0 THEN CAST(bq_error(
         'Third argument in SUBSTR() cannot be negative') AS VARCHAR)
         ELSE left(bq_substr(x, place), n) END""",
-    # German sharp s: BigQuery follows Unicode's simple mapping, which leaves it.
+    # German sharp s: BigQuery follows Unicode's simple mapping, which keeps it.
     "bq_upper(x)": "replace(upper(x), 'ẞ', 'ß')",
     "bq_reverse(x)": "array_to_string(list_reverse(string_split(x, '')), '')",
     "bq_json_value(x, path)": """CASE WHEN json_type(x, path) IN ('OBJECT', 'ARRAY') THEN NULL

@@ -1,4 +1,4 @@
-"""DuckDB's errors at run time as BigQuery's messages."""
+"""Converts DuckDB's runtime errors to BigQuery's messages."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _WRONG = (
 
 
 def of_duckdb(error: Exception) -> BigQueryError:
-    """What BigQuery would say to a statement that DuckDB gave up.
+    """BigQuery's error for a DuckDB error.
 
-    A statement that DuckDB does not even accept is our fault: notImplemented, with its words.
+    If DuckDB cannot compile the statement, the translation is wrong: notImplemented, with its text.
     """
     text = str(error)
     if isinstance(error, duckdb.InterruptException):

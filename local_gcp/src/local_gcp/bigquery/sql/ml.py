@@ -1,4 +1,4 @@
-"""ML.PREDICT and its like in FROM: calls that BigQuery ML answers before the statement runs."""
+"""ML.* functions in FROM, which are evaluated before the statement runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .types import Type
 
 
 def model_ref(ctx: Context, node: exp.Table) -> ModelRef:
-    """The model that a name in the query means."""
+    """The model that a name in the query refers to."""
     dataset = ctx.job.settings.dataset
     text = table_text(node)
     if "." not in text and dataset is not None:
@@ -73,7 +73,7 @@ def _rows(ctx: Context, node: exp.Expression) -> Output:
 
 
 def _named(rows: Output) -> str:
-    """The input with the columns' own names, by which the model finds them."""
+    """The input, with the column names that the model expects."""
     named = ", ".join(f"c{i + 1} AS {quoted(n or f'f{i}_')}" for i, n in enumerate(rows.names))
     return f"SELECT {named} FROM ({rows.sql}) AS q"
 
@@ -83,7 +83,7 @@ def _is_generated(node: exp.Expression) -> bool:
 
 
 def _thresholds(ctx: Context, node: exp.Expression) -> list[float]:
-    """An array of numbers, also as GENERATE_ARRAY(start, end[, step])."""
+    """An array of numbers, or GENERATE_ARRAY(start, end[, step])."""
     if isinstance(node, exp.Array):
         return [float(value) for value in plain(ctx, node)]
     if len(node.expressions) not in (2, 3):

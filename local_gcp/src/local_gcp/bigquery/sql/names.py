@@ -1,4 +1,4 @@
-"""Names in expressions: columns, fields of STRUCTs, whole rows, script variables."""
+"""Resolves names in expressions: columns, STRUCT fields, whole rows, script variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .types import JSON, Type, Value, constant, literal, pack, struct_name
 
 
 def resolve(ctx: Context, path: list[exp.Expression]) -> Value:
-    """The value that a dotted path of identifiers names."""
+    """The value of a dotted path of identifiers."""
     first = path[0].name
     scope: Scope | None = ctx.scope
     while scope is not None:
@@ -31,7 +31,7 @@ def resolve(ctx: Context, path: list[exp.Expression]) -> Value:
 
 
 def use(ctx: Context, column: Column, node: exp.Expression | None, outer: bool = False) -> Value:
-    """A column's value; an error where it is neither grouped nor aggregated."""
+    """A column's value; raises an error if it is neither grouped nor aggregated."""
     if column.table is not None:
         ctx.job.read(column.table, column.name)
     if ctx.grouped is not None and not outer and column.sql not in ctx.grouped:
@@ -98,7 +98,7 @@ def path_of(node: exp.Expression) -> list[exp.Expression]:
 
 
 def table_text(node: exp.Table) -> str:
-    """A table's name as it was written, its parts joined by dots."""
+    """A table's name as written, its parts joined by dots."""
     parts = [part.name for part in node.parts if isinstance(part, exp.Identifier)]
     if isinstance(node.this, exp.Dot):
         parts = [p.name for p in (node.args.get("catalog"), node.args.get("db")) if p]

@@ -1,7 +1,7 @@
 """Arithmetic, comparison, bits, concatenation.
 
-FLOAT64 compares by IEEE: NaN equals nothing and is neither less nor greater than anything; DuckDB
-has it equal to itself and greater than all numbers.
+FLOAT64 compares by IEEE 754: NaN is not equal to, less or greater than any value. In DuckDB it
+equals itself and is greater than all numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .types import (
 
 Operator = Callable[[Context, exp.Expression, Value, Value], Value]
 
-# Beyond this length an operand is not repeated in the SQL for the sake of an error's text.
+# An operand longer than this is not repeated in the SQL for an error message.
 _LONG = 400
 
 
@@ -81,7 +81,7 @@ def times(ctx: Context, node: exp.Expression, left: Value, right: Value) -> Valu
 
 
 def divided(ctx: Context, node: exp.Expression, left: Value, right: Value) -> Value:
-    """`/`: FLOAT64 for integers too; by zero it is an error."""
+    """`/`: FLOAT64, also for integers; division by zero is an error."""
     a, b, kind = _numbers(ctx, node, "/", left, right)
     if kind == NUMERIC:
         return Value(f"bq_numeric_divide({a}, {b})", NUMERIC)
@@ -106,7 +106,7 @@ def concatenated(ctx: Context, node: exp.Expression, left: Value, right: Value) 
 
 
 def comparable(ctx: Context, kind: Type, node: exp.Expression) -> None:
-    """An error for types that have no equality."""
+    """Raise an error for types without equality."""
     if kind.element or kind == JSON:
         raise ctx.error(f"Equality is not defined for arguments of type {kind}", node)
 
@@ -129,8 +129,8 @@ def comparison(symbol: str) -> Operator:
 
 
 def _ieee(symbol: str, sql: str, left: tuple[str, Value], right: tuple[str, Value]) -> str:
-    """The comparison with NaN as IEEE has it; a literal is no NaN."""
-    # DuckDB: NaN is the greatest. So `<` goes wrong for a NaN at right, `>` for one at left.
+    """The comparison with IEEE's NaN; a literal is never NaN."""
+    # In DuckDB NaN is the greatest: `<` is wrong for a NaN at right, `>` for one at left.
     a_literal, b_literal = left[1].text is not None, right[1].text is not None
     if symbol in ("=", "!="):
         if a_literal or b_literal:
@@ -168,7 +168,7 @@ def bits(symbol: str) -> Operator:
 
 
 def shift(symbol: str) -> Operator:
-    """`<<` and `>>`: bits that leave are lost, what comes in is 0; 64 and more give 0."""
+    """`<<` and `>>`: logical shifts; an offset of 64 or more gives 0."""
     macro = "bq_shift_left" if symbol == "<<" else "bq_shift_right"
 
     def combine(ctx: Context, node: exp.Expression, left: Value, right: Value) -> Value:

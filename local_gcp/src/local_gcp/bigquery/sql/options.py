@@ -12,7 +12,7 @@ from .dispatch import translate
 
 
 def of_properties(ctx: Context, properties: list[exp.Expression]) -> dict[str, Any]:
-    """The options among a statement's properties; names in lower case."""
+    """The options in a statement's properties; names in lower case."""
     found: dict[str, Any] = {}
     for item in properties:
         if not isinstance(item, exp.Property) or item.args.get("value") is None:
@@ -53,7 +53,7 @@ def plain(ctx: Context, node: exp.Expression) -> Any:
 
 
 def _typed(ctx: Context, node: exp.Cast) -> Any:
-    """DATE '2024-01-01', TIMESTAMP '...': as Python's own."""
+    """DATE '2024-01-01', TIMESTAMP '...': as Python dates and times."""
     kind, text = node.args["to"].this.name, node.this.this
     try:
         if kind == "DATE":

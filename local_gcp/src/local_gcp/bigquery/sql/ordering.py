@@ -1,4 +1,4 @@
-"""ORDER BY and LIMIT. NULLs first ascending, last descending; NaN before all numbers."""
+"""ORDER BY and LIMIT. NULLs are the smallest values, then NaN, then the numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .types import FLOAT64, INT64, Value
 
 
 def key(value: Value, node: exp.Ordered, nan: bool = True) -> str:
-    """One ORDER BY item for DuckDB (two, for FLOAT64)."""
+    """An ORDER BY item for DuckDB; two for FLOAT64."""
     descending = bool(node.args.get("desc"))
     nulls_first = node.args.get("nulls_first")
     if nulls_first is None:
@@ -23,19 +23,19 @@ def key(value: Value, node: exp.Ordered, nan: bool = True) -> str:
 
 
 def keys(ctx: Context, order: exp.Order, nan: bool = True) -> list[str]:
-    """The items of an ORDER BY that stands in a call or a window."""
+    """The items of an ORDER BY in a call or a window."""
     return [key(ordered(ctx, item), item, nan) for item in order.expressions]
 
 
 def ordered(ctx: Context, item: exp.Ordered) -> Value:
-    """The expression of an item; an error for types that have no order."""
+    """The expression of an item; raises an error for types without order."""
     value = translate(ctx, item.this)
     check(ctx, value, item)
     return value
 
 
 def check(ctx: Context, value: Value, node: exp.Expression) -> None:
-    """An error for types that have no order."""
+    """Raise an error for types without order."""
     if value.type.element or value.type.name in ("STRUCT", "JSON"):
         raise ctx.error(f"ORDER BY does not support expressions of type {value.type}", node)
 

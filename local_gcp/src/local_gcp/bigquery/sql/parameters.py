@@ -1,4 +1,4 @@
-"""Query parameters: REST's form of them, as literals.
+"""Converts REST's query parameters to literals.
 
 https://cloud.google.com/bigquery/docs/reference/rest/v2/QueryParameter
 """
@@ -39,7 +39,7 @@ def value(ctx: Context, node: exp.Expression) -> Value:
 
 
 def from_api(parameter: dict) -> Value:
-    """From REST QueryParameter; BigQueryError(invalid) for one that does not make sense."""
+    """From REST QueryParameter; raises BigQueryError(invalid)."""
     kind = _type(parameter.get("parameterType") or {})
     return _value(parameter.get("parameterValue") or {}, kind, parameter.get("name") or "")
 
@@ -89,7 +89,7 @@ def _value(resource: dict, kind: Type, name: str) -> Value:
 
 
 def _parse(given: str, kind: Type) -> Any:
-    """The Python value of a scalar; for times the text that DuckDB reads."""
+    """The Python value of a scalar; for times, text that DuckDB parses."""
     if kind.name == "INT64":
         return int(given)
     if kind.name == "FLOAT64":

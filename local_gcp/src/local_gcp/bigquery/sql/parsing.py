@@ -1,7 +1,7 @@
-"""GoogleSQL text to a syntax tree, and where in the text a node stands.
+"""Parses GoogleSQL to a syntax tree, with the positions of its nodes.
 
-sqlglot's BigQuery parser rewrites many functions into nodes of its own that other dialects share;
-here every function stays what was written, so that the translation decides over each by its name.
+sqlglot's BigQuery parser rewrites many functions to nodes that other dialects share; here every
+function stays as written, so that the translation sees its name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Parser(BigQueryParser):
     PLACEHOLDER_PARSERS = {  # noqa: RUF012
         **BigQueryParser.PLACEHOLDER_PARSERS,
         TokenType.PARAMETER: _parameter_with_position,
-        # A positional parameter is told from the others by where it stands.
+        # A positional parameter is identified by its position in the text.
         TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
     }
 
@@ -70,7 +70,7 @@ class _Parser(BigQueryParser):
     }
 
     def _parse_options(self) -> list[exp.Expression]:
-        """`(name = expression, ...)`, whatever the names."""
+        """`(name = expression, ...)` with any names."""
         return self._parse_wrapped_csv(self._parse_option, optional=False)
 
     def _parse_option(self) -> exp.Expression | None:
@@ -97,9 +97,9 @@ class GoogleSQL(BigQuery):
     Parser = _Parser
 
     class Tokenizer(BigQuery.Tokenizer):
-        """BigQuery's, with the words of scripts as words."""
+        """BigQuery's tokenizer, with the keywords of scripts as plain words."""
 
-        # sqlglot takes what follows BEGIN, WHILE, ... for one piece of text up to the semicolon.
+        # sqlglot reads the text after BEGIN, WHILE, ... as one token up to the semicolon.
         COMMANDS: frozenset = frozenset()
         KEYWORDS = {  # noqa: RUF012
             word: kind
@@ -112,7 +112,7 @@ _DIALECT = GoogleSQL()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text; BigQueryError(invalidQuery) for an unclosed quote or comment."""
+    """The tokens of a text; raises BigQueryError(invalidQuery) for an unclosed quote or comment."""
     try:
         return _DIALECT.tokenize(text)
     except TokenError as error:
@@ -120,9 +120,9 @@ def tokenize(text: str) -> list[Token]:
 
 
 def parse(text: str, whole: bool = True) -> exp.Expression:
-    """One statement, or (not `whole`) one expression.
+    """Parse one statement or, if not `whole`, one expression.
 
-    BigQueryError(invalidQuery) with BigQuery's "Syntax error: ...".
+    Raises BigQueryError(invalidQuery) with BigQuery's "Syntax error: ...".
     """
     tokens = tokenize(text)
     _check_clauses(text, tokens)
@@ -138,7 +138,7 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
     if len(trees) != 1:
         raise invalid_query("Syntax error: Unexpected end of script", _end(text))
     for name in trees[0].find_all(exp.Identifier):
-        # sqlglot takes many reserved words for names where it expects nothing else.
+        # sqlglot accepts many reserved words as names.
         if not name.quoted and name.name.upper() in _RESERVED and "start" in name.meta:
             if text[: name.meta["start"]].rstrip().endswith("."):
                 continue  # after a dot any word is a name
@@ -148,9 +148,9 @@ def parse(text: str, whole: bool = True) -> exp.Expression:
 
 
 def _check_clauses(text: str, tokens: list[Token]) -> None:
-    """sqlglot takes `FROM FROM t`, and a query that begins with FROM, for other dialects' ways."""
-    begins = True  # a clause or a query, which no FROM may follow at once
-    after_dot = False  # where any word is a name
+    """Reject `FROM FROM t` and a query that begins with FROM: sqlglot accepts other dialects'."""
+    begins = True  # a clause or a query begins, so FROM must not follow
+    after_dot = False  # any word is a name there
     for token in tokens:
         clause = token.token_type == TokenType.FROM and not after_dot
         if clause and begins:
@@ -168,7 +168,7 @@ def position_at(text: str, offset: int) -> tuple[int, int]:
 
 
 def start_of(node: exp.Expression) -> int | None:
-    """The offset of a node's first token that is known."""
+    """The offset of a node's first token with a position."""
     starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
     return min(starts, default=None)
 
@@ -184,10 +184,10 @@ def _unclosed(text: str, error: TokenError) -> BigQueryError:
 
 
 def _syntax_error(text: str, tokens: list[Token], error: ParseError) -> BigQueryError:
-    """Which token was not expected, as BigQuery's message."""
+    """BigQuery's message for the unexpected token."""
     found = error.errors[0] if error.errors else {}
     described = str(found.get("description"))
-    # sqlglot counts lines and columns to a token's last character.
+    # sqlglot's line and column are those of a token's last character.
     place = (found.get("line"), found.get("col"))
     at = next((t for t in tokens if (t.line, t.col) == place), None)
     unexpected = described.startswith("Invalid expression / Unexpected token")

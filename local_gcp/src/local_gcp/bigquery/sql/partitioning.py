@@ -1,4 +1,4 @@
-"""Tables by time."""
+"""Partitioning by time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Partitioning:
     """How a table is partitioned by time.
 
-    `column`: DATE, DATETIME or TIMESTAMP column; None: by ingestion time, and then the relation
-    has one column more than `fields`, `_PARTITIONTIME` TIMESTAMP WITH TIME ZONE.
+    `column`: DATE, DATETIME or TIMESTAMP column; None: by ingestion time, with a further column in
+    the relation, `_PARTITIONTIME` TIMESTAMP WITH TIME ZONE.
     `type`: DAY, HOUR, MONTH or YEAR.
     """
 

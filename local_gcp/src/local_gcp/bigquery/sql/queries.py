@@ -1,4 +1,4 @@
-"""Queries: WITH, set operations, ORDER BY and LIMIT around them, and where subqueries stand."""
+"""Queries: WITH, set operations, their ORDER BY and LIMIT, and subqueries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _query(ctx: Context, node: exp.Expression, names: bool, keep_order: bool) ->
 
 
 def _with(ctx: Context, node: exp.With) -> tuple[Context, str]:
-    """The queries of a WITH clause, and the context that knows them."""
+    """The context with the queries of a WITH clause, and the clause's SQL."""
     known = dict(ctx.ctes)
     parts = []
     for cte in node.expressions:
@@ -126,7 +126,7 @@ def _set_operation(ctx: Context, node: exp.SetOperation, names: bool) -> Output:
 
 
 def _operands(node: exp.SetOperation) -> list[exp.Expression]:
-    """The queries of a chain of one and the same operation, left to right."""
+    """The queries of a chain of the same operation, left to right."""
     operands: list[exp.Expression] = []
     current: exp.Expression = node
     while isinstance(current, type(node)) and (
@@ -142,7 +142,7 @@ def _operands(node: exp.SetOperation) -> list[exp.Expression]:
 
 
 def branch_value(output: Output, index: int, node: exp.Expression) -> Value:
-    """A column of a branch; a literal there coerces as literals do."""
+    """A column of a branch; a literal keeps the coercions of literals."""
     select = node.unnest() if isinstance(node, exp.Subquery) else node
     items = select.expressions if isinstance(select, exp.Select) else []
     literal = null = False
@@ -161,7 +161,7 @@ def _as_types(output: Output, node: exp.Expression, types: Sequence) -> str:
 
 
 def _wrapped(ctx: Context, node: exp.Expression, output: Output, names: bool) -> Output:
-    """ORDER BY, LIMIT and OFFSET of a query as a whole, and its columns' own names."""
+    """ORDER BY, LIMIT and OFFSET around a query, and the names of its columns."""
     alias = ctx.job.alias()
     columns = tuple(
         Column(n or "", t, f"{alias}.c{i + 1}")
@@ -184,7 +184,7 @@ def _wrapped(ctx: Context, node: exp.Expression, output: Output, names: bool) ->
 
 
 def fields_of(output: Output) -> tuple[Field, ...]:
-    """The columns of a query with their names in the result."""
+    """The columns of a query, with their names in the result."""
     shown = selects.shown_names(output.names)
     return tuple(t.field(n) for n, t in zip(shown, output.types, strict=True))
 

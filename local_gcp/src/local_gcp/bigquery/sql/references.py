@@ -1,7 +1,7 @@
-"""Which datasets a script names: they say where its job runs, before it is translated.
+"""The datasets that a script names, which determine its job's location before translation.
 
-A name counts where a table, model or schema is expected. What is no dataset's (an alias of FROM, a
-column in EXTRACT(YEAR FROM t.day)) is for the caller to leave out.
+A name counts where a table, model or schema is expected. The caller ignores names of other things
+(an alias of FROM, a column in EXTRACT(YEAR FROM t.day)).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _PATH = re.compile(r"(?:`[^`]*`|[\w-]+)(?:\s*\.\s*(?:`[^`]*`|[\w-]+))*")
 
 
 def datasets_named(script: str) -> Iterator[tuple[str, str]]:
-    """(what may be a dataset, what may be its table), in the order of the script."""
+    """Candidates (dataset, table), in the order of the script."""
     tokens = _tokens(script)
     for before, token in pairwise(tokens):
         if before.text.upper() not in _BEFORE or before.token_type == TokenType.IDENTIFIER:
             continue
-        if token.text.upper() == "IF":  # [NOT] EXISTS, and then the name
+        if token.text.upper() == "IF":  # [NOT] EXISTS, then the name
             continue
         path = _PATH.match(script, token.start)
         if path is None:
@@ -42,7 +42,7 @@ def datasets_named(script: str) -> Iterator[tuple[str, str]]:
 
 
 def schema_location(script: str) -> str | None:
-    """The location that CREATE SCHEMA ... OPTIONS(location='EU') names; None without one."""
+    """The location in CREATE SCHEMA ... OPTIONS(location='EU'); None without one."""
     tokens = _tokens(script)
     if [t.text.upper() for t in tokens[:2]] != ["CREATE", "SCHEMA"]:
         return None
@@ -56,4 +56,4 @@ def _tokens(script: str) -> list[Token]:
     try:
         return tokenize(script)
     except BigQueryError:
-        return []  # the job says what is wrong
+        return []  # the job reports the error

@@ -1,4 +1,4 @@
-"""What names mean: relations of a FROM clause, their columns, and where a name is looked for."""
+"""Scopes of names: the relations of a FROM clause and their columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import Type, Value
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a query can name. `table`: where it is stored, when it is."""
+    """A column that a query can name. `table`: the table that stores it, if any."""
 
     name: str
     type: Type
@@ -29,10 +29,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Relation:
-    """One item of FROM under its alias.
+    """An item of FROM under its alias.
 
     `hidden`: pseudo columns, which `*` leaves out (_PARTITIONTIME).
-    `value`: what the alias itself means where rows are values (UNNEST).
+    `value`: the value of the alias itself if rows are values (UNNEST).
     """
 
     name: str | None
@@ -42,7 +42,7 @@ class Relation:
 
     @cached_property
     def by_name(self) -> dict[str, list[Column]]:
-        """Columns by lower-case name: a table may have thousands."""
+        """Columns by lower-case name; an index, since a table may have thousands."""
         found: dict[str, list[Column]] = {}
         for column in (*self.columns, *self.hidden):
             found.setdefault(column.name.lower(), []).append(column)
@@ -51,7 +51,7 @@ class Relation:
 
 @dataclass
 class Scope:
-    """The relations that a SELECT sees, and those of the query around it.
+    """The relations of a SELECT, and those of the outer query.
 
     `merged`: columns of JOIN ... USING, which stand for both sides' columns.
     """
@@ -61,12 +61,12 @@ class Scope:
     merged: list[Column] = field(default_factory=list)
 
     def relation(self, name: str) -> Relation | None:
-        """The relation with this alias, of this scope only."""
+        """The relation with this alias in this scope only."""
         name = name.lower()
         return next((r for r in self.relations if r.name and r.name.lower() == name), None)
 
     def columns(self, name: str) -> list[Column]:
-        """All columns with this name, of this scope only; a merged one hides its parts."""
+        """All columns with this name in this scope only; a merged column hides its parts."""
         name = name.lower()
         merged = [c for c in self.merged if c.name.lower() == name]
         if merged:
@@ -74,7 +74,7 @@ class Scope:
         return [c for r in self.relations for c in r.by_name.get(name, ())]
 
     def visible(self) -> Iterator[Column]:
-        """What `*` stands for."""
+        """The columns of `*`."""
         hidden = {c.name.lower() for c in self.merged}
         yield from self.merged
         for relation in self.relations:
@@ -83,7 +83,7 @@ class Scope:
                     yield column
 
     def names(self) -> Iterator[str]:
-        """Every name in reach, for suggestions."""
+        """All names in scope, for suggestions."""
         for relation in self.relations:
             if relation.name:
                 yield relation.name

@@ -24,20 +24,20 @@ from .types import BOOL, Type
 
 
 class Executor(Protocol):
-    """Runs what a script asks for."""
+    """Runs the statements of a script."""
 
     def execute(self, translated: Translated) -> None:
         """Run a statement of the script (in BigQuery: a child job)."""
 
     def evaluate(self, translated: Translated) -> pa.Table:
-        """The rows of a query that stands in an expression (DECLARE, SET, IF, ASSERT, ...)."""
+        """The rows of a query within an expression (DECLARE, SET, IF, ASSERT, ...)."""
 
 
 def run(text: str, executor: Executor, catalog: Catalog, settings: Settings) -> None:
-    """Run a whole script; what it did before an error stays done, as in BigQuery.
+    """Run a whole script; statements before an error stay committed, as in BigQuery.
 
-    BigQueryError of the statement that failed; notImplemented for what is not emulated (loops,
-    CASE, RETURN, RAISE, EXECUTE IMMEDIATE, CALL, transactions, exception handlers).
+    Raises the BigQueryError of the statement that failed; notImplemented for loops, CASE, RETURN,
+    RAISE, EXECUTE IMMEDIATE, CALL, transactions and exception handlers.
     """
     _Script(text, executor, catalog, settings).block(tokenize(text), {})
 
@@ -48,7 +48,7 @@ class _Script:
         self.catalog, self.settings = catalog, settings
 
     def block(self, tokens: Sequence[Token], outer: dict[str, Variable]) -> None:
-        """A list of statements. Its DECLAREs come first, and end with it."""
+        """Run a list of statements. Its DECLAREs come first, and are local to it."""
         variables, declaring = _Variables(outer), True
         for group in statements.groups(list(tokens)):
             kind = statements.kind_of(group)
@@ -64,7 +64,7 @@ class _Script:
             self.statement(kind, group, variables)
 
     def statement(self, kind: str, group: list[Token], variables: _Variables) -> None:
-        """One statement that is no DECLARE."""
+        """Run a statement other than DECLARE."""
         method = {
             "SET": self.set,
             "ASSERT": self.assert_,
@@ -86,7 +86,7 @@ class _Script:
     def value(
         self, tokens: Sequence[Token], variables: _Variables, to: Type | None, where: Token
     ) -> Variable:
-        """An expression's value, of type `to` or of its own."""
+        """An expression's value, as type `to` if given."""
         if not tokens:
             raise self.error("Syntax error: Expected an expression", where)
         start, end = tokens[0].start, tokens[-1].end + 1
@@ -232,7 +232,7 @@ class _Variables:
 
 
 class _Chain(dict):
-    """A block's variables over those around it; assignment goes to where a name was declared."""
+    """A block's variables over those of outer blocks; assignment changes the declaring block's."""
 
     def __init__(self, own: dict[str, Variable], outer: dict[str, Variable]):
         super().__init__({**outer, **own})
@@ -244,12 +244,12 @@ class _Chain(dict):
 
 
 def _find(group: Sequence[Token], word: str, start: int) -> int:
-    """Where a word stands outside of parentheses and CASE; the length when it does not."""
+    """The index of a word outside of parentheses and CASE; the length if it is not there."""
     return next((m for m in _marks(group, (word,)) if m >= start), len(group))
 
 
 def _marks(group: Sequence[Token], words: Sequence[str]) -> list[int]:
-    """Where words stand outside of parentheses and of blocks within; a block opens at the start."""
+    """Indexes of words outside of parentheses and inner blocks; a block opens at the start."""
     found, depth = [], 0
     blocks: list[str] = []
     for i, token in enumerate(group):

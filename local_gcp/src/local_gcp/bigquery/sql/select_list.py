@@ -1,4 +1,4 @@
-"""The SELECT list: what its items and stars stand for."""
+"""The SELECT list: its items, with stars expanded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .types import Value, literal, struct_name
 
 @dataclass
 class Item:
-    """One item of the SELECT list. `node` is None for a column that `*` brought."""
+    """An item of the SELECT list. `node`: None for a column of `*`."""
 
     name: str | None
     node: exp.Expression | None
@@ -24,7 +24,7 @@ class Item:
 
 
 def items_of(ctx: Context, node: exp.Select) -> Iterator[Item]:
-    """The items, stars written out."""
+    """The items, with stars expanded."""
     for item in node.expressions:
         star = item if isinstance(item, exp.Star) else None
         if isinstance(item, exp.Column | exp.Dot) and isinstance(

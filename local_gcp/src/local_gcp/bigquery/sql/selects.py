@@ -20,7 +20,7 @@ from .types import BOOL, FLOAT64, INT64, Type, Value, literal, pack
 
 
 def select(ctx: Context, node: exp.Select, names: bool, keep_order: bool) -> Output:
-    """One SELECT; `ctx.scope` is what stands around it."""
+    """One SELECT; `ctx.scope` is the outer scope."""
     _refuse(ctx, node)
     source = sources.translate_from(ctx, node)
     inner = ctx.inside(scope=source.scope, windows=_windows(node))
@@ -106,7 +106,7 @@ def _output(
 
 
 def _checked(value: Value, name: str) -> Value:
-    """An ARRAY that leaves the query must not have NULLs in it."""
+    """The value with a check: an ARRAY in the result must not contain NULL."""
     if value.type.element is None or (
         value.items is not None and not any(item.null for item in value.items)
     ):
@@ -115,7 +115,7 @@ def _checked(value: Value, name: str) -> Value:
 
 
 def shown_names(labels: Sequence[str | None]) -> Iterator[str]:
-    """The columns' names in the result: f0_, f1_, ... for those without; twice is an error."""
+    """The columns' names in the result, f0_, f1_, ... by default; duplicates are an error."""
     anonymous = 0
     seen: set[str] = set()
     for label in labels:
@@ -162,13 +162,13 @@ def _order(ctx: Context, node: exp.Select, items: list[Item], columns: _Columns)
         if value.type == FLOAT64 and "random()" not in value.sql:
             keys.append(ordering.key(value, item))
         else:
-            # By its place: what is not repeated is not computed twice (and RAND() not anew).
+            # By its index, so that the expression (also RAND()) is evaluated only once.
             keys.append(ordering.key(Value(str(place + 1), INT64), item))
     return f" ORDER BY {', '.join(keys)}"
 
 
 def _array_order(node: exp.Select, scope: Scope, ctx: Context) -> str:
-    """ARRAY(SELECT ... FROM UNNEST(array)) has the array's order."""
+    """ORDER BY for ARRAY(SELECT ... FROM UNNEST(array)), which keeps the array's order."""
     source = node.args.get("from_")
     single = source is not None and isinstance(source.this, exp.Unnest)
     if not single or node.args.get("joins") or ctx.grouped is not None:
@@ -190,7 +190,7 @@ def _distinct(
     sql: str,
     names: bool,
 ) -> Output:
-    """SELECT DISTINCT, with ORDER BY over what it gives."""
+    """SELECT DISTINCT, with ORDER BY over its result."""
     for value, item in zip(columns.values, items, strict=False):
         if value.type.element or value.type.name == "JSON":
             raise ctx.error(

@@ -1,4 +1,4 @@
-"""What surrounds a statement: project, default dataset, parameters, time."""
+"""Settings of a query: project, default dataset, parameters, time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Settings:
     """Of one query job.
 
     `dataset`: the job's default dataset. `parameters`: REST `queryParameters`, all named or all
-    positional. `now`: what CURRENT_TIMESTAMP and its kin answer.
+    positional. `now`: the value of CURRENT_TIMESTAMP etc.
     """
 
     project: str
@@ -31,13 +31,13 @@ class Settings:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def at_this_moment(self) -> Settings:
-        """With the present time, which each statement of a script has of its own."""
+        """A copy with the current time, as each statement of a script needs."""
         return replace(self, now=datetime.now(UTC))
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A script variable: its type and its value as DuckDB and Arrow give it to Python."""
+    """A script variable: its type, and its value in Python as from DuckDB and Arrow."""
 
     type: Field
     value: Any

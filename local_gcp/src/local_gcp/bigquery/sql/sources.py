@@ -22,14 +22,14 @@ from .types import BOOL, DATE, INT64, TIMESTAMP, Type, coerce, literal, struct_n
 
 @dataclass
 class From:
-    """A FROM clause: DuckDB's text of it and what it brings into scope."""
+    """A FROM clause: its SQL for DuckDB and the scope with its relations."""
 
     sql: str
     scope: Scope
 
 
 def translate_from(ctx: Context, node: exp.Select) -> From:
-    """FROM with its joins; `ctx.scope` is what the query stands in (or an empty one)."""
+    """FROM with its joins; `ctx.scope` is the outer scope, which may be empty."""
     scope = Scope(parent=ctx.scope)
     source = node.args.get("from_")
     if source is None:
@@ -44,7 +44,7 @@ def translate_from(ctx: Context, node: exp.Select) -> From:
 
 
 def _add(ctx: Context, node: exp.Expression) -> str:
-    """One item into the scope; its SQL."""
+    """Add an item to the scope; returns its SQL."""
     sql, relation = item(ctx, node)
     name = relation.name
     if name and ctx.scope.relation(name) is not None:
@@ -88,7 +88,7 @@ def _using(
     names: list[exp.Expression],
     side: str,
 ) -> str:
-    """The condition of USING; its columns become one each in the scope."""
+    """The condition of USING, which merges its columns in the scope."""
     conditions = []
     left_scope = Scope(before, merged=list(ctx.scope.merged))
     for identifier in names:
@@ -120,7 +120,7 @@ def _using(
 
 
 def item(ctx: Context, node: exp.Expression) -> tuple[str, Relation]:
-    """One item of FROM: its SQL with an alias of ours, and its columns."""
+    """An item of FROM: its SQL with a generated alias, and its columns."""
     for pivot in node.args.get("pivots") or ():
         raise ctx.not_emulated("UNPIVOT" if pivot.args.get("unpivot") else "PIVOT", pivot)
     if isinstance(node, exp.Unnest):
@@ -143,7 +143,7 @@ def _alias(node: exp.Expression) -> str | None:
 
 
 def of_output(ctx: Context, output: Output, name: str | None) -> tuple[str, Relation]:
-    """A translated query as an item."""
+    """A translated query as an item of FROM."""
     alias = ctx.job.alias()
     columns = tuple(
         Column(column or "", kind, f"{alias}.c{i + 1}")
@@ -174,7 +174,7 @@ def _subquery(ctx: Context, node: exp.Subquery) -> tuple[str, Relation]:
         raise ctx.not_emulated("TABLESAMPLE of a subquery", node)
     if not isinstance(node.this, exp.Query):
         raise ctx.not_emulated("joins in parentheses", node)
-    # A subquery in FROM sees what stands around the query, and not its neighbours.
+    # A subquery in FROM can use the outer scope, but not other items of FROM.
     outer = ctx.inside(scope=ctx.scope.parent or Scope())
     return of_output(ctx, query(outer, node.this), _alias(node))
 
@@ -200,7 +200,7 @@ def _unnest(ctx: Context, node: exp.Unnest) -> tuple[str, Relation]:
 
 
 def ref_of(ctx: Context, node: exp.Table) -> TableRef:
-    """The table that a name in the query means."""
+    """The table that a name in the query refers to."""
     settings = ctx.job.settings
     dataset = settings.dataset
     text = table_text(node)
@@ -246,7 +246,7 @@ def _table(ctx: Context, node: exp.Table) -> tuple[str, Relation]:
 
 
 def _array_of_neighbour(ctx: Context, node: exp.Table) -> tuple[str, Relation] | None:
-    """`FROM t, t.items` means UNNEST(t.items)."""
+    """UNNEST(t.items) for `FROM t, t.items`."""
     scope: Scope | None = ctx.scope
     while scope is not None and scope.relation(node.db) is None:
         scope = scope.parent
@@ -268,7 +268,7 @@ def _cte(ctx: Context, node: exp.Table, name: str) -> tuple[str, Relation]:
 
 
 def _sample(ctx: Context, sample: exp.TableSample | None) -> str:
-    """TABLESAMPLE SYSTEM (n PERCENT): of rows here, for tables are too small for blocks."""
+    """TABLESAMPLE SYSTEM (n PERCENT), by rows: local tables are too small for blocks."""
     if sample is None:
         return ""
     percent = sample.args.get("percent")
@@ -283,7 +283,7 @@ def _sample(ctx: Context, sample: exp.TableSample | None) -> str:
 def stored(
     ctx: Context, ref: TableRef, name: str, sample: str = "", node: exp.Expression | None = None
 ) -> tuple[str, Relation]:
-    """A table of the catalog, or the query of a view, as an item."""
+    """A table of the catalog, or a view's query, as an item of FROM."""
     table = ctx.job.catalog.table(ref)
     if table.kind == "VIEW":
         if sample:

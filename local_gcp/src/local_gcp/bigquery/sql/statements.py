@@ -1,4 +1,4 @@
-"""A script's statements: where each begins and what kind it is."""
+"""Splits a script into statements and determines their kinds."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SCRIPT_KINDS = frozenset(
 class Statement:
     """One statement. `line`, `column`: of its first token in the script, both from 1.
 
-    `kind`: BigQuery's statementType; "UNKNOWN" for what does not begin like a statement.
+    `kind`: BigQuery's statementType; "UNKNOWN" if its first words are no statement's.
     """
 
     text: str
@@ -85,7 +85,7 @@ class Statement:
 def split(script: str) -> list[Statement]:
     """The statements of a script; a block (IF ... END IF, BEGIN ... END) is one statement.
 
-    BigQueryError(invalidQuery) for unclosed quotes and comments.
+    Raises BigQueryError(invalidQuery) for unclosed quotes and comments.
     """
     return [
         Statement(
@@ -98,8 +98,8 @@ def split(script: str) -> list[Statement]:
 
 
 def kind_of(tokens: list[Token]) -> str:
-    """BigQuery's statementType by the first words."""
-    # Some tokens are of two words: BEGIN TRANSACTION.
+    """BigQuery's statementType, from the first words."""
+    # Some tokens have two words: BEGIN TRANSACTION.
     words = " ".join(t.text.upper() for t in tokens[:8]).split() or [""]
     if words[0] == "CREATE":
         words = [w for w in words if w not in _NOISE]
@@ -113,7 +113,7 @@ def kind_of(tokens: list[Token]) -> str:
 
 
 def _has_query(tokens: list[Token]) -> bool:
-    """Whether AS, outside of parentheses, begins a query."""
+    """Whether AS outside of parentheses begins a query."""
     depth = 0
     for token, following in pairwise(tokens):
         depth += nesting(token)
@@ -133,7 +133,7 @@ BLOCKS = ("IF", "BEGIN", "LOOP", "WHILE", "REPEAT", "FOR", "CASE")
 
 
 def groups(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens of each statement. Blocks open where a statement begins, and CASE anywhere."""
+    """The tokens of each statement. Blocks open at the start of a statement, CASE anywhere."""
     group: list[Token] = []
     blocks: list[str] = []
     parentheses, begins = 0, True
@@ -165,7 +165,7 @@ def groups(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def opens(word: str, following: Token | None) -> bool:
-    """BEGIN TRANSACTION and a bare BEGIN are statements of their own, no blocks."""
+    """Whether a word opens a block; BEGIN TRANSACTION and a bare BEGIN do not."""
     if word != "BEGIN":
         return True
     return (

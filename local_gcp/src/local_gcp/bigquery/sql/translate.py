@@ -1,4 +1,4 @@
-"""One GoogleSQL statement to DuckDB."""
+"""Translates a GoogleSQL statement to DuckDB."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def translate(
     settings: Settings,
     variables: Mapping[str, Variable] | None = None,
 ) -> Translated:
-    """One statement; `variables` are a script's, by lower-case name.
+    """Translate a statement; `variables` are a script's, by lower-case name.
 
-    BigQueryError with BigQuery's message for a wrong one; notImplemented with the construct's
-    name for one that cannot be translated faithfully.
+    Raises BigQueryError with BigQuery's message if it is wrong; notImplemented with the construct's
+    name if it is not emulated exactly.
     """
     if isinstance(statement, str):
         found = split(statement)
@@ -64,7 +64,7 @@ def expression(
 ) -> Translated:
     """An expression of a script as a query of one row and one column, of type `to` if given."""
     job = Job(text, settings, catalog, variables, origin)
-    # In parentheses on lines of their own, so that a comment at the end hides nothing.
+    # Parentheses on separate lines, in case the text ends with a comment.
     tree = parse_into(job, f"({text}\n)", before=1)
     ctx = Context(job, Scope(), no_aggregates="scripts", no_windows="scripts")
     value = value_of(ctx, tree)

@@ -1,4 +1,4 @@
-"""What a GoogleSQL statement becomes: DuckDB SQL, and what the warehouse must know beside it."""
+"""The translation of a GoogleSQL statement: DuckDB SQL, and further facts for the warehouse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .partitioning import Partitioning
 
 @dataclass(frozen=True)
 class Read:
-    """A table that a statement reads, and which of its columns: what BigQuery bills by."""
+    """A table that a statement reads, with the columns, by which BigQuery bills."""
 
     ref: TableRef
     columns: tuple[str, ...]
@@ -24,9 +24,9 @@ class MlCall:
     """One ML.X(MODEL m, input, options) in a FROM clause.
 
     `function`: "ML.PREDICT". `input_sql`: DuckDB query for the input rows, None without input.
-    `options`: of the STRUCT argument, as plain Python values. The answer must be there under
-    `alias` (a DuckDB relation with exactly the catalog's `ml_fields`) before the statement runs.
-    Calls are listed in the order in which they must run: one's input may read another's alias.
+    `options`: of the STRUCT argument, as plain Python values. Before the statement runs, the result
+    must exist as `alias` (a DuckDB relation with exactly the catalog's `ml_fields`). Calls are
+    listed in the order in which they must run: one's input may read another's alias.
     """
 
     function: str
@@ -39,9 +39,9 @@ class MlCall:
 
 @dataclass(frozen=True)
 class CreateTable:
-    """CREATE TABLE, also AS SELECT (then `Translated.sql` gives the rows).
+    """CREATE TABLE; with AS SELECT, `Translated.sql` gives the rows.
 
-    `fields`: from the column list, else of the query. `clone`: the table of LIKE or COPY/CLONE.
+    `fields`: of the column list, else of the query. `clone`: the table of LIKE or COPY/CLONE.
     `options`: of OPTIONS(...), as plain Python values.
     """
 
@@ -56,7 +56,7 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE VIEW; `query` is GoogleSQL, `fields` what it answers today."""
+    """CREATE VIEW; `query`: GoogleSQL; `fields`: its current columns."""
 
     ref: TableRef
     query: str
@@ -88,7 +88,7 @@ class CreateModel:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP TABLE, VIEW, SCHEMA or MODEL (the statement's kind says which)."""
+    """DROP TABLE, VIEW, SCHEMA or MODEL, depending on the statement's kind."""
 
     ref: TableRef | DatasetRef | ModelRef
     if_exists: bool = False
@@ -160,10 +160,10 @@ class Translated:
 
     `kind`: BigQuery's statementType.
     `sql`: for SELECT, CREATE_TABLE_AS_SELECT, EXPORT_DATA and CREATE_MODEL a query; for INSERT,
-    UPDATE, DELETE and TRUNCATE_TABLE a statement that answers the number of rows; for MERGE one
-    that answers a row per changed row with `merge_action` INSERT, UPDATE or DELETE; else None.
+    UPDATE, DELETE and TRUNCATE_TABLE a statement that returns the number of rows; for MERGE one
+    that returns a row per changed row with `merge_action` INSERT, UPDATE or DELETE; else None.
     `fields`: the query's columns, in order; the SQL's columns have these types.
-    `reads`: tables behind the query, views resolved. `target`: what a DML or DDL changes.
+    `reads`: tables that the query reads, also through views. `target`: what DML or DDL changes.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""GoogleSQL's types, its coercions, and values written as DuckDB literals.
+"""GoogleSQL's types, its coercions, and values as DuckDB literals.
 
 Rules: https://cloud.google.com/bigquery/docs/reference/standard-sql/conversion_rules
 """
@@ -36,7 +36,7 @@ class Type:
         return self.field("").duckdb
 
     def field(self, name: str) -> Field:
-        """A column of this type; an ARRAY is a REPEATED one."""
+        """A column of this type; for an ARRAY, a REPEATED column."""
         if self.element:
             element = self.element.field(name)
             return Field(name, element.type, "REPEATED", element.fields)
@@ -72,11 +72,11 @@ def array_of(element: Type) -> Type:
 
 @dataclass(frozen=True)
 class Value:
-    """An expression, translated.
+    """A translated expression.
 
     `literal`: a literal or query parameter, which coerces more freely. `null`: a bare NULL.
     `items`: of an ARRAY or STRUCT literal, which coerce one by one.
-    `text`: the Python value of a literal, where a function needs it at once (a format, a part).
+    `text`: the Python value of a literal, for functions that need it (a format, a date part).
     """
 
     sql: str
@@ -103,7 +103,7 @@ _LITERAL_COERCIONS = {
 
 
 def coerce(value: Value, to: Type) -> str | None:
-    """The value's SQL as the other type, None where GoogleSQL has no implicit conversion."""
+    """The value's SQL as type `to`; None if GoogleSQL has no implicit conversion."""
     if value.null:
         return f"CAST(NULL AS {to.duckdb})"
     if value.type == to:
@@ -145,7 +145,7 @@ def _coerce_struct(value: Value, to: Type) -> str | None:
 
 
 def _same_shape(a: Type, b: Type) -> bool:
-    """Whether two types differ in field names at most (those do not matter for coercion)."""
+    """Whether two types differ only in field names, which coercion ignores."""
     if a.element and b.element:
         return _same_shape(a.element, b.element)
     if a.name != b.name or len(a.fields) != len(b.fields):
@@ -154,7 +154,7 @@ def _same_shape(a: Type, b: Type) -> bool:
 
 
 def _renamed(sql: str, a: Type, b: Type) -> str:
-    """SQL that gives a STRUCT other field names, by position."""
+    """SQL that renames the fields of a STRUCT, by position."""
     if a == b:
         return sql
     if a.element:
@@ -167,7 +167,7 @@ def _renamed(sql: str, a: Type, b: Type) -> str:
 
 
 def struct_name(name: str, index: int) -> str:
-    """A field's name in DuckDB; BigQuery calls the nameless ones `_field_1`, ... in results."""
+    """A field's name in DuckDB; BigQuery names unnamed fields `_field_1`, ... in results."""
     return name or f"_field_{index + 1}"
 
 
@@ -178,7 +178,7 @@ def pack(fields: Sequence[tuple[str, str]]) -> str:
 
 
 def supertype(values: Sequence[Value]) -> Type | None:
-    """The type that all values coerce to; INT64 for bare NULLs; None where there is none."""
+    """The type that all values coerce to; INT64 for bare NULLs; None if there is none."""
     typed = [v for v in values if not v.null]
     if not typed:
         return INT64
@@ -201,7 +201,7 @@ def literal(value: Any) -> str:
     """A DuckDB string literal."""
     text = str(value).replace("'", "''")
     if "\0" in text:
-        # DuckDB's own text form has no NUL inside quotes, and `||` would nest as often.
+        # DuckDB's quoted text cannot contain NUL, and a chain of `||` would nest deeply.
         return "concat(" + ", chr(0), ".join(f"'{part}'" for part in text.split("\0")) + ")"
     return f"'{text}'"
 
@@ -220,7 +220,7 @@ def constant(value: Any, kind: Type) -> Value:
         )
         pairs = [(name, item.sql) for (name, _), item in zip(kind.fields, items, strict=True)]
         return Value(pack(pairs), kind, literal=True, items=items)
-    finite = kind != FLOAT64 or math.isfinite(value)  # nothing may take a NaN for a number
+    finite = kind != FLOAT64 or math.isfinite(value)  # NaN must not count as a number
     return Value(_scalar(value, kind), kind, literal=True, text=value if finite else None)
 
 

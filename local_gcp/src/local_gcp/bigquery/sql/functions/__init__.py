@@ -1,4 +1,4 @@
-"""GoogleSQL's functions, each by its name; a name that is in no table is refused."""
+"""Translates GoogleSQL's functions by name; a name in no table is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNATURES = {
     for name in sorted({name for table in _tables for name in table})
 }
 
-# Of translated arguments.
+# Functions of translated arguments.
 _OF_VALUES: dict[str, Callable[[Context, exp.Anonymous, list[Value]], Value]] = {
     "ARRAY_CONCAT": arrays.array_concat,
     "CONCAT": strings.concat,
@@ -36,7 +36,7 @@ _OF_VALUES: dict[str, Callable[[Context, exp.Anonymous, list[Value]], Value]] = 
     "TO_JSON_STRING": arrays.to_json_string,
 }
 
-# Of arguments that are not all expressions (date parts, aliases).
+# Functions with arguments that are not all expressions (date parts, aliases).
 _OF_NODES: dict[str, Callable[[Context, exp.Anonymous], Value]] = {
     "GENERATE_DATE_ARRAY": dates.generate,
     "GENERATE_TIMESTAMP_ARRAY": dates.generate,
@@ -169,7 +169,7 @@ def _over(ctx: Context, node: exp.Expression) -> Value:
 
 
 def _not_found(ctx: Context, node: exp.Anonymous) -> Exception:
-    """For a function that is not in the tables: BigQuery's error, or not emulated."""
+    """For a function in no table: BigQuery's error, or not emulated."""
     name = node.name
     if name.upper() in NOT_EMULATED:
         return ctx.not_emulated(f"function {name.upper()}", node)

@@ -72,7 +72,7 @@ _ORDERED = ("ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG")
 
 @dataclass
 class Modifiers:
-    """What stands with the arguments of an aggregate function."""
+    """Modifiers of the arguments of an aggregate function."""
 
     distinct: bool = False
     nulls: str | None = None  # IGNORE or RESPECT
@@ -133,7 +133,7 @@ def _plain(
 
 
 def unwrap(ctx: Context, node: exp.Anonymous) -> tuple[list[exp.Expression], Modifiers]:
-    """The arguments without DISTINCT, IGNORE NULLS, ORDER BY and LIMIT, and those."""
+    """The arguments, and separately DISTINCT, IGNORE NULLS, ORDER BY and LIMIT."""
     modifiers = Modifiers()
     nodes: list[exp.Expression] = []
     for argument in node.expressions:
@@ -169,7 +169,7 @@ def _special(
     distinct = "DISTINCT " if modifiers.distinct else ""
     order = ""
     if modifiers.order is not None:
-        # DuckDB wants the very same expression where DISTINCT is; no NaN key then.
+        # With DISTINCT, DuckDB requires the same expression, so the key for NaN is left out.
         order = " ORDER BY " + ", ".join(keys(ctx, modifiers.order, nan=not modifiers.distinct))
     present = f" FILTER (WHERE {value.sql} IS NOT NULL)"
     limit = ""
@@ -221,7 +221,7 @@ def _string_agg(
 def _quantiles(
     ctx: Context, node: exp.Anonymous, values: list[Value], modifiers: Modifiers, over: str
 ) -> Value:
-    """The exact quantiles: as good an approximation as any."""
+    """Exact quantiles, which are a valid approximation."""
     number = values[1].text if len(values) == 2 else None
     if not isinstance(number, int) or number < 1:
         raise ctx.error("Second argument of APPROX_QUANTILES must be a positive literal", node)

@@ -42,7 +42,7 @@ NULLIF(T, T) -> T = nullif({0}, {1})
 
 
 def array_concat(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """ARRAY_CONCAT: NULL as soon as one is."""
+    """ARRAY_CONCAT; NULL if any argument is."""
     kind = supertype(values)
     if kind is None or kind.element is None:
         raise no_signature(ctx, "ARRAY_CONCAT", values, node)
@@ -51,7 +51,7 @@ def array_concat(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Valu
 
 
 def extreme(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """GREATEST and LEAST: NULL as soon as one is; NaN as soon as one is."""
+    """GREATEST and LEAST; NULL if any argument is, else NaN if any is."""
     name = node.name.upper()
     kind = supertype(values) if values else None
     if kind is None or kind.element or kind.name in ("STRUCT", "JSON"):

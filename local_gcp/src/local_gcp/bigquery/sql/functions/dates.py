@@ -1,7 +1,7 @@
 """Date and time: constructors, arithmetic, truncation, differences, EXTRACT.
 
 Weeks begin on Sunday unless WEEK(DAY) says otherwise; ISOWEEK begins on Monday.
-https://cloud.google.com/bigquery/docs/reference/standard-sql/date_functions and its neighbours
+https://cloud.google.com/bigquery/docs/reference/standard-sql/date_functions and sibling pages
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def part_of(ctx: Context, node: exp.Expression) -> tuple[str, int]:
 
 
 def _operand(ctx: Context, node: exp.Expression, wanted: Type | None) -> Value:
-    """A date or time; a literal string is the wanted one."""
+    """A date or time; a literal string is parsed as type `wanted`."""
     value = translate(ctx, node)
     if wanted is not None and (value.null or value.type == STRING):
         sql = coerce(value, wanted)
@@ -269,7 +269,7 @@ def extract(ctx: Context, node: exp.Extract) -> Value:
         return Value(f"CAST({_EXTRACTS[name].format(sql)} AS BIGINT)", INT64)
     part, first_day = part_of(ctx, node.this)
     if part == "WEEK" and name != "ISOWEEK" and value.type != TIME:
-        # Week 1 begins with the year's first such day; what lies before is week 0.
+        # Week 1 begins with the year's first such day; the days before are week 0.
         week = f"((dayofyear({sql}) + 6 - (dayofweek({sql}) - {first_day} + 7) % 7) // 7)"
         return Value(f"CAST({week} AS BIGINT)", INT64)
     raise ctx.error(f"EXTRACT from {value.type} does not support the {name} date part", node)

@@ -1,4 +1,4 @@
-"""FORMAT_DATE, PARSE_DATE and their like: format elements, for DuckDB's strftime and strptime.
+"""FORMAT_DATE, PARSE_DATE etc.: converts format elements to DuckDB's strftime and strptime.
 
 https://cloud.google.com/bigquery/docs/reference/standard-sql/format-elements#format_elements_date_time
 """
@@ -16,7 +16,7 @@ from local_gcp.bigquery.sql.types import STRING, TIME, TIMESTAMP, Type, Value, c
 from .signatures import no_signature
 
 _ELEMENT = re.compile(r"%(E(?:4Y|\*S|\dS|z)|.)|([^%]+)", re.DOTALL)
-# Elements that stand for others.
+# Elements that abbreviate others.
 _SHORT = {
     "F": "%Y-%m-%d",
     "T": "%H:%M:%S",
@@ -49,7 +49,7 @@ _WRITTEN = {
 
 
 def _elements(ctx: Context, text: str, node: exp.Expression) -> list[tuple[str, str]]:
-    """[(element, "") or ("", plain text)] with the short ones written out."""
+    """[(element, "") or ("", plain text)] with abbreviations written out."""
     found = []
     for element, plain in _ELEMENT.findall(text):
         if element in _SHORT:
@@ -70,7 +70,7 @@ def format_time(ctx: Context, node: exp.Anonymous) -> Value:
     if not isinstance(pattern, str):
         raise ctx.not_emulated(f"{name} with a format that is not a literal", node)
     if value is None and kind != TIME and values[1].type.name in ("DATE", "DATETIME", "TIMESTAMP"):
-        value = values[1].sql  # FORMAT_DATE takes the others too
+        value = values[1].sql  # FORMAT_DATE accepts the other types too
     if value is None:
         raise no_signature(ctx, name, values, node)
     sql = f"CAST({value} AS TIMESTAMP)"
@@ -109,7 +109,7 @@ def parse_time(ctx: Context, node: exp.Anonymous) -> Value:
     elements = _elements(ctx, values[0].text, node)
     used = {element for element, _ in elements if element}
     if kind != TIME and not used & {"Y", "y", "E4Y"}:
-        # BigQuery takes 1970 for a missing year, DuckDB 1900.
+        # For a missing year BigQuery assumes 1970, DuckDB 1900.
         raise ctx.not_emulated(f"{name} with a format without a year", node)
     pattern = "".join(
         _parsed(ctx, name, element, node) if element else plain.replace("%", "%%")

@@ -1,9 +1,9 @@
-"""Functions by signature: `NAME(PARAMETERS) -> RESULT = TEMPLATE`, one a line.
+"""Functions by signature: `NAME(PARAMETERS) -> RESULT = TEMPLATE`, one per line.
 
 Parameters are types, `T` for any type (all T of a signature coerce to one) or `N` for any number;
-`ARRAY<T>` for an array of it; the last one followed by `*` may come any number of times. In the
-template `{0}`, `{1}` are the arguments, `{*}` is all of them. A template that begins with `!` says
-that a call of this signature is not emulated. A line that is indented continues the one above.
+`ARRAY<T>` for an array of it; the last one may be repeated if `*` follows it. In the template,
+`{0}`, `{1}` are the arguments, `{*}` is all of them. A template that begins with `!` means that
+the signature is not emulated. An indented line continues the previous one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def apply(
     values: Sequence[Value],
     node: exp.Expression,
 ) -> Value:
-    """The call by the signature that needs the fewest conversions; an error where none fits."""
+    """The call by the signature with the fewest conversions; raises an error if none fits."""
     best = None
     for signature in signatures:
         bound = _bind(signature, values)
@@ -83,7 +83,7 @@ def apply(
 def no_signature(
     ctx: Context, name: str, values: Sequence[Value], node: exp.Expression
 ) -> Exception:
-    """BigQuery's error for arguments that no signature takes."""
+    """BigQuery's error for arguments that fit no signature."""
     if not values:
         return ctx.error(f"No matching signature for function {name} with no arguments", node)
     listed = ", ".join(str(v.type) for v in values)
@@ -93,7 +93,7 @@ def no_signature(
 
 
 def _bind(signature: Signature, values: Sequence[Value]) -> tuple[int, list[str], Type] | None:
-    """(conversions, arguments' SQL, what T stands for), None when it does not fit."""
+    """(number of conversions, SQL of the arguments, type T); None if it does not fit."""
     parameters = list(signature.parameters)
     if signature.variadic and len(values) >= len(parameters):
         parameters += [parameters[-1]] * (len(values) - len(parameters))
@@ -108,7 +108,7 @@ def _bind(signature: Signature, values: Sequence[Value]) -> tuple[int, list[str]
         sql = coerce(value, target)
         if sql is None:
             return None
-        # A literal would rather be what it looks like than what it can become.
+        # A literal prefers its own type to one that it can be coerced to.
         conversions += 0 if value.type == target else (1 if not value.null else 0)
         if parameter == "FLOAT64" and value.type not in (FLOAT64, INT64):
             conversions += 1
@@ -117,7 +117,7 @@ def _bind(signature: Signature, values: Sequence[Value]) -> tuple[int, list[str]
 
 
 def _variable(parameters: Sequence[str], values: Sequence[Value]) -> Type | None:
-    """What T (or N) stands for."""
+    """The type of T (or N)."""
     bound: list[Value] = []
     for parameter, value in zip(parameters, values, strict=True):
         if parameter in ("T", "N"):

@@ -95,7 +95,7 @@ STRING(TIME) -> STRING = bq_time_text({0})
 
 
 def _groups(ctx: Context, pattern: Value, node: exp.Expression) -> int:
-    """How many capturing groups a literal pattern has."""
+    """The number of capturing groups in a literal pattern."""
     if not isinstance(pattern.text, str):
         raise ctx.not_emulated(f"{node.name.upper()} with a pattern that is not a literal", node)
     count, in_class, escaped = 0, False, False
@@ -132,7 +132,7 @@ def _text_and_pattern(
 
 
 def regexp_extract(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """REGEXP_EXTRACT: the group, or all of it; NULL where nothing matches."""
+    """REGEXP_EXTRACT: the group or the whole match; NULL without a match."""
     text, pattern, group = _text_and_pattern(ctx, node, values)
     sql = f"regexp_extract({text}, {pattern}, {group})"
     return Value(f"CASE WHEN regexp_matches({text}, {pattern}) THEN {sql} END", STRING)
@@ -145,7 +145,7 @@ def regexp_extract_all(ctx: Context, node: exp.Anonymous, values: list[Value]) -
 
 
 def regexp_replace(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """REGEXP_REPLACE: all matches; `\\1` is a group in both."""
+    """REGEXP_REPLACE: all matches; `\\1` is a group in DuckDB too."""
     parts = [coerce(v, STRING) for v in values]
     if len(parts) != 3 or None in parts:
         raise no_signature(ctx, "REGEXP_REPLACE", values, node)
@@ -153,7 +153,7 @@ def regexp_replace(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Va
 
 
 def concat(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
-    """CONCAT of BYTES, or of what can be cast to STRING: NULL as soon as one is."""
+    """CONCAT of BYTES, or of values that can be cast to STRING; NULL if any argument is."""
     from local_gcp.bigquery.sql import casts
 
     if any(v.type == BYTES for v in values):

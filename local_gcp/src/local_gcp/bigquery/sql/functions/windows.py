@@ -29,7 +29,7 @@ NAMES = frozenset({*_NUMBERING, *_NAVIGATION, *_PERCENTILES})
 
 
 def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
-    """A call with an OVER clause; the call itself if there is no function of its name."""
+    """A call with an OVER clause; the call itself if the function is unknown."""
     if not isinstance(node, exp.Window):
         raise ctx.error("IGNORE NULLS and RESPECT NULLS are only allowed in calls", node)
     function, nulls = node.this, ""
@@ -41,7 +41,7 @@ def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
     name = function.name.upper()
     if ctx.no_windows:
         raise ctx.error(f"Analytic function {name} not allowed in {ctx.no_windows}", node)
-    # Aggregates may stand inside an analytic function: SUM(COUNT(*)) OVER ().
+    # An analytic function may contain aggregates: SUM(COUNT(*)) OVER ().
     inner = ctx.inside(no_windows="analytic function")
     clause = f" OVER ({_window(inner, node)})"
     if name in _NUMBERING:
@@ -56,7 +56,7 @@ def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
 
 
 def _window(ctx: Context, node: exp.Window) -> str:
-    """What stands in the parentheses of OVER."""
+    """The SQL in the parentheses of OVER."""
     base = node.args.get("alias")
     parts: list[exp.Expression] = list(node.args.get("partition_by") or [])
     order, spec = node.args.get("order"), node.args.get("spec")
