@@ -85,6 +85,7 @@ def test_a_backfill_runs_each_day_on_its_own_rows_and_a_second_one_spends_nothin
     boards = [read(run / "leaderboard" / "leaderboard.json") for run in runs.values()]
     assert len({plan["dataset"]["fingerprint"] for plan in plans}) == len(DAYS)
     assert sum(sum(b["dataset"]["examples"].values()) for b in boards) == 569
+    assert {board["promotion"] for board in boards} == {None}
     jobs = sorted(job["name"] for job in demo.jobs())
 
     backfill(demo)

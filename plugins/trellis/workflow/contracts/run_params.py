@@ -50,6 +50,14 @@ _SWITCHES: tuple[tuple[_RunParam, Any], ...] = (
     (_RunParam("deploy", ("deploy",), "Serve the best training", "Deployment"), None),
 )
 
+DEPLOY_BACKFILL = "deploy_backfill"
+"""Parameter without which a run of a backfill deploys nothing."""
+
+NOT_DEPLOYED = (
+    f"`deploy` is switched off for this run, or a backfill made it without `{DEPLOY_BACKFILL}`"
+)
+"""Why a run whose file has a `deploy` section deploys nothing."""
+
 DAYS = ("from", "to")
 """Parameters that select rows instead of the run's data interval."""
 
@@ -70,7 +78,23 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
             f"({'.'.join(switch.field)})",
             section=switch.section,
         )
+    if experiment.deploy is not None:
+        params[DEPLOY_BACKFILL] = Param(
+            False,
+            type="boolean",
+            title="Serve the best training of a backfill",
+            description="a run that a backfill makes deploys nothing, unless this is on: the model "
+            "of a past day would replace that of a newer one",
+            section="Deployment",
+        )
     return params
+
+
+def of_backfill(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a run that a backfill makes: it deploys only if it is told to."""
+    if DEPLOY_BACKFILL not in values:
+        return dict(values)
+    return {**values, "deploy": values["deploy"] and values[DEPLOY_BACKFILL]}
 
 
 def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:

@@ -31,8 +31,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         params=None, run_id=None, dag_run=None, data_interval_start=None, data_interval_end=None
     ):
         interval = (data_interval_start, data_interval_end)
+        values = run_params.of_backfill(params) if dag_run.run_type == "backfill" else params
         try:
-            made = make(experiment, platform, params, run_id, dag_run.run_after, interval)
+            made = make(experiment, platform, values, run_id, dag_run.run_after, interval)
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
         return made.run.plan

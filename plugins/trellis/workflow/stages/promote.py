@@ -11,6 +11,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents, endpoint
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
@@ -33,7 +34,7 @@ class PromoteOperator(BaseOperator, SkipMixin):
         run = layout.Run.of(self._experiment, self._platform, context["run_id"])
         decision = documents.read(self._platform, "leaderboard", run.leaderboard)["promotion"]
         if decision is None:
-            raise AirflowSkipException("This run deploys nothing: `deploy` is switched off.")
+            raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
         for line in summary(decision):
             print(line)
         if decision["promoted"]:

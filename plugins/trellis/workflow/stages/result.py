@@ -10,6 +10,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -56,7 +57,7 @@ def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: lis
     """
     decision = board["promotion"]
     if decision is None:
-        return "Nothing was to be deployed: `deploy` is switched off for this run."
+        return f"Nothing was to be deployed: {NOT_DEPLOYED}."
     who = decision["challenger"] or "No training"
     written = record["reason"] if record else None
     why = (written or (f"see the log of {broken[0]}" if broken else "")).rstrip(".")

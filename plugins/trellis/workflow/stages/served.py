@@ -15,6 +15,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents, endpoint, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -30,7 +31,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         deploy = plan.experiment.deploy
         if deploy is None:
-            raise AirflowSkipException("This run deploys nothing: `deploy` is switched off.")
+            raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
         content = record(platform, plan.run, deploy.private)
         print(describe(content))
         return content

@@ -1,7 +1,7 @@
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
-from trellis.workflow.contracts.run_params import apply, run_params
+from trellis.workflow.contracts.run_params import apply, of_backfill, run_params
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import with_changes
 
@@ -21,6 +21,7 @@ def test_the_files_values_are_the_defaults(digits):
         "workers": 2,
         "budget": "2 USD",
         "deploy": True,
+        "deploy_backfill": False,
     }
     assert apply(digits, defaults(digits)) == digits
 
@@ -92,6 +93,20 @@ def test_a_run_may_do_without_deployment(digits):
     form = run_params(digits)["deploy"]
     assert form.description.startswith("if it passes the file's gate; serving costs at most 2.62 ")
     assert apply(digits, {**defaults(digits), "deploy": False}).deploy is None
+
+
+def test_a_run_of_a_backfill_deploys_only_if_told_to(digits):
+    values = defaults(digits)
+    assert apply(digits, of_backfill(values)).deploy is None
+    assert apply(digits, of_backfill({**values, "deploy_backfill": True})).deploy == digits.deploy
+    off = {**values, "deploy": False, "deploy_backfill": True}
+    assert apply(digits, of_backfill(off)).deploy is None
+
+
+def test_a_backfill_of_an_experiment_that_deploys_nothing_has_no_such_parameter(digits):
+    experiment = with_changes(digits, {("deploy",): None})
+    assert "deploy_backfill" not in run_params(experiment)
+    assert apply(experiment, of_backfill(defaults(experiment))) == experiment
 
 
 def test_a_run_without_baselines_deploys_nothing_that_was_to_beat_them(breast_cancer):

@@ -3,8 +3,11 @@
 import dataclasses
 import datetime
 import json
+from types import SimpleNamespace
 
 import pytest
+from airflow.sdk import DAG
+from airflow.utils.types import DagRunType
 
 from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
@@ -14,7 +17,7 @@ from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
-from trellis.workflow.stages.plan import make
+from trellis.workflow.stages.plan import make, task
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
@@ -165,3 +168,22 @@ def test_a_manifest_that_cannot_be_used_is_refused(plan, bucket, text, message):
     (bucket / "digits/bad.csv").write_bytes(content)
     with pytest.raises(SourceError, match=message):
         plan(source="digits/bad.csv")
+
+
+@pytest.mark.parametrize(
+    ("kind", "conf", "deploys"),
+    [
+        ("scheduled", {}, True),
+        ("backfill", {}, False),
+        ("backfill", {"deploy_backfill": True}, True),
+    ],
+)
+def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
+    bucket, digits, group, kind, conf, deploys
+):
+    with DAG("digits"):
+        operator = task(digits, group).operator
+    params = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
+    dag_run = SimpleNamespace(run_type=DagRunType(kind), run_after=CREATED)
+    operator.python_callable(params=params | conf, run_id="demo", dag_run=dag_run)
+    assert ("deploy" in read(bucket)["configuration"]) == deploys
