@@ -47,6 +47,23 @@ class Compare(Section):
     timeout: Duration = key("when a comparison is stopped")
 
 
+class Pools(Section):
+    """Airflow pools in which jobs wait for quota instead of failing; a slot is a machine.
+
+    Airflow counts waiting jobs only in pools made with `--include-deferred`.
+    """
+
+    vertex: str | None = key(
+        "pool of Vertex AI's jobs: tuning takes `tune.parallel` slots, a training one for each "
+        "worker, a batch prediction one for each replica, comparison and AutoML one",
+        None,
+        min_length=1,
+    )
+    dataflow: str | None = key(
+        "pool of exports: each takes `dataflow.max_workers` slots", None, min_length=1
+    )
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -88,6 +105,7 @@ class Platform(Section):
     labels: dict[str, str] = key("labels of every job, for billing reports", {})
     poll_seconds: int = key("interval between two polls of a job", 30, unit="seconds", ge=1, le=600)
     retry_seconds: int = key("delay before a task's first retry", 60, unit="seconds", ge=1, le=3600)
+    pools: Pools = key("Airflow pools that limit how many machines work at once", Pools())
     dataflow: Dataflow = key("what the export runs on")
     compare: Compare = key("what the comparison runs on")
 

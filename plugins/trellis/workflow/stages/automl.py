@@ -16,6 +16,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl_images, automl_tables
 from trellis.workflow.stages.planned import planned, returned
+from trellis.workflow.stages.pools import slots
 
 NAME = "automl"
 
@@ -32,6 +33,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     }
     in_bigquery = {**common, "location": platform.location}
     in_vertex = {**common, "region": platform.region}
+    job = {**in_vertex, **slots(platform.pools.vertex, 1)}
     field = functools.partial(planned, experiment, platform)
     with TaskGroup(NAME) as group:
         if of_images:
@@ -49,12 +51,12 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         train = TrainingPipelineOperator(
             task_id="train",
             training_pipeline=field(messages.pipeline, returned(f"{NAME}.dataset", "name")),
-            **in_vertex,
+            **job,
         )
         predict = BatchPredictionJobOperator(
             task_id="predict",
             batch_prediction_job=field(messages.prediction, returned(f"{NAME}.train", "model")),
-            **in_vertex,
+            **job,
         )
         ready >> dataset >> train >> predict
         if not of_images:

@@ -15,6 +15,7 @@ from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.pools import slots
 
 
 class CompareOperator(CustomJobOperator):
@@ -48,6 +49,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         poll_interval=platform.poll_seconds,
         # `baselines` is skipped in a run without them.
         trigger_rule="none_failed",
+        **slots(platform.pools.vertex, 1),
     )
 
 

@@ -16,6 +16,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.pools import slots
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -33,6 +34,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         poll_sleep=platform.poll_seconds,
         # A table's extract is skipped if it exists.
         trigger_rule="none_failed",
+        **slots(platform.pools.dataflow, platform.dataflow.max_workers),
     )
 
 

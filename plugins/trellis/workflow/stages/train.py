@@ -8,6 +8,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.pools import slots
 
 
 class TrainOperator(CustomJobOperator):
@@ -32,6 +33,7 @@ def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
+        **slots(platform.pools.vertex, experiment.train.machines.workers),
     ).expand(chosen=chosen)
 
 

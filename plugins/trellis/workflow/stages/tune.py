@@ -11,6 +11,7 @@ from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.pools import slots
 
 _ALGORITHMS = {
     # Vertex's default is Bayesian optimization.
@@ -33,6 +34,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
+        **slots(platform.pools.vertex, experiment.tune.parallel),
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from trellis.workflow.assembly import training
 from trellis.workflow.contracts.run_params import run_params
+from trellis.workflow.spec.platform import Pools
 from trellis.workflow.validation.file import with_changes
 
 
@@ -122,6 +123,25 @@ def test_the_dag_can_be_stored(dag):
 
     stored = DagSerialization.to_dict(dag)
     assert DagSerialization.from_dict(stored).task_ids == dag.task_ids
+
+
+def test_jobs_take_a_slot_for_each_machine_in_the_groups_pools(breast_cancer, group):
+    pools = Pools(vertex="vertex-machines", dataflow="dataflow-workers")
+    changes = {("tune", "parallel"): 3, ("train", "machines", "workers"): 2}
+    experiment = with_changes(breast_cancer, changes)
+    dag = training.build(experiment, group.model_copy(update={"pools": pools}))
+    assert {
+        task.task_id: (task.pool, task.pool_slots)
+        for task in dag.tasks
+        if task.pool != "default_pool"
+    } == {
+        "export": ("dataflow-workers", group.dataflow.max_workers),
+        "tune": ("vertex-machines", 3),
+        "train": ("vertex-machines", 2),
+        "automl.train": ("vertex-machines", 1),
+        "automl.predict": ("vertex-machines", 1),
+        "compare": ("vertex-machines", 1),
+    }
 
 
 def test_parameters_are_the_dags_alone(dag, digits):

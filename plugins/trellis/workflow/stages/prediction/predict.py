@@ -9,6 +9,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.pools import slots
 
 # The server reads all images of a request at once, 10 MB at most (trainer.serving.limits).
 _IMAGES_AT_ONCE = 8
@@ -27,6 +28,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         gcp_conn_id=platform.connection,
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
+        **slots(platform.pools.vertex, experiment.prediction.machines.replicas),
     )
 
 
