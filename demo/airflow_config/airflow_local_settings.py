@@ -1,12 +1,18 @@
 """Airflow reads this module when any of its processes starts.
 
 The scheduler of a LocalExecutor forks a process for every task. The provider's modules take seconds
-of CPU to import; imported here, once, before the scheduler forks, no task pays for them again.
+of CPU to import; imported here, once, before the scheduler forks, no task pays for them again. They
+are those that the DAG files name, and the operators that stages import.
 """
 
 import sys
 
 if "scheduler" in sys.argv[1:2]:
+    import airflow.providers.google.cloud.hooks.bigquery
+    import airflow.providers.google.cloud.hooks.gcs
     import airflow.providers.google.cloud.operators.dataflow
     import airflow.providers.google.cloud.operators.vertex_ai.custom_job
-    import airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_job  # noqa: F401
+    import airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_job
+    import airflow.providers.standard.decorators.python
+    import airflow.providers.standard.operators.empty
+    import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
