@@ -93,7 +93,7 @@ def test_filters(text, yes, no):
         ("AND display_name=a", "expected a field, found 'AND'"),
         ("display_name=a AND", "expected a field, found 'the end'"),
         ("display_name=a OR", "expected a field, found 'the end'"),
-        ("(display_name=a", "a ( has no )"),
+        ("(display_name=a", "a closing ) is missing"),
         ("display_name=a)", "unexpected ')'"),
         ('display_name="a', "cannot read"),
         ("my_job", "the field 'my_job' is not supported"),

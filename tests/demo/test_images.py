@@ -1,4 +1,4 @@
-"""What stands for the job image in a local run."""
+"""The local replacement of the job image."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """A run, and a second deployment, under each answer that Google's documentation leaves open.
 
-docs/first-real-run.md says which switch stands for which unknown.
+docs/first-real-run.md says the switch for each unknown.
 """
 
 import pytest

@@ -24,19 +24,19 @@ Emulates Google Cloud on this machine: Cloud Storage, BigQuery, Vertex AI and Da
 unchanged clients. Jobs really run, as processes.
 
   local-gcp up --images images.yaml    start in the background
-  eval "$(local-gcp env)"              lead the Google clients of this shell to it
+  eval "$(local-gcp env)"              direct the Google clients of this shell to it
   local-gcp status                     jobs, replicas and trials, each with its last line
-  local-gcp logs JOB                   what a job printed
-  local-gcp down                       end jobs and server; data stays in the home
+  local-gcp logs JOB                   output of a job
+  local-gcp down                       stop jobs and server; data stays in the home
 
-  local-gcp run --temporary -- pytest  one command against a server of its own
+  local-gcp run --temporary -- pytest  run a command against its own server
 
 Everything listens on loopback only. In the environment that `env` prints, clients reach nothing
 outside this machine: requests to other hosts are refused, and the error names the host.
 """
 EXAMPLES = """\
 examples:
-  local-gcp run -- python train.py         against the server of this home, started if need be
+  local-gcp run -- python train.py         against the server of this home, started if needed
   local-gcp run --temporary -- pytest -x   against an empty one, deleted at the end
 """
 HOME_HELP = "folder of all state (default: $LOCAL_GCP_HOME, else ./.local/gcp)"
@@ -127,7 +127,7 @@ def _preempt(home: Home, options: argparse.Namespace) -> int:
 
 
 def _variables(home: Home) -> dict[str, str]:
-    # The ports are chosen here if they never were: the environment may be asked for before `up`.
+    # Chooses the ports if there are none: `env` may be called before `up`.
     home.create()
     variables = client_environment(home, home.choose_endpoints())
     paths = [variables["PYTHONPATH"], *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
@@ -193,30 +193,34 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     explained = "\n  ".join(["variants, the default first:", *variants.described()])
-    help_ = "start in the background, return when healthy; harmless if it is up"
+    help_ = "start in the background, return when healthy; does nothing if it is up"
     up = command("up", _up, help_, explained)
     up.add_argument(
         "--foreground", action="store_true", help="stay until SIGTERM or SIGINT, log to stderr"
     )
     _add_server_options(up)
-    env = command("env", _env, "print the environment that leads Google's clients here")
+    env = command("env", _env, "print the environment that directs Google's clients here")
     env.add_argument("--json", action="store_true", help="as a JSON object, not as export lines")
     run = command("run", _run, "run a command against a server; returns its exit code", EXAMPLES)
     run.add_argument(
-        "--temporary", action="store_true", help="a server with an empty home, deleted at the end"
+        "--temporary",
+        action="store_true",
+        help="use a server with an empty home, deleted at the end",
     )
     _add_server_options(run)
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND [ARGUMENT ...]")
     status = command("status", _status, "show jobs, replicas and trials")
     status.add_argument("--json", action="store_true", help="as JSON, with every field")
-    logs = command("logs", _logs, "print what the replicas of a job wrote")
+    logs = command("logs", _logs, "print the output of the replicas of a job")
     logs.add_argument("job", help="resource name, its last part, or display name")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
-    preempt = command("preempt", _preempt, "take the machine away from a running spot job")
+    logs.add_argument(
+        "-f", "--follow", action="store_true", help="continue until the job has ended"
+    )
+    preempt = command("preempt", _preempt, "preempt the machine of a running spot job")
     preempt.add_argument("job", help="resource name or its last part")
     storm = command("chaos", chaos.run, chaos.HELP, chaos.EXAMPLES)
     chaos.add_options(storm)
-    command("down", _down, "end the server and its jobs, which start again at the next up")
+    command("down", _down, "stop the server and its jobs, which start again at the next up")
     return parser
 
 
@@ -226,18 +230,18 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="FILE",
         type=Path,
-        help="the local environments that stand for container images; may be repeated, the first "
-        "match counts (default: $LOCAL_GCP_IMAGES)",
+        help="the local environments that replace container images; may be repeated, the first "
+        "match wins (default: $LOCAL_GCP_IMAGES)",
     )
     parser.add_argument(
         "--project",
         metavar="ID",
-        help=f"the one project that exists, fixed for a home (default: {project.DEFAULT_PROJECT})",
+        help=f"the only project, fixed for a home (default: {project.DEFAULT_PROJECT})",
     )
     parser.add_argument(
         "--regions",
         metavar="R,R",
-        help="regions that exist for Vertex AI and Dataflow (default: all of Vertex AI's)",
+        help="regions of Vertex AI and Dataflow (default: all of Vertex AI's)",
     )
     parser.add_argument(
         "--cores",
@@ -256,13 +260,13 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--preemption-seed",
         type=int,
         metavar="S",
-        help="with the same seed the same jobs are preempted at the same age (default: 0)",
+        help="seed of the preemptions: the same jobs at the same age (default: 0)",
     )
     parser.add_argument(
         "--variant",
         action="append",
         metavar="NAME=VALUE",
-        help="answer in another way where Google's documentation leaves it open, see below; may be "
+        help="choose the behaviour where Google's documentation leaves it open, see below; may be "
         f"repeated (default: ${variants.VARIABLE}, NAME=VALUE,...)",
     )
 

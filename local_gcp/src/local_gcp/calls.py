@@ -1,4 +1,4 @@
-"""Logs every call at level DEBUG: who asks for what, as names of fields and types, without values.
+"""Logs every call at level DEBUG, with names and types of fields, but without values.
 
     LOCAL_GCP_LOG_LEVEL=DEBUG local-gcp up       # then HOME/server.log has lines with `call: {...}`
 
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 log = logging.getLogger(__name__)
 
 _MOST_BYTES = 1 << 20
-"""Bodies that are longer are bytes of objects, or not worth the time."""
+"""Longer bodies are not logged; most are bytes of objects."""
 
 
 def outline(value: Any) -> Any:
@@ -32,7 +32,7 @@ def outline(value: Any) -> Any:
 
 
 def outline_of_message(message: Any) -> Any:
-    """The same of a protobuf message: the fields that are set, by their names in JSON."""
+    """A protobuf message without its values: the set fields, by their names in JSON."""
     name = message.DESCRIPTOR.full_name
     if name in ("google.protobuf.Value", "google.protobuf.Struct", "google.protobuf.Any"):
         return name
@@ -107,7 +107,7 @@ def _json(part: str, body: bytearray) -> dict[str, Any]:
 
 
 def _merged(outlines: list[Any]) -> Any:
-    """One for all: the fields of any of them."""
+    """One outline with the fields of all."""
     dicts = [one for one in outlines if isinstance(one, dict)]
     if not dicts:
         return outlines[0]

@@ -1,4 +1,4 @@
-"""`local-gcp chaos`: begin, show and end a storm."""
+"""`local-gcp chaos`: starts, shows and ends fault injection."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from local_gcp.chaos import storm
 from local_gcp.daemon import DaemonError
 from local_gcp.home import Home
 
-HELP = "make requests slow, refuse some, or execute them and answer nothing"
+HELP = "inject faults: slow, refused and lost requests"
 EXAMPLES = """\
 examples:
-  local-gcp chaos --503 5% --429 5% --lost 2% --latency 200      every request may be hit
-  local-gcp chaos --method CreateCustomJob --lost 100% --for 1m  it is created, nobody is told
+  local-gcp chaos --503 5% --429 5% --lost 2% --latency 200      affects every request
+  local-gcp chaos --method CreateCustomJob --lost 100% --for 1m  creates jobs without response
   local-gcp chaos --method 'POST *bigquery*/jobs' --503 0.5      half of BigQuery's new jobs
   local-gcp chaos                                                show the storm
   local-gcp chaos --off                                          end it
 
 A request's name is `google.cloud.aiplatform.v1.JobService.CreateCustomJob` for gRPC, and
 `POST bigquery.googleapis.com/bigquery/v2/projects/p/jobs` for HTTP. A pattern matches any part of
-it, in upper or lower case. Further calls add further rules: their latencies add up, the first fault
-counts.
+it, in upper or lower case. Each call adds a rule: latencies add up, and the first fault applies.
 
-503 and 429 are refused before anything is done. Lost: the request is executed, then its connection
-ends (gRPC clients see UNAVAILABLE). The same seed hits the same requests of each method, counted
-from the server's start. The rules are kept in the home: a storm goes on after a restart, also after
-kill -9, and may be set before `up`. `local-gcp status` shows it.
+Requests with 503 and 429 are not executed. Lost requests are executed, then their connection closes
+(gRPC clients see UNAVAILABLE). With the same seed, the same requests of each method since the
+server's start are affected. The rules are stored in the home: they remain after a restart, also
+after kill -9, and may be set before `up`. `local-gcp status` shows them.
 """
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
@@ -45,10 +44,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="only requests whose name has this in it; may be repeated (default: every request)",
+        help="only requests whose name contains this; may be repeated (default: every request)",
     )
     parser.add_argument(
-        "--latency", type=float, default=0.0, metavar="MS", help="milliseconds that each waits"
+        "--latency", type=float, default=0.0, metavar="MS", help="delay of each in milliseconds"
     )
     parser.add_argument(
         "--503",
@@ -71,9 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=_share,
         default=0.0,
         metavar=share,
-        help="execute this share, and end the connection before the answer",
+        help="execute this share, and close the connection before the response",
     )
-    parser.add_argument("--seed", type=int, default=0, help="another storm of the same kind")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random choice")
     parser.add_argument(
         "--for",
         dest="seconds",
@@ -85,7 +84,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(home: Home, options: argparse.Namespace) -> int:
-    """Carry out the command; returns the exit code."""
+    """Run the command; returns the exit code."""
     home.create()
     if options.off:
         storm.write(home.chaos_file, [])
@@ -111,7 +110,7 @@ def run(home: Home, options: argparse.Namespace) -> int:
 
 
 def lines(rules: list[Mapping[str, Any]]) -> Iterator[str]:
-    """The storm for a terminal, a line for each rule; `met` as in `Storm.describe`, if there."""
+    """The rules for a terminal, one line each, with `met` of `Storm.describe` if given."""
     for rule in rules:
         what = [f"{rule['latency'] * 1000:g} ms"] if rule["latency"] else []
         shares = {"503": "unavailable", "429": "exhausted", "lost": "lost"}

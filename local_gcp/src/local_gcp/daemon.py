@@ -1,4 +1,4 @@
-"""The server as a background process: start, find, ask, end. What `up`, `down` and `status` do."""
+"""Starts, finds, calls and ends the server as a background process: `up`, `down`, `status`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from local_gcp.home import LOOPBACK, Home, write_atomically
 
 START_SECONDS = 60
 STOP_SECONDS = 60
-"""Jobs get the time that Vertex AI gives them to end, then they are killed."""
+"""Seconds for `down`: jobs get as long to end as on Vertex AI, then they are killed."""
 
 
 _CLOCK_SECONDS = 5
-"""A process's start time moves when the machine's clock is set right."""
+"""Tolerance in seconds: a process's start time changes if the machine's clock is adjusted."""
 
 
 class DaemonError(Exception):
-    """Something a person must know about the server; the message says what to do."""
+    """An error about the server for the user; the message says what to do."""
 
     exit_code = 1
 
@@ -46,7 +46,7 @@ class AlreadyRunningError(DaemonError):
 def running(home: Home) -> psutil.Process | None:
     """The process that serves `home`, or None.
 
-    A process id alone may have been given to another program since, so its start time counts too.
+    A process id may have been reused by another program, so its start time is compared too.
     """
     try:
         record = json.loads(home.pid_file.read_text())
@@ -103,13 +103,13 @@ def start(home: Home) -> bool:
 
 
 def wait_healthy(home: Home, child: subprocess.Popen | None) -> None:
-    """Return when the server answers; DaemonError when `child` ended or time is up."""
+    """Return when the server is healthy; raises DaemonError if `child` ended or time is up."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(DaemonError):
             if ask(home, "health", timeout=2)["home"] == str(home.root):
                 return
-        # Another `up` at the same moment may have been faster; then that server is waited for.
+        # A concurrent `up` may have been faster; then wait for that server.
         if child and child.poll() not in (None, AlreadyRunningError.exit_code):
             raise DaemonError(f"local_gcp did not start (exit code {child.returncode}).")
         time.sleep(0.05)
@@ -136,7 +136,7 @@ def stop(home: Home) -> bool:
 
 
 def ask(home: Home, what: str, *, post: bool = False, timeout: float = 30, **query: str) -> Any:
-    """GET (or POST) /local_gcp/`what`, the JSON answer; DaemonError when there is none."""
+    """The JSON response to GET (or POST) /local_gcp/`what`; raises DaemonError if none."""
     endpoints = home.endpoints()
     if not endpoints:
         raise DaemonError(f"{home.root} was never started: run `local-gcp up`.")

@@ -1,6 +1,6 @@
 """The environment variables that direct unchanged Google Cloud clients to a local_gcp.
 
-Which client reads which was found by running them: Google's libraries use requests, httplib2,
+Which client reads which was found by experiment: Google's libraries use requests, httplib2,
 aiohttp, httpx or gRPC; TensorFlow and other C++ programs use libcurl.
 """
 
@@ -44,7 +44,7 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
         "PYTHONPATH": str(HOOK),
         # Plain HTTP, without a tunnel: faster.
         "STORAGE_EMULATOR_HOST": endpoints.http_url,
-        # gcsfs: else it asks the plain port in TLS what kind each bucket is, for 60 s a time.
+        # Without it, gcsfs queries each bucket's type over TLS at the plain port, for 60 s each.
         "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
         "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": json.dumps(connection),
         "GCS_ROOT": str(home.buckets),

@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 
 
 class Field:
-    """A filterable field: `test(operator, value)` makes a predicate, or raises ValueError."""
+    """A filterable field: `test(operator, value)` returns a predicate, or raises ValueError."""
 
     operators: tuple[str, ...] = ()
 
@@ -124,7 +124,7 @@ class Labels(Field):
 def parse_filter(text: str, fields: Mapping[str, Field], where: str = "filter") -> Predicate:
     """The predicate of a filter; an empty one matches everything.
 
-    INVALID_ARGUMENT names what cannot be read, or is not supported, and what is.
+    INVALID_ARGUMENT names the invalid or unsupported part, and what is supported.
     """
     if not text.strip():
         return lambda _message: True
@@ -174,7 +174,7 @@ class _Parser:
             self.tokens.pop(0)
             inner = self._expression()
             if not self._next(")"):
-                raise ValueError("a ( has no )")
+                raise ValueError("a closing ) is missing")
             self.tokens.pop(0)
             return inner
         return self._restriction()
@@ -235,7 +235,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> list[tuple[str, str, bool]]:
-    """(kind, text, whether a space stands before it)."""
+    """(kind, text, whether a space precedes it)."""
     tokens, position, end = [], 0, len(text.rstrip())
     while position < end:
         match = _TOKEN.match(text, position)

@@ -40,7 +40,7 @@ class Home:
         self.buckets = self.root / "buckets"
         """Cloud Storage: BUCKET/OBJECT as plain files; /gcs of every job."""
         self.storage = self.root / "storage"
-        """What Cloud Storage knows beside the bytes: metadata and unfinished uploads."""
+        """Cloud Storage's metadata and unfinished uploads."""
         self.jobs = self.root / "jobs"
         """One folder for each job: replica folders, logs, exit records."""
         self.state = self.root / "state.db"
@@ -98,7 +98,7 @@ class Home:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write `path` so that a reader, or a restart after a kill, sees all of it or none."""
+    """Write `path` atomically: a reader, or a restart after a kill, sees all of it or none."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text)
     temporary.replace(path)

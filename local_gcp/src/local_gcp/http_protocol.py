@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 _IDENTITY = re.compile(rb"(?im)^transfer-encoding:[ \t]*identity[ \t]*\r\n")
 _MAX_HEAD = 64 << 10
 TRANSPORT = "local_gcp.transport"
-"""In `scope["state"]` of a request: the connection, for who wants to end it without an answer."""
+"""In `scope["state"]` of a request: the connection, so that it can be closed without a response."""
 
 
 class HttpProtocol(H11Protocol):

@@ -1,7 +1,7 @@
 """Emulates tokens, the project and IAM credentials.
 
-Nothing is checked: every caller on this machine is the project's owner. Clients make these requests
-before their first real one; without an answer, some retry for 50 seconds.
+Credentials are not checked: every caller is the project's owner. Clients make these requests
+before their first real one; without a response, some retry for 50 seconds.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ async def _generate_access_token(request: Request) -> JSONResponse:
 
 
 def _allowed_locations(_request: Request) -> JSONResponse:
-    # "No trust boundary", as Google answers for accounts without one.
+    # "No trust boundary", Google's response for accounts without one.
     return JSONResponse({"locations": [], "encodedLocations": "0x0"})
 
 

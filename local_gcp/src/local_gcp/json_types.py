@@ -1,10 +1,10 @@
-"""Bodies of JSON requests, checked and converted by the types that an API's fields have.
+"""Checks and converts the bodies of JSON requests by the types of an API's fields.
 
 request_types/API.json holds them as facts of Google's discovery documents: for each message its
 fields, each "string", "int64" (a string that is a number), "integer", "number", "boolean", "any", a
 message's name, or one of these as "[...]" (repeated) or "{...}" (a map). Conversions are those of
 Google's JSON parser, which takes "1" for 1 and, for a field that is not repeated, a list of one.
-Fields that no message has stay, for those who name what is not emulated.
+Unknown fields stay, so that callers can refuse those that are not emulated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of a list method: newest first, stable while resources come and go."""
+"""Pages of a list method: newest first, stable while resources are created and deleted."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)
 
 
 def location(parent: str, field: str = "parent") -> str:
-    """projects/P/locations/L with the project's number in it, as Vertex AI's names have it.
+    """projects/P/locations/L with the project's number, as in Vertex AI's names.
 
     INVALID_ARGUMENT for another form, PERMISSION_DENIED for another project,
     NoSuchRegionError.
@@ -27,7 +27,7 @@ def location(parent: str, field: str = "parent") -> str:
 
 
 def resource(name: str, collection: str, field: str = "name") -> str:
-    """projects/P/locations/L/COLLECTION/ID, likewise."""
+    """projects/P/locations/L/COLLECTION/ID with the project's number; the same errors."""
     match = _PARENT.fullmatch(name)
     if not match or not re.fullmatch(rf"/{collection}/[^/]+", match["rest"] or ""):
         form = f"projects/PROJECT/locations/LOCATION/{collection}/ID"
@@ -46,12 +46,12 @@ def check_project(project: str) -> None:
 
 
 def with_number(name: str) -> str:
-    """`name` with the project's number where its id was; other names as they are."""
+    """`name` with the project's number in place of its id; other names unchanged."""
     return name.replace(f"projects/{project_id()}/", f"projects/{PROJECT_NUMBER}/", 1)
 
 
 def new_id() -> str:
-    """A numeric id such as Vertex AI gives."""
+    """A numeric id like Vertex AI's."""
     return str(random.SystemRandom().randrange(10**18, 9 * 10**18))
 
 

@@ -1,12 +1,12 @@
-"""google.longrunning.Operations: operations of all services, with their results, durably.
+"""google.longrunning.Operations: durable operations of all services, with their results.
 
-Creations, deletions, uploads and deployments answer with an operation, of one of two kinds:
+Creations, deletions, uploads and deployments return an operation, of one of two kinds:
 
-- What needs no work here: the service `define`s once what ends a method's operations, and a call
-  does `begin`. After `Variants.operation_seconds` the end is called, with the request; its effects
-  and the end of the operation are one transaction, so kill -9 in between leaves an unfinished
-  operation, which ends after the next start.
-- What needs work (a deployment, an import) has a `start` and a `finish`, called by whoever works.
+- Without work: the service `define`s once the function that ends a method's operations, and a call
+  does `begin`. After `Variants.operation_seconds` that function is called with the request; its
+  effects and the end of the operation are one transaction, so kill -9 in between leaves an
+  unfinished operation, which ends after the next start.
+- With work (a deployment, an import): the code that does the work calls `start` and `finish`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class _Done(filters.Field):
-    """Whether it is over: done=true, done!=true, done=false."""
+    """Whether it is done: done=true, done!=true, done=false."""
 
     operators = ("=", "!=")
 
@@ -60,20 +60,20 @@ grew out of: https://cloud.google.com/automl/docs/reference/rest/v1/projects.loc
 """
 
 WAIT_AT_MOST = 60.0
-"""Seconds that a WaitOperation may hold a thread of the server."""
+"""Most seconds that a WaitOperation may block a thread of the server."""
 ANSWER_TAKES = 0.5
-"""Seconds before the client's deadline at which a WaitOperation is answered."""
+"""Seconds before the client's deadline at which a WaitOperation returns."""
 
 
 _UNLISTED = re.compile(r"projects/[^/]+/locations/[^/]+/(endpoints|models)/")
 
 _FAILED = status_pb2.Status(code=code_pb2.INTERNAL, message="Internal error encountered.")
-"""Of an operation that the variant failing-operations lets fail, in Google's usual words."""
+"""Error of an operation that the variant failing-operations fails, in Google's words."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _End:
-    """What ends the operations of one method."""
+    """The function that ends the operations of one method."""
 
     request: Any
     end: Callable[[str, Any], Any]
@@ -87,7 +87,7 @@ class Operations:
         self._variants = variants
         self._table = state.table("operations", operations_pb2.Operation)
         self._waiting = state.table("waitingOperations", dict)
-        """Of those that were begun and are not over: what, when, by which request."""
+        """Unfinished operations: their method, time and request."""
         self._counts = state.table("operationCounts", dict)
         self._state = state
         self._finished = threading.Condition(state.lock)
@@ -102,7 +102,7 @@ class Operations:
         end: Callable[[str, Any], Any],
         lock: contextlib.AbstractContextManager[Any] | None = None,
     ) -> None:
-        """What ends the operations of a method, once for all: `end(resource, request)` returns the
+        """Set the function that ends a method's operations: `end(resource, request)` returns the
         response (None: Empty) or raises RpcError, which becomes the operation's error.
 
         It is called inside a transaction. `request`: its class. `lock`: to be taken before the
@@ -111,12 +111,12 @@ class Operations:
         self._ends[method] = _End(request, end, lock or contextlib.nullcontext())
 
     def run(self) -> None:
-        """Go on with the operations that were begun before a restart; all are defined by now."""
+        """Continue the operations from before a restart; all methods are defined by now."""
         for name, record in self._waiting.list():
             self._schedule(name, record["due"])
 
     def stop(self) -> None:
-        """Those that are not over go on after the next start."""
+        """Stop; unfinished operations continue after the next start."""
         with self._state.lock:
             self._stopping = True
             timers = list(self._timers.values())
@@ -127,9 +127,9 @@ class Operations:
     def begin(
         self, method: str, resource: str, request: Any, metadata: Any = None
     ) -> operations_pb2.Operation:
-        """A new operation on a resource, which ends as `define`d for the method.
+        """Start an operation on a resource, which ends as `define`d for the method.
 
-        It is over already if operations take no time. The request must have been checked.
+        It is done at once if operations take no time. The request must be validated before.
         """
         kind, due = self._ends[method].request, time.time() + self._variants.operation_seconds
         with self._state.transaction():
@@ -149,7 +149,7 @@ class Operations:
         return self._table.get(operation.name) or operation
 
     def fails(self, method: str) -> bool:
-        """Count an operation of the method: whether it is one of those that are to fail."""
+        """Count an operation of the method; returns whether it must fail."""
         if not self._variants.failing_operations:
             return False
         with self._state.transaction():
@@ -158,7 +158,7 @@ class Operations:
             return count < self._variants.failing_operations
 
     def fail_later(self, resource: str, metadata: Any) -> operations_pb2.Operation:
-        """A new operation that ends with an error, after its time."""
+        """Start an operation that later ends with an error."""
         with self._state.transaction():
             operation = self.start(resource, metadata)
             due = time.time() + self._variants.operation_seconds
@@ -168,7 +168,7 @@ class Operations:
         return operation
 
     def under_way(self, method: str, resource: str) -> bool:
-        """Whether an operation of the method on the resource is not over."""
+        """Whether the resource has an unfinished operation of the method."""
         waiting = (record for _, record in self._waiting.list(f"{resource}/operations/"))
         return any(record.get("method") == method for record in waiting)
 
@@ -211,13 +211,13 @@ class Operations:
         return self._get(request.name)
 
     def list_operations(self, request: Any, _context: Any) -> dict[str, Any]:
-        """Of a resource (MODEL, ENDPOINT), or of a location: also of all that is in it."""
+        """The operations of a resource (MODEL, ENDPOINT) or a location, with all it contains."""
         matches = filters.parse_filter(request.filter, _FIELDS)
         if request.page_token:
             raise invalid_argument("page_token", f"{request.page_token!r}: there is one page only.")
         prefix = f"{names.with_number(request.name)}/"
         if self._variants.list_operations == "unimplemented" and _UNLISTED.match(prefix):
-            # Google's words for a method that a service does not have.
+            # Google's message for a method that a service does not have.
             message = "Operation is not implemented, or supported, or enabled."
             raise RpcError(grpc.StatusCode.UNIMPLEMENTED, message)
         every = (operation for _, operation in self._table.list_lagging(prefix))
@@ -235,7 +235,7 @@ class Operations:
         if not operation.done:
             raise RpcError(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"{request.name} cannot be cancelled: local_gcp does not emulate that for it.",
+                f"{request.name} cannot be cancelled: local_gcp does not emulate that.",
             )
         raise failed_precondition(f"{request.name} is done and cannot be cancelled.")
 

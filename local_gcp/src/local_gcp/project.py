@@ -12,7 +12,7 @@ PROJECT_VARIABLE = "LOCAL_GCP_PROJECT"
 REGIONS_VARIABLE = "LOCAL_GCP_REGIONS"
 DEFAULT_PROJECT = "local-gcp"
 PROJECT_NUMBER = 100000000001
-"""Google's are twelve digits long too."""
+"""Twelve digits, like Google's."""
 
 # https://cloud.google.com/vertex-ai/docs/general/locations, without `global`, where nothing that
 # is emulated here exists.
@@ -70,6 +70,6 @@ def project_id() -> str:
 
 
 def known_regions() -> frozenset[str]:
-    """Those of $LOCAL_GCP_REGIONS ("europe-west1,europe-west4"), else all of Vertex AI's."""
+    """The regions in $LOCAL_GCP_REGIONS ("europe-west1,europe-west4"), else all of Vertex AI's."""
     chosen = os.environ.get(REGIONS_VARIABLE)
     return frozenset(chosen.split(",")) if chosen else REGIONS

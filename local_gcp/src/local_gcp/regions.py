@@ -1,9 +1,9 @@
-"""The regions of Vertex AI and Dataflow, and what is answered at one that does not exist.
+"""The regions of Vertex AI and Dataflow, and the error for one that does not exist.
 
-Google's clients send a request to the host of its region. *.googleapis.com resolves whatever the
-region, and where no service is behind a host, Google's front end answers HTTP 404 with a web page.
-A gRPC client makes of it UNIMPLEMENTED, "Received http2 header with status: 404", and no more. Here
-it is the same code, and the message goes on to say what is wrong.
+Google's clients send a request to the host of its region. *.googleapis.com resolves for every
+region, and for a host without a service Google's front end returns HTTP 404 with a web page, which
+a gRPC client reports as UNIMPLEMENTED, "Received http2 header with status: 404". local_gcp returns
+the same code, with a message that explains it.
 https://github.com/langchain4j/langchain4j/issues/5865,
 https://github.com/GoogleCloudPlatform/generative-ai/issues/1339
 """
@@ -19,7 +19,7 @@ from local_gcp.wire import RpcError
 
 
 class NoSuchRegionError(RpcError):
-    """Over REST it is HTTP 404."""
+    """A region that does not exist; HTTP 404 over REST."""
 
     def __init__(self, region: str):
         super().__init__(
@@ -31,13 +31,13 @@ class NoSuchRegionError(RpcError):
 
 
 def check(region: str) -> None:
-    """NoSuchRegionError unless it is one of `project.known_regions`."""
+    """Raise NoSuchRegionError unless it is in `project.known_regions`."""
     if region not in known_regions():
         raise NoSuchRegionError(region)
 
 
 def suggestion(region: str) -> str:
-    """What was probably meant."""
+    """A sentence with the most similar region."""
     near = difflib.get_close_matches(region, known_regions(), 1)
     example = "us-central1" if "us-central1" in known_regions() else min(known_regions())
     return f"Did you mean {near[0]}?" if near else f"One that exists is {example}."

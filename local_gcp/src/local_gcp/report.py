@@ -47,7 +47,7 @@ def status_lines(status: dict[str, Any]) -> Iterator[str]:
 def find_job(status: dict[str, Any], wanted: str) -> dict[str, Any]:
     """The job with this resource name, id, or display name.
 
-    DaemonError when no job, or more than one, is called so.
+    Raises DaemonError if no job, or more than one, has that name.
     """
     jobs = [
         job
@@ -62,7 +62,7 @@ def find_job(status: dict[str, Any], wanted: str) -> dict[str, Any]:
 
 
 def log_files(job: dict[str, Any]) -> Iterator[tuple[str, Path]]:
-    """(whose it is, the log) of each replica, of the job or of its trials."""
+    """(replica, log file) of each replica of the job or its trials."""
     sources = [("", job.get("replicas") or [])]
     sources += [(f"trial {t['id']} ", t.get("replicas") or []) for t in job.get("trials") or []]
     for prefix, replicas in sources:
@@ -71,7 +71,7 @@ def log_files(job: dict[str, Any]) -> Iterator[tuple[str, Path]]:
 
 
 def job_logs(status: dict[str, Any], wanted: str) -> Iterator[str]:
-    """Lines of all replicas of the job `wanted`, each with its replica in front."""
+    """Lines of all replicas of the job `wanted`, each prefixed with its replica."""
     for who, path in log_files(find_job(status, wanted)):
         if path.exists():
             with path.open(errors="replace") as lines:
@@ -79,14 +79,14 @@ def job_logs(status: dict[str, Any], wanted: str) -> Iterator[str]:
 
 
 def follow_logs(status: Callable[[], dict[str, Any]], wanted: str) -> Iterator[str]:
-    """The same, then each further line as it is written, until the job has ended.
+    """The lines, then each new line as it is written, until the job has ended.
 
     `status()` is asked once a second: trials and replicas appear while a job runs.
     """
     name = find_job(status(), wanted)["name"]
     read: dict[Path, int] = {}
     while True:
-        job = find_job(status(), name)  # the end is seen before the last lines are read
+        job = find_job(status(), name)  # check for the end before the last lines are read
         for who, path in log_files(job):
             lines = _whole_lines(path, read.get(path, 0))
             read[path] = read.get(path, 0) + len(lines)
@@ -98,7 +98,7 @@ def follow_logs(status: Callable[[], dict[str, Any]], wanted: str) -> Iterator[s
 
 
 def _whole_lines(path: Path, start: int) -> bytes:
-    """What stands in the file after byte `start`, without a line that is still being written."""
+    """The file's content after byte `start`, without an unfinished line."""
     try:
         with path.open("rb") as file:
             file.seek(start)

@@ -1,4 +1,4 @@
-"""Shared by all REST services: Google's error format, host dispatch, paths as they were sent."""
+"""Shared by all REST services: Google's error format, host dispatch, encoded paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATUS = {
 
 
 class ApiError(Exception):
-    """An answer in the error format of Google's JSON APIs.
+    """An error in the format of Google's JSON APIs.
 
     `code` is the HTTP status, `reason` the machine-readable cause that clients look at
     (https://cloud.google.com/storage/docs/json_api/v1/status-codes).
@@ -42,14 +42,14 @@ class ApiError(Exception):
         return JSONResponse({"error": self.json()}, self.code)
 
     def json(self, status: bool = True) -> dict[str, Any]:
-        """`error` of the answer; Cloud Storage's has no `status`."""
+        """The response's `error`; Cloud Storage's has no `status`."""
         first = {"message": self.message, "domain": "global", "reason": self.reason}
         error = {"code": self.code, "message": self.message, "errors": [first]}
         return error | ({"status": _STATUS.get(self.code, "UNKNOWN")} if status else {})
 
 
 def not_emulated(what: str) -> ApiError:
-    """The answer for what exists at Google and not here: 501, never a silent wrong answer."""
+    """The error 501 for a feature of Google Cloud that local_gcp lacks."""
     message = f"local_gcp does not emulate {what}."
     log.warning("501: %s", message)
     return ApiError(501, message, "notImplemented")
@@ -82,7 +82,7 @@ class HostDispatch:
 
 
 class EncodedPath:
-    """Route on the path as it was sent, so that an encoded slash (%2F) stays inside a name.
+    """Route on the encoded path, so that an encoded slash (%2F) stays inside a name.
 
     Endpoints below get path parameters percent-encoded and decode them themselves.
     """

@@ -1,4 +1,4 @@
-"""`local-gcp run`: one command against a server, which ends with it if it was started for it."""
+"""`local-gcp run`: runs a command against a server, which it starts and stops if needed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ How to plug in a service: write a class that derives from `service.Service` and 
   `rest.ApiError` or `rest.not_emulated(...)` for answers in Google's error format.
 - `grpc_handlers`: `grpc.GenericRpcHandler`s, asked in turn; methods run in a pool of threads.
 - `start()`: recover what a killed server left behind, start threads. Health turns true after it.
-- `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT, while the servers answer still;
+- `stop()`: end running jobs. Called at `down`, SIGTERM and SIGINT, while requests are still served;
   never after kill -9.
 - `jobs()`: this service's entries of `jobs` in the status, as `local-gcp status --json`
   shows them; called from a thread at every status request.
@@ -57,14 +57,14 @@ from local_gcp.vertex.service import Vertex
 log = logging.getLogger(__name__)
 
 GRPC_THREADS = 128
-"""Many: a prediction or a wait for an operation holds one for up to a minute."""
+"""Many: a prediction or a wait for an operation blocks one for up to a minute."""
 GRPC_MESSAGE_BYTES = 64 << 20
 KEEP_ALIVE_SECONDS = 600
 """Long: a pooled connection that the server closes just as the client reuses it fails a request."""
 
 
 def services(context: Context) -> list[Service]:
-    """Everything that is emulated, in the order in which it starts; stopped in reverse."""
+    """All services, in the order of their start; they are stopped in reverse."""
     bigquery = BigQuery(context)
     vertex = Vertex(context, bigquery.warehouse)
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
@@ -98,13 +98,13 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
             await asyncio.to_thread(service.start)
         grpc_server.start()
         await gateway.start(sockets["proxy"])
-        # Last: who asks it for its health may then use everything.
+        # Last: a client that gets its health may then use all services.
         web_task = asyncio.create_task(web.serve(sockets=[sockets["http"]]))
         log.info("local_gcp serves %s: proxy %s", home.root, endpoints.proxy_url)
         await _first(stopping.wait(), web_task)
     finally:
         log.info("local_gcp stops")
-        for service in reversed(started):  # the servers answer still: ending jobs save their work
+        for service in reversed(started):  # requests are still served: ending jobs save their work
             try:
                 await asyncio.to_thread(service.stop)
             except Exception:
@@ -157,7 +157,7 @@ class _RestServer(uvicorn.Server):
 
 
 class _NotEmulated(grpc.GenericRpcHandler):
-    """Asked last: names the method that no service emulates."""
+    """The last handler: refuses the method by name."""
 
     def service(self, handler_call_details):
         method = handler_call_details.method

@@ -1,4 +1,4 @@
-"""What a service of local_gcp is: the interface that Storage, Vertex AI, Dataflow... implement."""
+"""The interface of a service, which Storage, Vertex AI, Dataflow etc. implement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local_gcp.home import Endpoints, Home
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What every service gets when it is created."""
+    """The arguments of every service."""
 
     home: Home
     project: str
@@ -27,15 +27,15 @@ class Service:
     """Base of all services. Override what applies; every default means "none"."""
 
     hosts: Sequence[str] = ()
-    """Patterns (fnmatch) of hosts that `rest` answers, e.g. "*-aiplatform.googleapis.com"; with a
+    """Patterns (fnmatch) of hosts that `rest` serves, e.g. "*-aiplatform.googleapis.com"; with a
     path where a host is shared, e.g. "www.googleapis.com/oauth2/*". The gateway accepts all of
-    *.googleapis.com; a host in nobody's list is answered 501 with its name."""
+    *.googleapis.com; a host in no list gives 501 with its name."""
 
     rest: ASGIApp | None = None
     """Answers HTTP/1.1 requests to `hosts`. Raise `rest.ApiError` for Google's error format."""
 
     grpc_handlers: Sequence[grpc.GenericRpcHandler] = ()
-    """Added to the one gRPC server; a method that no handler knows ends with UNIMPLEMENTED."""
+    """Handlers of the gRPC server; a method without a handler gives UNIMPLEMENTED."""
 
     def start(self) -> None:
         """Recover state and start threads. Runs before `up` reports healthy; may raise."""
@@ -48,5 +48,5 @@ class Service:
         return []
 
     def preempt(self, job: str) -> bool:
-        """Take the machine away from `job` (resource name or its last part). False: not mine."""
+        """Preempt the machine of `job` (resource name or its last part); False if unknown."""
         return False

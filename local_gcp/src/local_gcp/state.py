@@ -1,4 +1,4 @@
-"""What local_gcp has acknowledged, in one SQLite file: named records in typed tables.
+"""Durable state in one SQLite file: named records in typed tables.
 
     state = State(home.state)
     jobs = state.table("customJobs", CustomJob)       # proto-plus or protobuf messages
@@ -42,13 +42,13 @@ class State:
     """The file. One per process."""
 
     def __init__(self, path: Path | str, lag: float = 0.0):
-        """`lag`: so many seconds old is what `Table.list_lagging` shows."""
+        """`lag`: age in seconds of the state that `Table.list_lagging` shows."""
         self.lag = lag
         self.lock = threading.RLock()
         """Held during every call and transaction."""
         self._depth = 0
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        # WAL: one fsync a commit, and `sqlite3 state.db` can look while the server runs.
+        # WAL: one fsync per commit, and `sqlite3 state.db` can read while the server runs.
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute(_SCHEMA)
@@ -76,7 +76,7 @@ class State:
                 self._connection.execute("COMMIT")
 
     def execute(self, sql: str, *values: Any) -> list[tuple]:
-        """Run one statement and return all rows; `Table` is the way for everything else."""
+        """Run one statement and return all rows; for `Table` only."""
         with self.lock:
             return self._connection.execute(sql, values).fetchall()
 
@@ -93,7 +93,7 @@ class Table(Generic[T]):
         self._state, self._kind = state, kind
         self._encode, self._decode = _codec(message)
         self._before: collections.deque[tuple[float, str, T | None]] = collections.deque()
-        """When a record was written, its name, and what it was: of the last `State.lag` seconds."""
+        """(time, name, previous value) of the writes in the last `State.lag` seconds."""
 
     def put(self, name: str, value: T) -> None:
         """Create or replace; a replaced record keeps its place in the order."""
@@ -122,7 +122,7 @@ class Table(Generic[T]):
         return bool(rows)
 
     def list_lagging(self, prefix: str = "") -> list[tuple[str, T]]:
-        """As `list` was `State.lag` seconds ago; what was written before a restart shows at once.
+        """`list` as of `State.lag` seconds ago; writes before a restart are visible at once.
 
         For lists of the API: Google documents few of them as strongly consistent.
         """
@@ -151,7 +151,7 @@ class Table(Generic[T]):
         return [(name, self._decode(body)) for name, body in rows]
 
     def _note(self, name: str) -> None:
-        """Remember what a record is before it is written."""
+        """Record the previous value before a write."""
         if not self._state.lag:
             return
         with self._state.lock:

@@ -1,4 +1,4 @@
-"""Fixtures for pytest: a local_gcp as a real process, driven through its command line.
+"""Fixtures for pytest: local_gcp as a real process, controlled by its command line.
 
     pytest_plugins = ["local_gcp.testing"]     # in the top-level conftest.py
 
@@ -67,7 +67,7 @@ class LocalGcp:
 
     @property
     def client_env(self) -> dict[str, str]:
-        """The variables that lead clients here, and nothing else."""
+        """Only the variables that direct clients to this local_gcp."""
         return json.loads(self.command("env", "--json").stdout)
 
     @property

@@ -1,9 +1,9 @@
-"""How one local_gcp answers where Google's documentation leaves it open, and how fast.
+"""Variants of the emulation where Google's documentation leaves the behaviour open.
 
     local-gcp up --variant etags=failed-precondition --variant list-lag=5
 
-or LOCAL_GCP_VARIANTS="etags=failed-precondition,list-lag=5". The default of each is what is most
-probable; a program that is to work with Google Cloud works under each of the others too.
+or LOCAL_GCP_VARIANTS="etags=failed-precondition,list-lag=5". The default of each is the most
+probable; a program for Google Cloud should work with the others too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VARIABLE = "LOCAL_GCP_VARIANTS"
 
 
 class VariantError(ValueError):
-    """There is no such variant, or it has no such value."""
+    """An unknown variant, or an invalid value of one."""
 
 
 def _variant(default: Any, means: str) -> Any:
@@ -31,29 +31,30 @@ class Variants:
 
     operation_seconds: float = _variant(
         1.0,
-        "how long Vertex AI's operations take that need no work here: to create an endpoint or a "
-        "dataset, to upload or copy a model, to delete anything. 0: done in the answer",
+        "duration of Vertex AI's operations without work: creation of an endpoint or a dataset, "
+        "upload and copy of a model, deletions. 0: done in the response",
     )
     failing_operations: int = _variant(
         0,
-        "so many operations of each method of Vertex AI, the first ones, are accepted and end with "
-        "INTERNAL; nothing comes of them",
+        "number of operations of each method of Vertex AI, from the first, that end with INTERNAL "
+        "and without effect",
     )
     list_operations: Literal["answered", "unimplemented"] = _variant(
         "answered", "whether endpoints and models have ListOperations"
     )
     taken_aliases: Literal["moved", "refused"] = _variant(
         "moved",
-        "what happens if a version is given an alias that another version of the model has; "
+        "if a version gets an alias of another version of the model: move it or refuse; "
         "`default` always moves",
     )
     list_lag: float = _variant(
-        0.0, "Vertex AI's lists show what was so many seconds ago; a get shows what is"
+        0.0,
+        "delay of Vertex AI's lists: they show the state of so many seconds ago; a get is current",
     )
     etags: Literal["checked", "aborted", "failed-precondition"] = _variant(
         "checked",
-        "of two updates of an endpoint that carry an etag, the first is refused with this code, as "
-        "if another client had just changed the endpoint",
+        "code that refuses the first of two updates of an endpoint with an etag, as if another "
+        "client had just changed it",
     )
 
     @classmethod
@@ -77,7 +78,7 @@ class Variants:
 
 
 def described() -> Iterator[str]:
-    """Lines for --help: name and values or default, then what it means."""
+    """Lines for --help: name with values or default, then the meaning."""
     kinds = get_type_hints(Variants)
     for field in dataclasses.fields(Variants):
         values = "|".join(get_args(kinds[field.name])) or f"{field.default:g}"

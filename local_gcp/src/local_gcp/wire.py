@@ -1,16 +1,15 @@
 """gRPC without servicer stubs: any Google service, emulated by an object with snake_case methods.
 
 Google publishes client libraries, not server stubs. But each generated client transport, when it
-is made, asks its channel for one stub per method and passes the path and the message classes.
-`method_table` hands it a channel that only records, and `ServiceHandler` serves what was recorded:
+is created, asks its channel for one stub per method, with the path and the message classes.
+`method_table` gives it a channel that only records, and `ServiceHandler` serves those methods:
 
     handler = ServiceHandler("google.cloud.aiplatform_v1.services.job_service", JobService(...))
     grpc.server(...).add_generic_rpc_handlers([handler])
 
 A method is the client's own name for it: `create_custom_job(request, context)`; it returns the
 response message, or a dict of its fields, or raises `RpcError`. A method that the object does not
-have ends with UNIMPLEMENTED and its full name, so a client never waits for something that nobody
-emulates.
+have ends with UNIMPLEMENTED and its full name.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _OPERATIONS = {
 
 
 class RpcError(Exception):
-    """An answer other than OK.
+    """A status other than OK.
 
     `field` names the offending request field; Google's clients show it from the BadRequest detail
     that Vertex AI sends too.
@@ -107,14 +106,14 @@ def failed_precondition(message: str) -> RpcError:
 
 
 def not_emulated(what: str, instead: str = "") -> RpcError:
-    """UNIMPLEMENTED for what exists at Google and not here; `instead` says what to do."""
+    """UNIMPLEMENTED for a feature of Google Cloud that local_gcp lacks; `instead`: what to do."""
     return RpcError(
         grpc.StatusCode.UNIMPLEMENTED, f"local_gcp does not emulate {what}. {instead}".strip()
     )
 
 
 def status_of(error: Exception) -> status_pb2.Status:
-    """The google.rpc.Status of an error that the caller, or local_gcp, made."""
+    """The google.rpc.Status of a caller's error, or of an internal error of local_gcp."""
     if isinstance(error, RpcError):
         code, message = getattr(code_pb2, error.code.name), error.message
     else:
@@ -143,7 +142,7 @@ def method_table(services: str) -> dict[str, Method]:
 
 
 class _Recorder(grpc.Channel):
-    """A channel that goes nowhere and remembers which stubs it was asked for."""
+    """A channel without a connection, which records the requested stubs."""
 
     def __init__(self) -> None:
         self.table: dict[str, Method] = {}

@@ -225,7 +225,7 @@ def test_unknown_jobs_and_projects(house):
         ({"container_spec_gcs_path": "gs://a/b"}, "Unable to open template file: gs://a/b."),
         (
             {"container_spec": {"image": "nobody/1", "sdk_info": {"language": "PYTHON"}}},
-            "no local environment stands for the image nobody/1",
+            "there is no local environment for the image nobody/1",
         ),
         (
             {

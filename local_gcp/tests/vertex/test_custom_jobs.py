@@ -136,7 +136,7 @@ def test_nothing_of_a_refused_job_stays(client, create, runner):
     with pytest.raises(exceptions.InvalidArgument) as error:
         create(name="")
     assert error.value.details[0].field_violations[0].field == "custom_job.display_name"
-    with pytest.raises(exceptions.InvalidArgument, match="no local environment stands for"):
+    with pytest.raises(exceptions.InvalidArgument, match="there is no local environment for"):
         create(image="gcr.io/unknown:1")
     with pytest.raises(exceptions.InvalidArgument, match=r"custom_job\.labels"):
         create(labels={"Bad": "x"})
@@ -228,7 +228,7 @@ def test_accelerators_run_on_the_cpu_and_the_log_says_so(create, over, log):
     pool.machine_spec.accelerator_count = 2
     name = create(spec={"worker_pool_specs": [pool]}).name
     assert over(name).state is api.JobState.JOB_STATE_SUCCEEDED
-    assert "2 x NVIDIA_TESLA_T4 asked for: runs on CPU here" in log(name)
+    assert "2 x NVIDIA_TESLA_T4 requested: runs on CPU here" in log(name)
 
 
 def test_an_image_without_command_is_refused(create):

@@ -15,7 +15,7 @@ def test_provider_operators(local_gcp):
 
     assert set(answer["states"].values()) == {"success"}, answer["states"]
     assert answer["returned"]["import"] == {"total_data_items_imported": 2}
-    assert answer["returned"]["train"]["description"].startswith("A local stand-in for AutoML")
+    assert answer["returned"]["train"]["description"].startswith("A local emulation of AutoML")
     for name in ("wait", "deferred"):
         rows = {row["key"]: row for row in answer["tables"][name]}
         assert sorted(rows, key=lambda key: int(key[1:])) == [f"k{n}" for n in range(80)]

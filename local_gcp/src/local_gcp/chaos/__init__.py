@@ -1,6 +1,6 @@
-"""A storm: requests that are slow, refused, or executed and not answered. `local-gcp chaos`.
+"""Fault injection, `local-gcp chaos`: requests that are slow, refused, or lose their response.
 
-storm        the rules, kept in the home, and what they decide for each request
-grpc_faults  what that means for a gRPC call
-rest_faults  what that means for an HTTP request
+storm        the rules, stored in the home, and their decision for each request
+grpc_faults  applies them to gRPC calls
+rest_faults  applies them to HTTP requests
 """

@@ -1,4 +1,4 @@
-"""A storm over gRPC: an interceptor of the server."""
+"""Fault injection for gRPC: a server interceptor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REFUSALS = {
 
 
 class GrpcFaults(grpc.ServerInterceptor):
-    """See the module. A method's name is that of Google's reference, with dots."""
+    """The interceptor. A method's name is that in Google's reference, with dots."""
 
     def __init__(self, storm: Storm):
         self._storm = storm
@@ -29,7 +29,7 @@ class GrpcFaults(grpc.ServerInterceptor):
         handler = continuation(details)
         name = details.method.removeprefix("/").replace("/", ".")
         fate = self._storm.fate(name)
-        # Nothing waits here: this is the one thread that accepts calls.
+        # No waiting here: this is the only thread that accepts calls.
         return handler if handler is None or fate == Fate() else _struck(handler, fate, name)
 
 
@@ -45,7 +45,7 @@ def _struck(handler: Any, fate: Fate, name: str) -> grpc.RpcMethodHandler:
 
     def refuse(context: Any) -> None:
         code, words = _REFUSALS[str(fate.fault)]
-        context.set_trailing_metadata(())  # of an error that is lost
+        context.set_trailing_metadata(())  # also lost, if it was an error
         context.abort(code, f"{words} ({name}, by local-gcp chaos).")
 
     def before(context: Any) -> None:
@@ -57,7 +57,7 @@ def _struck(handler: Any, fate: Fate, name: str) -> grpc.RpcMethodHandler:
         before(context)
         if fate.fault != "lost":
             return behavior(request, context)
-        with contextlib.suppress(Exception):  # an error's answer is lost, too
+        with contextlib.suppress(Exception):  # an error response is lost, too
             behavior(request, context)
         return refuse(context)
 

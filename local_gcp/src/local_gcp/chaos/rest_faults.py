@@ -1,4 +1,4 @@
-"""A storm over HTTP: an ASGI application around that of all services."""
+"""Fault injection for HTTP: an ASGI application around that of all services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFUSALS = {
 
 
 class RestFaults:
-    """See the module. A request's name is `POST bigquery.googleapis.com/bigquery/v2/...`."""
+    """The application. A request's name is `POST bigquery.googleapis.com/bigquery/v2/...`."""
 
     def __init__(self, app: ASGIApp, storm: Storm):
         self._app, self._storm = app, storm
@@ -40,13 +40,13 @@ class RestFaults:
 
 
 async def _read(receive: Receive) -> None:
-    """Take the whole body: a client that still sends would see a broken connection instead."""
+    """Read the whole body: a client that is still sending would see a broken connection."""
     while (await receive()).get("more_body"):
         pass
 
 
 async def _nobody(_message: Message) -> None:
-    """Gets the answer that is lost."""
+    """Drops a response."""
 
 
 async def _hang_up(scope: Scope, receive: Receive) -> None:

@@ -1,8 +1,8 @@
-"""The rules of a storm, and what they decide for each request.
+"""The rules of a storm (fault injection), and their decision for each request.
 
-The rules are a file of the home, so a storm goes on after a restart of the server, and one can be
-set before the first start. What happens to the n-th request of a method depends on the seed alone,
-counted from the server's start.
+The rules are a file in the home, so a storm continues after a restart of the server, and can be set
+before the first start. The fault of the n-th request of a method since the server's start depends
+only on the seed.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Fault = Literal["503", "429", "lost"]
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What happens to requests. Shares are of 1; together 1 at most."""
+    """A rule. The shares are fractions, with a sum of at most 1."""
 
     methods: Sequence[str] = ()
-    """Patterns, see `matches`; none: every request."""
+    """Patterns, see `matches`; empty: every request."""
     latency: float = 0.0
-    """Seconds that each waits before anything else."""
+    """Delay of each request in seconds."""
     unavailable: float = 0.0
     """Share that is refused with 503, UNAVAILABLE."""
     exhausted: float = 0.0
     """Share that is refused with 429, RESOURCE_EXHAUSTED."""
     lost: float = 0.0
-    """Share that is executed, and whose connection then ends without an answer."""
+    """Share that is executed, and whose connection then closes without a response."""
     seed: int = 0
     until: float | None = None
-    """Unix seconds; None: until it is taken away."""
+    """End in Unix seconds; None: until it is removed."""
 
     def matches(self, name: str) -> bool:
         """Whether a request's name contains one of the patterns (shell wildcards, any case)."""
@@ -53,7 +53,7 @@ class Rule:
         return self.until is not None and time.time() >= self.until
 
     def fault(self, draw: float) -> Fault | None:
-        """What a number from [0, 1) means."""
+        """The fault for a random number from [0, 1)."""
         shares: list[tuple[Fault, float]] = [
             ("503", self.unavailable),
             ("429", self.exhausted),
@@ -68,14 +68,14 @@ class Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Fate:
-    """What happens to one request: it waits `latency` seconds, then has the fault, if any."""
+    """The decision for a request: a delay of `latency` seconds, then the fault, if any."""
 
     latency: float = 0.0
     fault: Fault | None = None
 
 
 def read(file: Path) -> list[Rule]:
-    """The rules that are not over."""
+    """The rules that have not expired."""
     try:
         rules = [Rule(**rule) for rule in json.loads(file.read_text())]
     except FileNotFoundError:
@@ -84,12 +84,12 @@ def read(file: Path) -> list[Rule]:
 
 
 def write(file: Path, rules: Sequence[Rule]) -> None:
-    """Replace the rules; a running server sees it at the next request."""
+    """Replace the rules; a running server applies them from the next request on."""
     write_atomically(file, json.dumps([dataclasses.asdict(rule) for rule in rules]))
 
 
 class Storm:
-    """The rules in a file, as a server applies them. May be used from any thread."""
+    """Applies the rules in a file. Thread-safe."""
 
     def __init__(self, file: Path):
         self._file = file
@@ -100,8 +100,8 @@ class Storm:
         self._lock = threading.Lock()
 
     def fate(self, name: str, group: str | None = None) -> Fate:
-        """What happens to a request. `name`: what patterns see. `group`: requests that are counted
-        together (default: those of the same name).
+        """Decide about a request. `name`: matched with patterns. `group`: requests that are counted
+        together (default: those with the same name).
         """
         with self._lock:
             self._refresh()
@@ -119,7 +119,7 @@ class Storm:
         return Fate(latency, fault)
 
     def describe(self) -> list[dict[str, Any]]:
-        """The rules that are not over, and how many requests each has met, by what happened."""
+        """The rules that have not expired, with their numbers of requests by fault."""
         with self._lock:
             self._refresh()
             return [
@@ -136,7 +136,7 @@ class Storm:
         if version == self._version:
             return
         rules = read(self._file)
-        if self._rules and rules[: len(self._rules)] == self._rules:  # added to
+        if self._rules and rules[: len(self._rules)] == self._rules:  # rules were added
             self._counts += [collections.Counter() for _ in rules[len(self._rules) :]]
         else:
             self._counts = [collections.Counter() for _ in rules]

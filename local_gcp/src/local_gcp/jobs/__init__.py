@@ -10,7 +10,7 @@ machine.py      cores, threads, ports
 cluster.py      TF_CONFIG and CLUSTER_SPEC
 variables.py    $(NAME) in arguments and variables
 logs.py         logs of replicas
-images.py       the local environment that stands for a container image
+images.py       the local environment that replaces a container image
   oci.py          an OCI image layout, unpacked
   container.py    runs a program in such an image, with runc
 program.py      local_gcp's own programs as runs

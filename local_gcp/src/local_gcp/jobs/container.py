@@ -2,10 +2,10 @@
 
     python -I -S container.py {"rootfs": ..., "user": ..., "workdir": ..., "memory": ...} ARGV...
 
-The environment is the container's, but for what names files of this machine. The program finds what
-Vertex AI gives it: buckets at /gcs (a model server none), and the tuner's file in /var/hypertune,
-where only root may write. The network is this machine's. It sees no other processes, has no rights
-beyond its user's, writes to /tmp alone, and gets no more memory or processes than allowed.
+The environment is the container's, except for variables that name files of this machine. As on
+Vertex AI, buckets are at /gcs (not for a model server), and the tuner's file is in /var/hypertune,
+where only root may write. The network is this machine's. The program sees no other processes, has
+only its user's rights, can write only to /tmp, and has limits for memory and processes.
 
 SIGTERM goes to the program, whose exit code is this one's (128 + N for signal N).
 """
@@ -32,7 +32,7 @@ _NAMES_OF_FILES = (
     "SSL_CERT_FILE",
 )
 _HOOK = "client_hook"
-"""A folder of local_gcp's own on PYTHONPATH; see environment.py."""
+"""A folder of local_gcp on PYTHONPATH; see environment.py."""
 _ONLY_OUTSIDE = ("AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT", "LOCAL_GCP_HOME", "GCS_ROOT")
 
 
@@ -46,7 +46,7 @@ def main(image: dict, argv: "list[str]") -> int:
         state = ["--root", os.path.join(bundle, "state")]
         name = "local-gcp-" + os.path.basename(bundle).removeprefix("container-")
         command = [runc, *state, "run", "--bundle", bundle, name]
-        # A session of its own: who signals this program's group must not reach it twice.
+        # Its own session, so that a signal to this program's group does not reach it twice.
         process = subprocess.Popen(command, start_new_session=True)
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         code = process.wait()

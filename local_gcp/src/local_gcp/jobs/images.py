@@ -1,4 +1,4 @@
-"""images.yaml: the local environment that stands for a container image.
+"""images.yaml: the local environments that replace container images.
 
     - image: "*-docker.pkg.dev/my-project/my-repository/trainer:*"
       bin: /opt/trainer/bin
@@ -17,13 +17,13 @@ ${HERE} is the folder of the file. ${SAVEDMODEL_SERVER} is a program that serves
 SavedModel as Google's prediction images do: `entrypoint: [python, "${SAVEDMODEL_SERVER}"]`. There
 is no container: the program sees this machine's files.
 
-Or the image itself, whose programs then run in containers (jobs/container.py). It takes root and
-runc. All else is in the image:
+Or the image itself, whose programs then run in containers (jobs/container.py); this needs root and
+runc. The image has all other settings:
 
     - image: "*-docker.pkg.dev/my-project/my-repository/trainer:*"
       oci: ${HERE}/trainer
 
-oci         folder with the image as an OCI image layout (jobs/oci.py says what writes one)
+oci         folder with the image as an OCI image layout (see jobs/oci.py for how to write one)
 memory      bytes that a container may use, with K, M or G (default: 4G)
 """
 
@@ -54,12 +54,12 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class ImageError(Exception):
-    """An images.yaml that cannot be used, or an image without an entry; says what to do."""
+    """An invalid images.yaml, or an image without an entry; the message says what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """How programs of a container image are run here."""
+    """How local_gcp runs programs of a container image."""
 
     image: str
     """Pattern of the image URI."""
@@ -70,9 +70,9 @@ class Image:
     workdir: str = "/"
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     memory: int = 0
-    """Bytes that a container may use; 0: there is no container."""
+    """Bytes that a container may use; 0: no container."""
     runs_by: Sequence[str] = ()
-    """The beginning of each command: what runs it in a container."""
+    """Prefix of each command, which runs it in a container."""
 
     def environment(self) -> dict[str, str]:
         """The variables of a process in this image, before those of the job."""
@@ -83,14 +83,14 @@ class Image:
             **inherited,
             "PATH": f"{self.bin}:{_SYSTEM_PATH}",
             "LANG": "C.UTF-8",
-            "PYTHONUNBUFFERED": "1",  # a log line is there when it is printed
+            "PYTHONUNBUFFERED": "1",  # log lines appear immediately
             **self.env,
         }
 
     def command(self, command: Sequence[str], args: Sequence[str]) -> list[str]:
-        """What runs: `command` takes the place of ENTRYPOINT, `args` that of CMD.
+        """The command line: `command` replaces ENTRYPOINT, `args` replaces CMD.
 
-        As in Kubernetes, a command without args leaves the image's CMD out.
+        As in Kubernetes, a command without args drops the image's CMD.
         """
         argv = [*command, *args] if command else [*self.entrypoint, *(args or self.cmd)]
         return [*self.runs_by, *argv] if argv else []
@@ -99,23 +99,23 @@ class Image:
 def find_image(uri: str) -> Image:
     """The entry for an image URI; ImageError if there is none.
 
-    The files are read each time: an edit counts for the next job, without a restart.
+    The files are read each time: an edit takes effect with the next job, without a restart.
     """
     images = [image for file in image_files() for image in read_images(file)]
     for image in images:
         if fnmatch.fnmatchcase(uri, image.image):
             if not Path(image.bin).is_dir():
-                raise ImageError(f"{image.bin}, which stands for {uri}, does not exist.")
+                raise ImageError(f"{image.bin}, the environment for {uri}, does not exist.")
             return _unpacked(image) if image.memory else image
     known = ", ".join(image.image for image in images) or "none"
     raise ImageError(
-        f"no local environment stands for the image {uri}. Known patterns: {known}. Add an entry "
+        f"there is no local environment for the image {uri}. Known patterns: {known}. Add an entry "
         "(image, bin) to a file that `local-gcp up --images FILE` or $LOCAL_GCP_IMAGES names."
     )
 
 
 def _unpacked(image: Image) -> Image:
-    """An entry with `oci`, completed by what the image says of itself."""
+    """An entry with `oci`, completed from the image's configuration."""
     if missing := oci.needs():
         raise ImageError(
             f"containers of {image.bin} cannot be run: {missing} is missing (apt-get install runc; "
@@ -147,7 +147,7 @@ def image_files() -> list[Path]:
 
 
 def read_images(file: Path) -> list[Image]:
-    """The entries of one file, checked."""
+    """The entries of a file, validated."""
     try:
         entries = yaml.safe_load(file.read_text()) or []
     except (OSError, yaml.YAMLError) as error:

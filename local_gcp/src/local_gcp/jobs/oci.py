@@ -1,4 +1,4 @@
-"""Container images in a folder: OCI image layouts, read and unpacked without a container engine.
+"""Reads and unpacks container images in OCI image layouts, without a container engine.
 
 `buildah push IMAGE oci:FOLDER`, `skopeo copy docker-daemon:IMAGE oci:FOLDER` and
 `docker buildx build --output type=oci,tar=false,dest=FOLDER` write them.
@@ -22,7 +22,7 @@ _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 
 
 class LayoutError(Exception):
-    """A folder that is no image layout that can be read here; says why."""
+    """A folder that is not a readable image layout; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +48,13 @@ class OciImage:
 
 
 def read(folder: Path) -> OciImage:
-    """The image in a layout that holds one, for Linux. LayoutError if it cannot be read."""
+    """The only image in a layout, for Linux; raises LayoutError."""
     try:
         manifests = _json(folder / "index.json")["manifests"]
         if len(manifests) != 1:
-            raise LayoutError(f"{folder} holds {len(manifests)} images; write one image a folder.")
+            raise LayoutError(
+                f"{folder} holds {len(manifests)} images; write one image per folder."
+            )
         manifest = _json(_blob(folder, manifests[0]))
         config = _json(_blob(folder, manifest["config"]))["config"]
         layers = [_blob(folder, layer) for layer in manifest["layers"]]
@@ -71,7 +73,7 @@ def read(folder: Path) -> OciImage:
 
 
 def unpack(image: OciImage) -> Path:
-    """The image's files as a folder, beside the layout: done once, whoever asks at the same time.
+    """Unpack the image's files to a folder beside the layout, once, also for concurrent calls.
 
     As root, for the files' owners. OSError; LayoutError for a layer in an unknown compression.
     """
@@ -113,7 +115,7 @@ def _apply_member(archive: tarfile.TarFile, member: tarfile.TarInfo, root: Path)
 
 
 def _inside(root: Path, name: str) -> Path:
-    """A folder of the image, which no `..` and no link may lead out of."""
+    """A folder of the image; raises LayoutError if `..` or a link leads out of it."""
     folder = (root / name).resolve()
     if folder != root.resolve() and root.resolve() not in folder.parents:
         raise LayoutError(f"a layer has an entry outside of the image: {name}.")

@@ -56,7 +56,7 @@ class Spec:
     cluster: bool = True
     """Whether replicas learn of each other: CLUSTER_SPEC, and TF_CONFIG if distributed."""
     notes: Sequence[str] = ()
-    """Lines for the top of each replica's log: what is different here than on Google Cloud."""
+    """Lines for the top of each replica's log: differences from Google Cloud."""
 
     def __post_init__(self) -> None:
         if not self.pools or self.pools[0] is None or self.pools[0].replicas != 1:
@@ -115,7 +115,7 @@ class Replica:
 
 @dataclasses.dataclass
 class Ending:
-    """All processes of the run are being stopped, and what comes after that."""
+    """The run's processes are being stopped, and the action after that."""
 
     then: Literal["succeeded", "failed", "cancelled", "restarted", "requeued"]
     since: float
@@ -148,7 +148,7 @@ class Run:
     """Retries of the whole job after repeated deaths; limit `recovery.JOB_RETRIES`."""
     preemptions: int = 0
     incident: float | None = None
-    """When a replica last died while others ran on: their exits may be its doing."""
+    """When a replica last died while others ran on, which may cause their exits."""
     suspect: str | None = None
     """Name of a secondary replica that failed by itself; the primary has the word for a while."""
     ending: Ending | None = None

@@ -45,7 +45,7 @@ from local_gcp.state import State
 log = logging.getLogger(__name__)
 
 TICK = 0.1
-"""Seconds between two looks at the running processes."""
+"""Interval in seconds at which running processes are polled."""
 
 
 class Runner:
@@ -77,7 +77,7 @@ class Runner:
         self._supervisor = Supervisor(home, environment, self.machine, self._active, self._save)
         self._thread: threading.Thread | None = None
         self._woken = True
-        """Something changed since the loop last looked, so it must not sleep."""
+        """Something changed since the loop's last round, so it must not sleep."""
         self._stopping = False
 
     def start(self) -> None:
@@ -108,7 +108,7 @@ class Runner:
                 now = time.time()
                 run = Run(run_id, count["value"], spec, created=now, updated=now)
                 self._save(run)
-            # The loop reads it from the table, where it is not if the transaction is undone.
+            # The loop reads it from the table, which lacks it if the transaction is rolled back.
             self._submitted.append(run_id)
             self._wake_up()
             return run
@@ -119,7 +119,7 @@ class Runner:
         return Run.from_json(record) if record else None
 
     def cancel(self, run_id: str, why: str = "cancelled by a request") -> None:
-        """Begin to end it. Does nothing to a run that is final; KeyError for an unknown one."""
+        """Start to end it. Does nothing if the run is final; raises KeyError if unknown."""
         with self._wake:
             self._take_submitted()
             if run := self._active.get(run_id):
@@ -150,7 +150,7 @@ class Runner:
         self._listeners.append(listener)
 
     def metrics_file(self, run_id: str) -> Path:
-        """Where cloudml-hypertune in the primary replica of the run writes."""
+        """The file that cloudml-hypertune in the primary replica of the run writes."""
         return self.home.jobs / run_id / Replica(0, 0).name / METRICS_FILE
 
     def replicas(self, run: Run) -> list[dict[str, Any]]:

@@ -67,7 +67,7 @@ class Supervisor:
         self.save(run)
 
     def step(self, run: Run) -> None:
-        """Look at the processes of a run that has begun and do what follows from what is seen."""
+        """Poll the processes of a started run, and act on their state."""
         now = time.time()
         exits = 0
         for replica in run.replicas:
@@ -108,7 +108,7 @@ class Supervisor:
                 self._attempt(run, replica).stop()
 
     def preempt(self, run: Run, replica: Replica) -> None:
-        """Take the machine of `replica` away: all of the job goes, and starts again elsewhere."""
+        """Preempt the machine of `replica`: the whole job stops, and starts again elsewhere."""
         verdict = recovery.judge_preemption(run, replica)
         run.preemptions += 1
         if isinstance(verdict, recovery.RestartJob):
@@ -224,7 +224,7 @@ class Supervisor:
             self.finish(run, run.ending.then)
 
     def _unlucky(self, run: Run, now: float) -> Replica | None:
-        """The replica that a preemption rate takes away now."""
+        """The replica that the preemption rate preempts now."""
         rate, seed = self.machine.preemption_rate, self.machine.preemption_seed
         if not run.spec.spot or not rate:
             return None

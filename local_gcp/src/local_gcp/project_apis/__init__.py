@@ -1,1 +1,1 @@
-"""What a project says of itself: APIs, permissions, quotas, accounts, images, networks, keys."""
+"""APIs about a project: its services, permissions, quotas, accounts, images, networks, keys."""

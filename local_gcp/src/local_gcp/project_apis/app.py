@@ -1,6 +1,6 @@
 """The routes of the project's APIs, and testIamPermissions of buckets and tables.
 
-What is not in this table is answered 501 with its name.
+A route that is not in this table gives 501 with its name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = Callable[[Request, Resources], Mapping[str, Any]]
 
 
 class ProjectApp:
-    """One application for all hosts: their paths do not overlap, but for /v1/projects/...
+    """One application for all hosts: their paths do not overlap, except /v1/projects/...
 
     `bigquery`, `storage`: applications that know which tables and buckets exist.
     """
@@ -94,7 +94,7 @@ class ProjectApp:
         asked: list[str],
         kind: Mapping[str, str] | None = None,
     ) -> Response:
-        """Permissions on what GET of `path` finds; its error if it finds none."""
+        """The permissions on the resource at `path`; the error of its GET if there is none."""
         status, content = await _get(app, request, path)
         if status != 200:
             return Response(content, status, media_type="application/json")
@@ -135,7 +135,7 @@ def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
 
 
 def _skus(request: Request, here: Resources) -> Mapping[str, Any]:
-    """A page of the catalog. The token is where it begins."""
+    """A page of the catalog. The token is its start index."""
     service = request.path_params["service"]
     if service not in here.facts.skus:
         raise ApiError(404, f"Service {service} was not found.", "notFound")
@@ -181,7 +181,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
 
 
 def _check_enabled(known: facts.Facts, host: str) -> None:
-    """As Google refuses calls of an API that is off: with the place where it is switched on."""
+    """Refuse calls of a disabled API as Google does, with the page that enables it."""
     if host in known.disabled_apis:
         raise ServiceDisabledError(host)
 

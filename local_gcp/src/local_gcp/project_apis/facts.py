@@ -1,4 +1,4 @@
-"""HOME/project.json: how this project differs from one in which all is well.
+"""HOME/project.json: how this project differs from one that is set up completely.
 
     {
       "disabled_apis": ["dataflow.googleapis.com"],
@@ -9,15 +9,15 @@
       "resources": {"projects/local-gcp/regions/us-central1/subnetworks/lab": {...}}
     }
 
-disabled_apis        of these, Service Usage says so, and the APIs of this package answer 403
-missing_permissions  the caller lacks them, by testIamPermissions; nothing else asks for them
-absent               resources that are answered 404, though they would be here else
+disabled_apis        disabled in Service Usage; those of this package return 403
+missing_permissions  permissions that testIamPermissions does not return; not enforced otherwise
+absent               default resources that do not exist (404)
 quotas               limits by metric, the same in every region; -1 for none
-skus                 the Cloud Billing Catalog, by service; none without this
-resources            what GET answers, by resource name, besides what is here anyway; NAME:policy
-                     is the answer of getIamPolicy
+skus                 the Cloud Billing Catalog, by service (default: empty)
+resources            further resources that GET returns, by name; NAME:policy is the response of
+                     getIamPolicy
 
-It is read at each request. No file: all is well.
+The file is read at each request. Without it, the project is set up completely.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from local_gcp.rest import ApiError
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """The file's content; see the module."""
+    """The content of the file."""
 
     disabled_apis: Sequence[str] = ()
     missing_permissions: Sequence[str] = ()
@@ -43,13 +43,13 @@ class Facts:
     resources: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def permitted(self, asked: Sequence[str]) -> dict[str, list[str]]:
-        """The answer of testIamPermissions; without any, Google leaves the field out."""
+        """The response of testIamPermissions; without permissions, Google omits the field."""
         held = [name for name in asked if name not in self.missing_permissions]
         return {"permissions": held} if held else {}
 
 
 def read(path: Path) -> Facts:
-    """The facts of a home. ApiError 500 for a file that cannot be used."""
+    """The facts of a home; raises ApiError 500 for an invalid file."""
     try:
         content = json.loads(path.read_text())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Resources of a project by their names: what is here anyway, and what HOME/project.json adds."""
+"""Resources of a project by name: default ones, and those in HOME/project.json."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TAG = re.compile(
 
 
 class Resources:
-    """Answers GET, by the resource's name, in the form of its API."""
+    """Returns resources by name, in the format of their API."""
 
     def __init__(self, project: str, facts: Facts):
         self.project, self.facts = project, facts
         self._own = ([project], ["-"], [str(PROJECT_NUMBER)])
 
     def get(self, name: str) -> dict[str, Any]:
-        """ApiError 404 if there is none."""
+        """The resource; raises ApiError 404."""
         found = None
         if name not in self.facts.absent:
             found = self.facts.resources.get(name) or self._here(name)
@@ -36,7 +36,7 @@ class Resources:
         return found
 
     def list(self, parent: str, kind: str) -> list[dict[str, Any]]:
-        """Those of the file below a parent."""
+        """The resources in the file below a parent."""
         prefix = f"{parent}/{kind}/"
         return [
             {"name": name, **fields}
@@ -71,7 +71,7 @@ class Resources:
         return None
 
     def _account(self, email: str) -> dict[str, Any] | None:
-        """Every account of the project exists: jobs here run as any."""
+        """A service account; all accounts of the project exist."""
         if not email.endswith(f"@{self.project}.iam.gserviceaccount.com"):
             return None
         return {
@@ -89,7 +89,7 @@ class Resources:
         }
 
     def _subnetwork(self, region: str) -> dict[str, Any]:
-        """Google makes the default network's without Private Google Access."""
+        """A subnetwork of the default network, which has no Private Google Access."""
         own = f"{_COMPUTE}/projects/{self.project}"
         return {
             "kind": "compute#subnetwork",
@@ -102,7 +102,7 @@ class Resources:
     def _tag(self, name: str) -> dict[str, Any] | None:
         """A tag of an image for which images.yaml has an entry, of any project.
 
-        Its digest stands for the entry.
+        Its digest is a hash of the entry.
         """
         found = _TAG.fullmatch(name)
         if not found:

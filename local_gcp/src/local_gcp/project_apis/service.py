@@ -8,7 +8,7 @@ from local_gcp.project_apis.app import ProjectApp
 from local_gcp.service import Context, Service
 
 FILE = "project.json"
-"""In the home: what is different here; `facts` has its keys."""
+"""File in the home; `facts` describes it."""
 
 
 class ProjectApis(Service):

@@ -1,4 +1,4 @@
-"""Service Usage: which APIs are enabled, and limits of their quotas."""
+"""Service Usage: the enabled APIs, and the limits of their quotas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ APIS = (
     "serviceusage",
     "storage",
 )
-"""The APIs that the project knows of, without .googleapis.com; each is enabled."""
+"""The enabled APIs, without .googleapis.com."""
 
 _TRAINING = "custom_model_training"
 _SERVING = "custom_model_serving"
@@ -56,7 +56,7 @@ QUOTAS: Mapping[str, int] = {
     "compute.googleapis.com/IN_USE_ADDRESSES": 69,
     "compute.googleapis.com/CPUS_ALL_REGIONS": 320,
 }
-"""Limits by metric, those of Compute Engine by the names of its own API."""
+"""Limits by metric; those of Compute Engine by the names in its API."""
 
 
 def limits(facts: Facts, service: str) -> dict[str, int]:

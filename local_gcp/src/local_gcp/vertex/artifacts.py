@@ -1,7 +1,7 @@
 """A copy of each model version's files, as Vertex AI makes one at upload.
 
-What is served is the copy (AIP_STORAGE_URI): the folder that the model was uploaded from may change
-or go. It lies in a bucket of its own, as Google's does (in a project that customers do not see).
+The copy is served (AIP_STORAGE_URI), since the original folder may change or be deleted. It is in a
+bucket of its own, as on Google Cloud (there in a project that customers do not see).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Artifacts:
         self._buckets = buckets
 
     def copy(self, uri: str) -> str:
-        """gs:// folder with a copy of what is in `uri`; "" for ""."""
+        """Copy the folder `uri`; returns the gs:// folder of the copy, "" for ""."""
         if not uri:
             return ""
         copy = f"gs://{BUCKET}/{names.new_id()}/artifacts"
@@ -37,7 +37,7 @@ class Artifacts:
             shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self, kept: Collection[str]) -> None:
-        """Remove copies that no model has: the server was killed before it had registered it."""
+        """Remove copies without a model: the server was killed before it registered the model."""
         for folder in (self._buckets / BUCKET).glob("*"):
             copy = f"gs://{BUCKET}/{folder.name}/artifacts"
             if copy not in kept:

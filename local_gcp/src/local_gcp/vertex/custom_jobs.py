@@ -1,8 +1,8 @@
 """CustomJobs: create, get, list, cancel, delete (google.cloud.aiplatform.v1.JobService).
 
-A CustomJob is what the client sent, in table "customJobs", and a run of the runner with the job's
-numeric id; state, times and error are the run's, so they cannot disagree with what really runs.
-Both are written in one transaction before the client has its answer.
+A CustomJob is the client's message, in table "customJobs", and a run of the runner with the job's
+numeric id; state, times and error come from the run, so they match the processes. Both are written
+in one transaction before the client gets its response.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CustomJobs:
 
     def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         prefix = f"{names.location(request.parent)}/customJobs/"
-        with self._state.transaction():  # none is deleted between the two
+        with self._state.transaction():  # no deletion between the two reads
             shown = {name for name, _ in self._table.list_lagging(prefix)}
             pairs = [pair for pair in self._with_runs(prefix) if pair[0].name in shown]
         return listed(request, "custom_jobs", (_view(*pair) for pair in pairs), JOB_FIELDS)
@@ -105,7 +105,7 @@ class CustomJobs:
         self.runner.forget(names.last(name))
 
     def preempt(self, job_id: str) -> bool:
-        """Take the machine of the job (resource name or id) away; False if it is not here."""
+        """Preempt the machine of the job (resource name or id); False if there is no such job."""
         return self.runner.preempt(names.last(job_id))
 
     def status(self) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class CustomJobs:
 
 
 def _view(job: api.CustomJob, run: Run) -> api.CustomJob:
-    """The stored job with what its run says of it."""
+    """The stored job with the state of its run."""
     job.state = job_state(run)
     follow(job, run)
     if run.ended:

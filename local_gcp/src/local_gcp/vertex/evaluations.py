@@ -1,4 +1,4 @@
-"""ModelService: evaluations of models, one for each model that was trained here.
+"""ModelService: evaluations of models, one for each model that AutoML trained here.
 
 An evaluation is named MODEL@VERSION/evaluations/ID; a request without a version gets that of the
 default version. Slices, and evaluations that clients make, are not emulated.

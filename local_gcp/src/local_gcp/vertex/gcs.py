@@ -26,7 +26,7 @@ def uri_of(buckets: Path, path: Path) -> str:
 
 
 def matching(buckets: Path, uris: Iterable[str], field: str) -> list[Path]:
-    """The files that the addresses name, each once, in order of their names.
+    """The files that match the addresses, each once, in order of their names.
 
     An address may have wildcards (https://cloud.google.com/storage/docs/wildcards): * stays within
     a folder, ** does not. INVALID_ARGUMENT for no address or a bad one, FAILED_PRECONDITION for one

@@ -1,9 +1,9 @@
-"""The machine types of Vertex AI, and how many accelerators of which type each can have.
+"""The machine types of Vertex AI, with the types and numbers of their accelerators.
 
 From the pages "Configure compute resources" of 2026, of training and of predictions:
 https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/configure-compute
-The messages for an accelerator that a machine type cannot have, and for a type without a count, are
-those that callers of Vertex AI have quoted in public; the others are written here.
+The messages for an unsupported accelerator, and for a type without a count, are those that users of
+Vertex AI have quoted in public; the others are local_gcp's.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ ATTACHABLE = {
 
 
 def problem(machine_type: str, gpu: str, count: int, serving: bool) -> tuple[str, str] | None:
-    """What Vertex AI refuses of a machine: the field and its message, or None.
+    """The field and message of Vertex AI's error for a machine, or None.
 
     gpu, count: "" and 0 without accelerators.
     """
@@ -100,7 +100,7 @@ def problem(machine_type: str, gpu: str, count: int, serving: bool) -> tuple[str
 
 
 def _fixed(machine_type: str, gpu: str, count: int, serving: bool) -> tuple[str, str] | None:
-    """An accelerator-optimized machine has what it has; only replicas of a model may share it."""
+    """An accelerator-optimized machine has fixed accelerators, which only models can share."""
     kind, _, size = machine_type.rpartition("-")
     if not gpu:
         message = f'Machine type "{machine_type}" needs its accelerator, "{_FIXED[kind]}".'

@@ -1,7 +1,7 @@
 """ModelService: models with versions and aliases, as a registry.
 
 A version is one record, named MODEL@VERSION; a model is its versions. Exactly one version of a
-model has the alias "default"; what names a model without a version means that one.
+model has the alias "default"; a name without a version means that one.
 https://cloud.google.com/vertex-ai/docs/model-registry/versioning
 """
 
@@ -65,7 +65,7 @@ class Models:
         )
 
     def start(self) -> None:
-        """Remove what a kill in the middle of an upload left."""
+        """Remove files of an upload that a kill interrupted."""
         self._artifacts.sweep([record["uri"] for _, record in self._copies.list()])
 
     def upload_model(self, request: Any, _context: Any) -> Any:
@@ -75,7 +75,7 @@ class Models:
         return self._begin("upload_model", parent, request, metadata)
 
     def _begin(self, method: str, parent: str, request: Any, metadata: Any) -> Any:
-        """An operation that makes a model, or a version of one."""
+        """Start an operation that creates a model or a version."""
         with self._state.transaction():
             name = self.target(parent, request.model_id, request.parent_model)
             if request.model_id and any(
@@ -112,7 +112,7 @@ class Models:
         return _page([_shown(version) for version in versions if matches(version)], request)
 
     def update_model(self, request: Any, _context: Any) -> api.Model:
-        """MODEL changes what all its versions show, MODEL@VERSION what only this one does."""
+        """MODEL changes fields of all its versions, MODEL@VERSION those of one version."""
         sent, paths = request.model, list(request.update_mask.paths)
         model_name, _, version = sent.name.partition("@")
         allowed = _OF_A_VERSION if version not in ("", "-") else _OF_A_MODEL
@@ -152,7 +152,7 @@ class Models:
         return api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
 
     def _source(self, request: Any) -> tuple[api.Model, str]:
-        """What a copy of a model is made of, and the pipeline that trained it."""
+        """The source of a copy, and the pipeline that trained it."""
         source = self.find(request.source_model, "source_model")
         record = self._copies.get(key(source)) or {"uri": ""}
         sent = api.Model(source, version_aliases=[], artifact_uri=record["uri"])
@@ -208,9 +208,9 @@ class Models:
         field: str,
         container: bool = True,
     ) -> None:
-        """Refuse what could not be uploaded, whatever its files: INVALID_ARGUMENT and others.
+        """Refuse an invalid upload before its files are read: INVALID_ARGUMENT and others.
 
-        `container`: whether the model is served by one of its own (AutoML's are not).
+        `container`: whether the model has a serving container (AutoML's have none).
         """
         validation.check_display_name(model.display_name, f"{field}.display_name")
         validation.check_labels(model.labels, f"{field}.labels")
@@ -228,7 +228,7 @@ class Models:
             raise already_exists(f"{parent}/models/{model_id}")
 
     def target(self, parent: str, model_id: str, parent_model: str) -> str:
-        """Name of the model that an upload makes, or adds a version to; see `check`."""
+        """Name of the model that an upload creates or adds a version to; see `check`."""
         if parent_model:
             return self.find(parent_model).name
         return f"{parent}/models/{model_id or names.new_id()}"
@@ -236,7 +236,7 @@ class Models:
     def upload(self, name: str, sent: api.Model, training_pipeline: str = "") -> api.Model:
         """Register a version of model `name`, the first one or the next.
 
-        FAILED_PRECONDITION when there are no files at its artifact_uri.
+        Raises FAILED_PRECONDITION if there are no files at its artifact_uri.
         """
         self._check_files(sent.artifact_uri)
         copy = self._artifacts.copy(sent.artifact_uri)
@@ -296,7 +296,7 @@ class Models:
             raise failed_precondition(f'There are no files under "{uri}" to copy.')
 
     def _put(self, model: api.Model, aliases: list[str]) -> api.Model:
-        """Store a version, and take its aliases from the other versions: each has one bearer."""
+        """Store a version, and remove its aliases from the other versions."""
         model.version_aliases = list(dict.fromkeys(aliases))
         for other in self._versions(model.name):
             rest = [alias for alias in other.version_aliases if alias not in aliases]
@@ -308,7 +308,7 @@ class Models:
         return model
 
     def _check_free(self, aliases: set[str], bearer: api.Model) -> None:
-        """FAILED_PRECONDITION for what another version has, in the variant that refuses it."""
+        """Raise FAILED_PRECONDITION for another version's aliases, in the variant for it."""
         if self._variants.taken_aliases == "refused" and (taken := aliases - {DEFAULT}):
             raise failed_precondition(
                 f"The version alias {', '.join(sorted(taken))} is in use by {key(bearer)}: remove "
@@ -334,7 +334,7 @@ def key(model: api.Model) -> str:
 
 
 def _shown(version: api.Model) -> api.Model:
-    """As GetModel and ListModelVersions answer: by the name MODEL@VERSION, whatever was asked."""
+    """The model as GetModel and ListModelVersions return it: always named MODEL@VERSION."""
     return api.Model(version, name=key(version))
 
 
@@ -345,7 +345,7 @@ def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
 
 
 def _resources(model: api.Model) -> api.Model.DeploymentResourcesType:
-    """What it is deployed on: AutoML's models of images choose their machines themselves."""
+    """Its deployment resources; Vertex AI chooses the machines of AutoML's image models."""
     kinds = api.Model.DeploymentResourcesType
     own = model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML
     automatic = own and "image" in model.metadata_schema_uri

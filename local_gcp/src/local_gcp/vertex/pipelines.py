@@ -1,4 +1,4 @@
-"""PipelineService: training pipelines, each some data, a run of the runner, and a model.
+"""PipelineService: training pipelines, each with data, a run of the runner, and a model.
 
 `aiplatform.CustomContainerTrainingJob` and its relatives, the AutoML ones, and Airflow's operators
 for them, create TrainingPipelines. training.py does what depends on a pipeline's task; this module
@@ -84,7 +84,7 @@ class Pipelines:
         """Names of pipelines by the id of their run."""
 
     def start(self) -> None:
-        """Go on with pipelines that are not over."""
+        """Continue unfinished pipelines."""
         self._runner.listen(self._on_run)
         for name, pipeline in self._table.list():
             if not pipeline.end_time:
@@ -196,7 +196,7 @@ class Pipelines:
         shutil.rmtree(self._folder(pipeline), ignore_errors=True)
 
     def _follow_up(self, pipeline: api.TrainingPipeline) -> None:
-        """From now on finish the pipeline when its run is over; at once if it is."""
+        """Finish the pipeline when its run has ended, which may be at once."""
         run_id = self._task(pipeline).run_id(pipeline)
         self._unfinished[run_id] = pipeline.name
         self._on_run(run_id)

@@ -4,8 +4,8 @@
 
 Runs as the replica's program, in the environment of its image, so it uses the standard library and
 that environment's setuptools only. Wheels are unpacked; source distributions are built with
-setuptools first. Vertex AI would fetch what packages require from an index; nothing leaves this
-machine, so a program whose environment lacks something ends before it begins, and says what.
+setuptools first. Vertex AI installs requirements from an index; here nothing leaves this machine,
+so if the environment lacks one, the program fails before it starts, with its name.
 """
 
 import importlib.metadata
@@ -94,15 +94,15 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
 
 
 def check_requirements(target: Path) -> None:
-    """End the program unless what the packages in `target` require is there, or is one of them."""
+    """Exit unless the requirements of the packages in `target` are installed or among them."""
     for package in importlib.metadata.distributions(path=[str(target)]):
         for text in package.requires or []:
             problem = _problem(text, target)
             if problem:
                 _fail(
                     f"{package.metadata['Name']} {package.version} requires {text}, {problem} in "
-                    "the environment that stands for the image. Vertex AI fetches it; local runs "
-                    f"fetch nothing. Install it there: {sys.executable} -m pip install '{text}'"
+                    "the environment of the image. Vertex AI installs it; local runs "
+                    f"download nothing. Install it there: {sys.executable} -m pip install '{text}'"
                 )
 
 

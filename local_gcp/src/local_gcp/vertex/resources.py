@@ -28,7 +28,7 @@ JOB_FIELDS = {
     "create_time": filters.Time("create_time"),
     "labels": filters.Labels("labels"),
 }
-"""What the lists of all kinds of jobs can filter by."""
+"""Filterable fields of all kinds of jobs."""
 
 CANCELED = status_pb2.Status(code=code_pb2.CANCELLED, message="CANCELED")
 """The error of a job that was cancelled, in Vertex AI's spelling."""
@@ -50,7 +50,7 @@ def listed(
     fields: Mapping[str, filters.Field],
     complete: Callable[[T], T] = lambda message: message,
 ) -> dict[str, Any]:
-    """The answer of a list method. `complete`: adds to what is on the page, and to nothing else."""
+    """The response of a list method. `complete`: completes the resources of the page only."""
     matches = filters.parse_filter(request.filter, fields)
     found, token = page(filter(matches, messages), request.page_size, request.page_token)
     shown = [masked(complete(message), request.read_mask) for message in found]
@@ -58,7 +58,7 @@ def listed(
 
 
 def check_cancellable(job: Any) -> None:
-    """FAILED_PRECONDITION for one that is over, as Google answers its Java samples' tests."""
+    """Raise FAILED_PRECONDITION for an ended job, as seen in tests of Google's Java samples."""
     if job.end_time:
         raise failed_precondition(
             f'The {type(job).__name__} "{job.name}" is in state {job.state.name} and cannot be '
@@ -67,7 +67,7 @@ def check_cancellable(job: Any) -> None:
 
 
 def check_deletable(job: Any) -> None:
-    """FAILED_PRECONDITION for one that is not over."""
+    """Raise FAILED_PRECONDITION for an unfinished job."""
     if not job.end_time:
         raise failed_precondition(
             f'The {type(job).__name__} "{job.name}" is in state {job.state.name} and cannot be '
@@ -76,7 +76,7 @@ def check_deletable(job: Any) -> None:
 
 
 def follow(message: Any, run: Run) -> None:
-    """Give a job the times and the error of its run; state and end are the caller's."""
+    """Give a job the times and the error of its run; the caller sets state and end."""
     message.update_time = timestamp(run.updated)
     if run.started:
         message.start_time = timestamp(run.started)
@@ -87,7 +87,7 @@ def follow(message: Any, run: Run) -> None:
 
 
 def ending(run: Run) -> Run:
-    """A run as its job shows it while its results are being written: not over before they are."""
+    """A run while its results are being written, which its job shows as unfinished."""
     if run.final:
         run.state, run.error = "running", None
     return run
@@ -110,16 +110,16 @@ def shown(job: Any, kind: str, cores: int, replicas: list[dict[str, Any]]) -> di
 
 
 def job_state(run: Run) -> api.JobState:
-    """The run's state as Vertex AI calls it."""
+    """The JobState of a run."""
     return api.JobState[f"JOB_STATE_{run.state.upper()}"]
 
 
 def timestamp(seconds: float) -> datetime.datetime:
-    """Unix seconds as proto-plus takes them for a Timestamp field."""
+    """Unix seconds for a Timestamp field of proto-plus."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
 
 def deletion_metadata() -> api.DeleteOperationMetadata:
-    """Metadata of the operation of a deletion that was done just now."""
+    """Metadata of the operation of a finished deletion."""
     now = timestamp(time.time())
     return api.DeleteOperationMetadata(generic_metadata={"create_time": now, "update_time": now})

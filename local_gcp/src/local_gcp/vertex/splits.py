@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 NAMES = ("training", "validation", "test")
 """Of the sets, and of the values in a predefined split's column."""
 IGNORED = -1
-"""Of a row that is in no set; the others have the place of their set in NAMES."""
+"""Value of a row in no set; others have the index of their set in NAMES."""
 _DEFAULT = (0.8, 0.1, 0.1)
 _SEED = 2718
 
 
 def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
-    """Refuse a split that the kind of dataset does not have: INVALID_ARGUMENT, UNIMPLEMENTED."""
+    """Refuse a split that the dataset does not support: INVALID_ARGUMENT, UNIMPLEMENTED."""
     kind = type(config).pb(config).WhichOneof("split")
     if kind == "stratified_split":
         raise not_emulated(f"{field}.stratified_split", "Use a predefined or a fraction split.")
@@ -54,7 +54,7 @@ def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
 
 
 def key_column(config: api.InputDataConfig) -> str | None:
-    """The column that a predefined or timestamp split looks at."""
+    """The column of a predefined or timestamp split."""
     kind = type(config).pb(config).WhichOneof("split")
     return getattr(config, kind).key if kind in ("predefined_split", "timestamp_split") else None
 
@@ -114,6 +114,6 @@ def _seconds(value: Any) -> float:
             return np.nan
     if not isinstance(value, datetime.datetime):
         return np.nan
-    if value.tzinfo is None:  # a DATETIME column says no zone
+    if value.tzinfo is None:  # a DATETIME column has no zone
         value = value.replace(tzinfo=datetime.UTC)
     return value.timestamp()

@@ -1,6 +1,6 @@
-"""Rows of tabular data, from CSV objects and BigQuery tables to Parquet files, and back.
+"""Converts tables from CSV objects and BigQuery tables to Parquet files, and back.
 
-Everything here streams, so memory does not grow with the rows.
+All functions stream: the memory does not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Tables:
     def publish(
         self, uri: str, file: Path, field: str, *, replace: bool = True, create: bool = True
     ) -> None:
-        """Make table bq://P.D.T of a Parquet file. `create`: its dataset too, if it is not there.
+        """Create table bq://P.D.T from a Parquet file; with `create`, also its dataset if needed.
 
-        ALREADY_EXISTS when the table is there and must not be replaced.
+        Raises ALREADY_EXISTS if the table exists and must not be replaced.
         """
         with self._bigquery(field) as warehouse, pq.ParquetFile(file) as rows:
             ref = table_ref(uri, field)
@@ -66,7 +66,7 @@ class Tables:
             warehouse.write(ref, batches, fields, disposition)
 
     def exists(self, uri: str, field: str) -> bool:
-        """Whether table bq://P.D.T is there."""
+        """Whether table bq://P.D.T exists."""
         try:
             with self._bigquery(field) as warehouse:
                 warehouse.schema(table_ref(uri, field))
@@ -109,7 +109,7 @@ def table_ref(uri: str, field: str) -> TableRef:
 
 
 def destination(uri: str, field: str) -> tuple[str | None, str | None]:
-    """(dataset, table) that bq://PROJECT[.DATASET[.TABLE]] names; None where it names none."""
+    """(dataset, table) in bq://PROJECT[.DATASET[.TABLE]]; None for those it lacks."""
     if not uri.startswith("bq://"):
         raise invalid_argument(field, f"{uri!r} is not bq://PROJECT[.DATASET[.TABLE]].")
     parts = uri.removeprefix("bq://").replace(":", ".").rstrip(".").split(".")
@@ -131,7 +131,7 @@ def _check_project(project: str, field: str) -> None:
 
 
 def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> int:
-    """Write rows to one Parquet file, all of it or none; returns how many."""
+    """Write rows to a Parquet file, atomically; returns their number."""
     new, rows = target.with_name(f"{target.name}.new"), 0
     with pq.ParquetWriter(new, schema) as writer:
         for batch in batches:

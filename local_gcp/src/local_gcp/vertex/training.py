@@ -1,7 +1,7 @@
 """The interface between training pipelines and their tasks, and the task of custom training.
 
-A task makes a run of the runner out of the pipeline's inputs and data, and a model out of a run
-that has succeeded. See `CustomTask` below and `automl.task.AutoMlTask`.
+A task makes a run from the pipeline's inputs and data, and a model from a successful run. See
+`CustomTask` below and `automl.task.AutoMlTask`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Task(Protocol):
     """A kind of training. Methods may raise RpcError."""
 
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
-        """Refuse what cannot run, before anything is stored."""
+        """Refuse a pipeline that cannot run, before it is stored."""
 
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> Any:
-        """Read the pipeline's dataset, into files in `work`; what that gives goes to `launch`.
+        """Read the pipeline's dataset to files in `work`; the result is passed to `launch`.
 
-        May take long, and be done again after a kill. Only for a pipeline with a dataset.
+        May take long, and is repeated after a kill. Only for a pipeline with a dataset.
         """
 
     def launch(self, pipeline: api.TrainingPipeline, staged: Any, work: Path) -> None:
         """Submit the run, in a transaction of the caller; may complete the pipeline's fields."""
 
     def run_id(self, pipeline: api.TrainingPipeline) -> str | None:
-        """Of the run, None before `launch`."""
+        """Id of the run, None before `launch`."""
 
     def finish(self, pipeline: api.TrainingPipeline, run: Run) -> None:
         """Upload the model of a run that has succeeded, in a transaction of the caller."""
@@ -56,7 +56,7 @@ def inputs(pipeline: api.TrainingPipeline) -> Any:
 
 
 class CustomTask:
-    """A CustomJobSpec: a CustomJob (`backingCustomJob`), and a model from what it wrote."""
+    """A CustomJobSpec: a CustomJob (`backingCustomJob`), and a model from its files."""
 
     def __init__(self, custom_jobs: CustomJobs, models: Models, datasets: Datasets, tables: Tables):
         self._custom_jobs, self._models = custom_jobs, models

@@ -1,4 +1,4 @@
-"""What Vertex AI refuses when a job is created, by field and rule; and what is not emulated.
+"""Checks a new job by Vertex AI's rules, and refuses fields that are not emulated.
 
 The rules are those of the field comments in the API (CustomJob, CustomJobSpec, WorkerPoolSpec,
 MachineSpec) and of https://cloud.google.com/vertex-ai/docs/training/distributed-training.
@@ -71,7 +71,7 @@ def check_job_spec(spec: api.CustomJobSpec, field: str) -> None:
             f"has {len(pools)} pools; at most {len(TYPES)} are allowed.",
         )
     for number, pool in enumerate(pools):
-        if pool:  # an empty one only keeps the place of its role
+        if pool:  # an empty pool is only a placeholder
             _check_pool(pool, f"{field}.worker_pool_specs[{number}]")
     if pools[0].replica_count != 1:
         raise invalid_argument(
@@ -109,7 +109,7 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
 def check_machine(machine: api.MachineSpec, field: str, serving: bool = False) -> None:
     """Raise RpcError if the machine is one that Vertex AI refuses, or that is not emulated.
 
-    serving: it is of a deployed model or a batch prediction, not of a job.
+    serving: for a deployed model or a batch prediction, not for a job.
     """
     if not machine.machine_type:
         raise invalid_argument(f"{field}.machine_type", "is required.")

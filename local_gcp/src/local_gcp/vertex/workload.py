@@ -1,4 +1,4 @@
-"""From a worker pool of the API to the program that a replica runs.
+"""Makes the program of a replica from a worker pool of the API.
 
 Sources: https://cloud.google.com/vertex-ai/docs/training/code-requirements (environment variables)
 and the field comments of CustomJobSpec, ContainerSpec and PythonPackageSpec.
@@ -29,7 +29,7 @@ def run_spec(
     field: str = "job_spec",
     data: Mapping[str, str] | None = None,
 ) -> Spec:
-    """What the runner runs for `spec`; INVALID_ARGUMENT if an image is unknown.
+    """The run for `spec`; raises INVALID_ARGUMENT if an image is unknown.
 
     `job_id`: numeric id of the CustomJob (a trial has one of its own). `trial`: id of the trial.
     `location`: us-central1. `field`: where the spec is in the request, for error messages.
@@ -96,7 +96,7 @@ def _pool(
         if not argv:
             raise invalid_argument(
                 f"{field}.container_spec.command",
-                f"images.yaml knows no entrypoint of {task.image_uri}, and the job gives none.",
+                f"images.yaml has no entrypoint for {task.image_uri}, and the job has none.",
             )
         uri, cwd = task.image_uri, image.workdir
     else:
@@ -114,7 +114,7 @@ def _pool(
     notes.append(f"{uri} runs with {image.bin}")
     if pool.machine_spec.accelerator_count:
         kind = api.AcceleratorType(pool.machine_spec.accelerator_type).name
-        notes.append(f"{pool.machine_spec.accelerator_count} x {kind} asked for: runs on CPU here")
+        notes.append(f"{pool.machine_spec.accelerator_count} x {kind} requested: runs on CPU here")
     own = {variable.name: variable.value for variable in task.env}
     environment = {**image.environment(), **service, **own}  # `own` last: it may refer to the rest
     return Pool(Program(argv, environment, cwd), pool.replica_count)

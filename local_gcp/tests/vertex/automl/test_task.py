@@ -11,7 +11,7 @@ def test_a_table_gives_a_model_with_an_evaluation(vertex, until, home):
     pipeline = cases.tabular_pipeline(cases.create_dataset(vertex))
     done, model = cases.train(vertex, until, pipeline)
     assert int(done.training_task_metadata["trainCostMilliNodeHours"]) < 1000
-    assert model.description.startswith("A local stand-in for AutoML, not Google's")
+    assert model.description.startswith("A local emulation of AutoML, not Google's")
     assert model.training_pipeline == done.name
     assert dict(model.labels) == {"team": "vision"}
     assert model.model_source_info.source_type.name == "AUTOML"

@@ -74,7 +74,7 @@ def test_a_classifier_is_evaluated_on_the_test_set(run):
     code, folder = run()
     assert code == 0
     result = Result.read(folder)
-    assert result.description.startswith("A local stand-in for AutoML, not Google's: the best of 3")
+    assert result.description.startswith("A local emulation of AutoML, not Google's: the best of 3")
     assert result.converged
     assert result.metrics["auRoc"] > 0.9
     assert sum(map(sum, result.metrics["confusionMatrix"]["rows"])) == SETS["test"]

@@ -108,7 +108,7 @@ def test_one_of_two_killed(vertex, upload, deploy, predict, load, until):
 
 def test_what_kills_is_asked_of_two_replicas_at_most(upload, deploy, predict):
     deploy(upload(), {"0": 100}, least=3, most=3)
-    with pytest.raises(exceptions.ServiceUnavailable, match="ended while it answered"):
+    with pytest.raises(exceptions.ServiceUnavailable, match="ended during the request"):
         predict({"die": True})
     assert predict(1)[0]["double"] == 2
 

@@ -62,7 +62,7 @@ def test_errors_of_the_endpoint(vertex, upload, endpoint, deploy, predict, value
 def test_one_that_dies_with_a_request_in_it_is_started_again(upload, deploy, predict, until):
     deploy(upload(), {"0": 100})
     (before,) = predict(1)
-    with pytest.raises(exceptions.ServiceUnavailable, match="ended while it answered"):
+    with pytest.raises(exceptions.ServiceUnavailable, match="ended during the request"):
         predict({"die": True})
 
     said = set()

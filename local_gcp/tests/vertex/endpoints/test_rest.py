@@ -70,7 +70,7 @@ BAD = [
     ({"instances": 1}, 400, "expected an array"),
     ({"instances": ["x" * 1_500_000]}, 400, "exceeds 1.500MB limit"),
     ({"instances": ["nan"]}, 500, "predictions[0]: NaN is not a number of JSON"),
-    ({"instances": [{"die": True}]}, 503, "ended while it answered"),
+    ({"instances": [{"die": True}]}, 503, "ended during the request"),
 ]
 
 

@@ -208,7 +208,7 @@ if not os.path.exists(os.path.join(os.environ["GCS_ROOT"], "been_here")):
                     ]
                 }
             },
-            "no local environment stands for the image nobody/knows:1",
+            "there is no local environment for the image nobody/knows:1",
         ),
     ],
 )

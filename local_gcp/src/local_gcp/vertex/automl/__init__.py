@@ -1,4 +1,4 @@
-"""Emulates AutoML by a small search over scikit-learn models, and says so.
+"""Emulates AutoML by a small search over scikit-learn models, which model descriptions state.
 
 inputs.py       the inputs of a training pipeline, checked
 task.py         the pipeline's task: data, a job, a model and its evaluation

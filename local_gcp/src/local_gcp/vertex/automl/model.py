@@ -1,4 +1,4 @@
-"""A trained model as a file, and what it predicts, in Google's prediction schemas."""
+"""A trained model as a file, and its predictions in Google's schemas."""
 
 from __future__ import annotations
 
@@ -123,4 +123,4 @@ def load(folder: Path) -> TabularModel | ImageModel:
     try:
         return joblib.load(folder / FILE)
     except FileNotFoundError:
-        raise DataError(f"The model's file {folder / FILE} is not there any more.") from None
+        raise DataError(f"The model's file {folder / FILE} does not exist any more.") from None

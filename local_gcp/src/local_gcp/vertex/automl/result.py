@@ -1,4 +1,4 @@
-"""What a training leaves beside its model; read by the server, which imports no scikit-learn."""
+"""The result file of a training; the server reads it without importing scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ EVALUATED = "evaluated.parquet"
 
 @dataclasses.dataclass
 class Result:
-    """What result.json says."""
+    """The content of result.json."""
 
     description: str
-    """Of the model: what it is, and what was tried."""
+    """Description of the model and the candidates."""
     milli_node_hours: int
     converged: bool
     """Ended before the budget did."""
     metrics: dict[str, Any] | None = None
     """On the test set; None if that is empty."""
     attributions: dict[str, float] = dataclasses.field(default_factory=dict)
-    """Of columns: how much worse the objective becomes when the column is shuffled."""
+    """By column: growth of the loss if the column is shuffled."""
 
     @classmethod
     def read(cls, folder: Path) -> Result:

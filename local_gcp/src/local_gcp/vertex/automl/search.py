@@ -30,7 +30,7 @@ that bring nothing new."""
 
 
 _RING_SECONDS = 0.1
-"""Between two rings of the alarm that ends a search."""
+"""Seconds between repetitions of the alarm that ends a search."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Outcome:
     model: Any
     """The best one as it was fitted to the training rows; None if it was cross-validated."""
     how: str
-    """By which rows was chosen, in words."""
+    """Description of the rows that the choice is based on."""
     out_of_time: bool
-    """Ended by the budget; else nothing better was expected."""
+    """Ended by the budget, else by the early stop."""
 
 
 class OutOfTimeError(Exception):
@@ -153,7 +153,7 @@ def fit(candidate: Candidate, data: Data, kind: str) -> Any:
 
     model = candidate.build(kind)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a score tells what it was good for
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its score shows the consequence
         return model.fit(data.x, data.y, sample_weight=data.weights)
 
 
@@ -196,7 +196,7 @@ def alarm(deadline: float) -> Iterator[None]:
 def _folds(
     training: Data, validation: Data, kind: str, classes: int
 ) -> tuple[list[tuple[Data, Data]], str]:
-    """[(what is fitted to, what is scored on)], and that in words."""
+    """[(rows to fit, rows to score)], and a description of them."""
     enough = len(validation) >= FEW
     if kind == CLASSIFICATION:
         enough &= len(set(validation.y)) == len(set(training.y)) == classes

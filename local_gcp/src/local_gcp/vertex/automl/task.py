@@ -1,7 +1,7 @@
 """The AutoML tasks of training pipelines: tables and images, each a run of train.py.
 
-The run has the pipeline's id. Its program leaves a folder `models/PIPELINE`, which is the model's
-from then on; here it is uploaded with what it says of itself, and its evaluation.
+The run has the pipeline's id. Its program writes the model to a folder `models/PIPELINE`; the task
+uploads it with its description and evaluation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_DESCRIPTION = 4096
 
 
 class AutoMlTask:
-    """What both have in common. `folder`: of the models' files."""
+    """Base of both tasks. `folder`: that of the models' files."""
 
     kind: str
     """Of dataset: its metadata_schema_uri."""
@@ -115,7 +115,7 @@ class AutoMlTask:
             self._evaluations.put(uploaded, result.metrics, result.attributions)
 
     def export(self, _pipeline: api.TrainingPipeline, _model: api.Model) -> dict[str, Any]:
-        """Write the evaluated test rows where the inputs say; returns metadata that says where."""
+        """Export the evaluated test rows to the configured table; returns metadata naming it."""
         return {}
 
     def _result(self, pipeline: api.TrainingPipeline) -> Result:

@@ -4,9 +4,9 @@ CONFIG: {"task": "tabular" or "image", "inputs": TabularInputs or ImageInputs as
 "output": folder}. `data` of a table: the Parquet file of each set, and "left_out", columns that are
 no features; of images: {"items": [{"path", "label", "set"}], "ids": {label: AnnotationSpec}}.
 
-The folder is made at the end, in one step: the model, and `result.json` (result.py). So a program
-that was killed is started again, and one whose folder is there has nothing to do.
-The sets are taken apart here for good: the test set is read when the model is finished.
+The folder, with the model and `result.json` (result.py), is created atomically at the end. So a
+killed program can be started again, and does nothing if the folder exists. The test set is only
+read when the model is finished.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from local_gcp.vertex.automl.search import Data
 SEARCH = 0.75
 """Part of the budget that the search may take; the rest is for the final fit."""
 SEARCHED, FITTED = 50_000, 200_000
-"""Rows of a set that the search looks at, and training rows that the model is fitted to, at most;
+"""Most rows of a set for the search, and most training rows for the final fit;
 larger sets are sampled, so that one machine is enough."""
 EXPLAINED = 300
 """Rows by which the features' importance is measured."""
 MOST_CLASSES = 500
 LEAST_ROWS, MOST_COLUMNS = 1000, 1000
-"""Google's limits for tables. The first is only spoken of: a demonstration may be smaller."""
+"""Google's limits for tables. The first is only reported, so that demos may be smaller."""
 
 
 def main(config_file: str) -> int:
@@ -54,7 +54,7 @@ def main(config_file: str) -> int:
     config = json.loads(Path(config_file).read_text())
     output = Path(config["output"])
     if output.exists():
-        print("the model is there already")
+        print("the model exists already")
         return 0
     started = time.monotonic()
     work = output.with_name(f"{output.name}.new")
@@ -298,7 +298,7 @@ def _fit(
 ) -> tuple[Any, str]:
     """(the best candidate fitted to all rows, and to which in words), within the budget.
 
-    When there is not enough of it left, what the search has fitted must do.
+    If not enough time is left, the model of the search is used.
     """
     _say(f"final fit of {outcome.best} to {len(data)} training and validation rows")
     try:
@@ -310,7 +310,7 @@ def _fit(
             raise DataError(
                 "The training budget was used up before the model was finished."
             ) from None
-        return outcome.model, "as it was fitted to the training rows, for want of time"
+        return outcome.model, "fitted to the training rows only, for lack of time"
 
 
 def _interval(values: np.ndarray, predictions: np.ndarray) -> tuple[float, float]:
@@ -348,7 +348,7 @@ def _result(
     more = f"; and {len(ranked) - 12} more" if len(ranked) > 12 else ""
     return Result(
         description=(
-            "A local stand-in for AutoML, not Google's: the best of "
+            "A local emulation of AutoML, not Google's: the best of "
             f"{len(ranked)} scikit-learn models by {objective} on {outcome.how}, {fitted}: "
             f"{outcome.best}. Tried (objective as a loss, lower is better): {tried}{more}."
         ),

@@ -1,8 +1,8 @@
 """BatchPredictionJobs: create, get, list, cancel, delete (google.cloud.aiplatform.v1.JobService).
 
-A job is what the client sent, in table "batchPredictionJobs", and a run with the job's id. Around
-the run the server does what a program cannot, in the background: it reads a BigQuery table into a
-file before, and makes tables of the results after; both are done again when a kill interrupts them.
+A job is the client's message, in table "batchPredictionJobs", and a run with the job's id. Since
+the run's program cannot access BigQuery, the server exports the input table to a file before it and
+writes the result tables after it, in the background; after a kill, both are repeated.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class BatchPredictionJobs:
         operations.define(_DELETE, api.DeleteBatchPredictionJobRequest, self._delete)
 
     def start(self) -> None:
-        """Go on with jobs that are not over."""
+        """Continue unfinished jobs."""
         self._runner.listen(self._on_run)
         for name, job in self._table.list():
             if not job.end_time:
@@ -142,7 +142,7 @@ class BatchPredictionJobs:
         return shown(self._view(job), "batch", run.spec.cores if run else 0, replicas)
 
     def _check_destination(self, uri: str) -> None:
-        """A table that is named in full must not be there yet."""
+        """Refuse a fully named table that exists."""
         field = f"{FIELD}.output_config.bigquery_destination.output_uri"
         if uri.count(".") == 2 and self._tables.exists(uri, field):
             raise RpcError(grpc.StatusCode.ALREADY_EXISTS, f"{field}: {uri} exists.", field)

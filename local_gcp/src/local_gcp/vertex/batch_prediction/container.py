@@ -1,8 +1,8 @@
 """A serving container as a process of its own, and requests to it, as Vertex AI makes them.
 
 https://cloud.google.com/vertex-ai/docs/predictions/custom-container-requirements: it listens on
-AIP_HTTP_PORT, AIP_HEALTH_ROUTE answers 200 when it is ready, and AIP_PREDICT_ROUTE takes
-{"instances": [...], "parameters": ...} and answers {"predictions": [...]}.
+AIP_HTTP_PORT, AIP_HEALTH_ROUTE returns 200 when it is ready, and AIP_PREDICT_ROUTE takes
+{"instances": [...], "parameters": ...} and returns {"predictions": [...]}.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRIES = 3
 
 
 class RequestError(Exception):
-    """The container did not answer a request with predictions."""
+    """The container's response to a request has no predictions."""
 
 
 class Container:
@@ -98,7 +98,7 @@ class Container:
         raise DataError(f"The model's container was not healthy within {READY:.0f} s.")
 
     def _call(self, method: str, route: str, body: bytes | None = None) -> tuple[int, str]:
-        """(HTTP status, or 0 when nobody answered; the answer)."""
+        """(HTTP status, or 0 without a response; the body)."""
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=ANSWER)
         try:
             connection.request(method, route, body, {"Content-Type": "application/json"})

@@ -1,7 +1,7 @@
-"""What the program of a batch prediction writes: results, failed instances, and counts.
+"""Output files of a batch prediction: results, failed instances, and counts.
 
 Everything is written into a work folder; `Files.publish` moves it into the bucket at the end, so a
-reader never sees half of a result. The names are Google's: images predictions_00001.jsonl, tables
+reader never sees a partial result. The names are Google's: images predictions_00001.jsonl, tables
 predictions_1.csv, all others prediction.results-00000-of-00001.
 """
 
@@ -27,7 +27,7 @@ NAMES = {
     "jsonl": ("prediction.results-00000-of-00001", "prediction.errors_stats-00000-of-00001"),
 }
 INVALID_ARGUMENT, INTERNAL = 3, 13
-"""google.rpc.Code of a failed instance: its own fault, or the model's."""
+"""google.rpc.Code of a failed instance: an invalid one, or a failure of the model."""
 
 
 class Counts:

@@ -33,7 +33,7 @@ IMAGES = 256
 _STATUS = pa.struct({"code": pa.int64(), "message": pa.string()})
 
 Row = tuple[Any, Any]
-"""(instance as the model is sent it, or an InstanceError; what the results say of it)."""
+"""(instance as sent to the model, or an InstanceError; its fields in the results)."""
 
 
 class InstanceError(Exception):
@@ -102,8 +102,8 @@ def _in_halves(
 class _Rows:
     """Rows of a table with a column `prediction` or `errors`, as Parquet for the server.
 
-    With a key field there is its value alone, in a column `key`, in the place of the row's columns.
-    What a container predicts has no schema: it is written as JSON text.
+    With a key field, a column `key` with its value replaces the row's columns. A container's
+    predictions have no schema: they are written as JSON text.
     """
 
     def __init__(self, work: Path, config: dict[str, Any]):

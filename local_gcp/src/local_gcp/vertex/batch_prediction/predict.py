@@ -2,8 +2,8 @@
 
 CONFIG: "model" (kind: tabular, image or container; and where it is), "input" (format, files),
 "instance" (InstanceConfig), "parameters", "batch_size", "output" (format; folder, in a bucket, or
-null: the server makes tables of the Parquet files), "buckets". Started again after a kill it does
-everything again, and replaces what is there.
+null: the server makes tables of the Parquet files), "buckets". Restarted after a kill, it repeats
+everything, and replaces existing files.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def model_kind(model: api.Model) -> str:
 
 
 def check_message(sent: api.BatchPredictionJob) -> None:
-    """Refuse what is wrong whatever the model is, before it is looked for."""
+    """Refuse errors that do not depend on the model, before the model is read."""
     validation.check_display_name(sent.display_name, f"{FIELD}.display_name")
     validation.check_labels(sent.labels, f"{FIELD}.labels")
     for name in ("model", "input_config", "output_config"):
@@ -134,9 +134,9 @@ def container(model: api.Model) -> dict[str, Any]:
     if not argv:
         raise invalid_argument(
             f"{field}.command",
-            f"images.yaml knows no entrypoint of {spec.image_uri}, and the model gives none.",
+            f"images.yaml has no entrypoint for {spec.image_uri}, and the model has none.",
         )
-    # What Vertex AI chooses when the model does not say.
+    # Vertex AI's defaults.
     route = f"/v1/endpoints/{names.new_id()}/deployedModels/{names.new_id()}"
     health, predict = spec.health_route or route, spec.predict_route or f"{route}:predict"
     service = {

@@ -38,7 +38,7 @@ _FIELDS = {
     "labels": filters.Labels("labels"),
 }
 ITEM_FIELDS = {"labels": filters.Labels("labels")}
-"""What a filter on DataItems can look at, also in a filter split."""
+"""Fields for filters on DataItems, also in a filter split."""
 
 
 class Datasets:
@@ -55,7 +55,7 @@ class Datasets:
         self.items = Items(state)
 
     def start(self) -> None:
-        """Begin imports again that a kill has interrupted."""
+        """Restart imports that a kill interrupted."""
         for operation, _ in self._imports.list():
             self._background.submit(self._import, self._import_failed, operation)
 
@@ -179,7 +179,7 @@ class Datasets:
         return {"annotations": annotations, "next_page_token": token}
 
     def find(self, name: str, field: str = "name") -> api.Dataset:
-        """The dataset called so; NOT_FOUND."""
+        """The dataset with this name; raises NOT_FOUND."""
         dataset = self._table.get(names.resource(name, "datasets", field))
         if dataset is None:
             raise not_found(name)
@@ -249,7 +249,7 @@ def source(dataset: api.Dataset) -> str | list[str]:
 
 
 def _metadata(sent: api.Dataset) -> dict[str, Any]:
-    """The metadata as Vertex AI answers with it: in camelCase, however it was written."""
+    """The metadata as Vertex AI returns it: in camelCase, in whatever case it was sent."""
     if sent.metadata_schema_uri == IMAGE:
         return {"dataItemSchemaUri": f"{_SCHEMA}/dataitem/image_1.0.0.yaml"}
     field = "dataset.metadata"

@@ -5,7 +5,7 @@
      "annotationResourceLabels": {...}}, "dataItemResourceLabels": {...}}
 
 https://cloud.google.com/vertex-ai/docs/image-data/classification/prepare-data
-A line that cannot be used is left out and reported; the others are imported.
+An invalid line is skipped and reported; the others are imported.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
-"""The label of a DataItem that says to which set it belongs."""
+"""The label of a DataItem with its set."""
 USES = ("training", "validation", "test")
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """An image, and what is said of it."""
+    """An image and its labels."""
 
     uri: str
     label: str | None = None
@@ -111,7 +111,7 @@ def _json_item(record: Any) -> Item:
 
 
 def json_line(item: Item) -> str:
-    """The item in the form that `read` reads; also what a custom training is given."""
+    """The item in the format of `read`, which a custom training gets too."""
     record: dict[str, Any] = {"imageGcsUri": item.uri}
     if item.label is not None:
         record["classificationAnnotation"] = {
@@ -123,7 +123,7 @@ def json_line(item: Item) -> str:
 
 
 def labelled(item: Item, item_labels: Mapping[str, str], annotation: Mapping[str, str]) -> Item:
-    """The item with the labels that an import gives to all; its own come before them."""
+    """The item with the labels of the import for all items; its own take precedence."""
     return dataclasses.replace(
         item,
         labels={**item_labels, **item.labels},

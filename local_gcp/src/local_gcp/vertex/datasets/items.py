@@ -22,13 +22,13 @@ CLASSIFICATION = (
 
 
 class Items:
-    """See the module. Records of an item: its fields, and when it was made and changed."""
+    """Stores items: their fields, and times of creation and update."""
 
     def __init__(self, state: State):
         self._table = state.table("dataItems", dict)
 
     def put(self, dataset: str, item: Item, now: float) -> bool:
-        """Add or change an item; whether it is new."""
+        """Add or update an item; returns whether it is new."""
         name = f"{dataset}/dataItems/{_number(item.uri)}"
         known = self._table.get(name)
         record = dataclasses.asdict(item)
@@ -40,11 +40,11 @@ class Items:
         return known is None
 
     def of(self, dataset: str) -> list[Item]:
-        """All items, in the order in which they were imported."""
+        """All items, in the order of their import."""
         return [_item(record) for _, record in self._table.list(f"{dataset}/dataItems/")]
 
     def count(self, dataset: str) -> int:
-        """How many there are."""
+        """The number of items."""
         return len(self._table.list(f"{dataset}/dataItems/"))
 
     def resources(self, dataset: str) -> list[api.DataItem]:
@@ -71,7 +71,7 @@ class Items:
         ]
 
     def forget(self, dataset: str) -> None:
-        """Delete them all."""
+        """Delete all items."""
         for name, _ in self._table.list(f"{dataset}/dataItems/"):
             self._table.delete(name)
 

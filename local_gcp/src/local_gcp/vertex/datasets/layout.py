@@ -32,7 +32,7 @@ _SHARD = "00000-of-00001"
 
 
 def check(config: api.InputDataConfig, dataset: api.Dataset, custom: bool, field: str) -> None:
-    """Refuse what cannot be laid out: INVALID_ARGUMENT, UNIMPLEMENTED. `custom`: for a custom
+    """Check a configuration: INVALID_ARGUMENT, UNIMPLEMENTED. `custom`: for a custom
     training, which needs a destination; AutoML has none.
     """
     images = dataset.metadata_schema_uri == IMAGE
@@ -69,7 +69,7 @@ def assign_items(items: Sequence[importing.Item], config: api.InputDataConfig) -
         parts = splits.fractions(config.fraction_split, "fraction_split")
         return splits.by_fraction(len(items), parts)
     result = np.full(len(items), splits.IGNORED, dtype=np.int8)
-    for place, name in reversed(list(enumerate(splits.NAMES))):  # the first that matches counts
+    for place, name in reversed(list(enumerate(splits.NAMES))):  # the first match wins
         text = getattr(config.filter_split, f"{name}_filter")
         if text != "-":
             matches = filters.parse_filter(text, ITEM_FIELDS)
@@ -88,7 +88,7 @@ def lay_out(
     """Write the three sets; returns the variables that lead a program to them.
 
     `items`: of a dataset of images. `now`: when the pipeline was created, part of the names, so
-    that doing it again replaces what is there. `work`: a folder for files in between.
+    that a repetition replaces existing files. `work`: a folder for temporary files.
     """
     number = names.last(dataset.name)
     if dataset.metadata_schema_uri == IMAGE:

@@ -1,14 +1,14 @@
 """Endpoints: models deployed as real serving processes, and predictions from them.
 
 endpoint_service.py   EndpointService: endpoints, their deployed models, their traffic
-  request.py      what is refused
+  request.py      checks requests
   traffic.py      the traffic split
 fleet.py        starts, watches, restarts, scales, drains and ends the serving processes
   processes.py    their folders, logs, ports and programs
-  scaling.py      how many there are
-  deployment.py   a deployed model and its replicas, as they are stored and as they are
-  container.py    from a model to the program of its replicas
-  health.py       asks replicas whether they are ready
+  scaling.py      their number
+  deployment.py   a deployed model and its replicas: stored and transient state
+  container.py    the program of a model's replicas
+  health.py       health checks of replicas
   replica_call.py one HTTP request to a replica
 prediction.py   PredictionService: predict, raw predict, explain
   values.py       google.protobuf.Value as JSON

@@ -1,4 +1,4 @@
-"""From a model and how it is deployed to the program of its replicas.
+"""Makes the program of the replicas from a model and its deployment.
 
 https://cloud.google.com/vertex-ai/docs/predictions/custom-container-requirements#aip-variables
 """
@@ -22,7 +22,7 @@ _NOT_EMULATED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports"
 def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str) -> Launch:
     """How a replica of `deployed` is run. `artifacts`: gs:// folder with the model's files, or "".
 
-    FAILED_PRECONDITION if no entry of images.yaml stands for the model's image; UNIMPLEMENTED.
+    FAILED_PRECONDITION if images.yaml has no entry for the model's image; UNIMPLEMENTED.
     """
     if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
         return _automl(model, deployed, endpoint, artifacts)
@@ -39,16 +39,16 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
     argv = image.command(spec.command, spec.args)
     if not argv:
         raise failed_precondition(
-            f"{model.name}: images.yaml knows no entrypoint of {spec.image_uri}, and the model "
-            "gives none (container_spec.command)."
+            f"{model.name}: images.yaml has no entrypoint for {spec.image_uri}, and the model "
+            "has none (container_spec.command)."
         )
     notes = [f"{spec.image_uri} runs with {image.bin}"]
     port = spec.ports[0].container_port if spec.ports else 8080
-    notes.append(f"AIP_HTTP_PORT, on Google Cloud {port}, is another one in each process here")
+    notes.append(f"AIP_HTTP_PORT, on Google Cloud {port}, differs for each process here")
     machine = deployed.dedicated_resources.machine_spec
     if machine.accelerator_count:
         kind = api.AcceleratorType(machine.accelerator_type).name
-        notes.append(f"{machine.accelerator_count} x {kind} asked for: runs on CPU here")
+        notes.append(f"{machine.accelerator_count} x {kind} requested: runs on CPU here")
     service = variables(model, deployed, endpoint, artifacts)
     return Launch(
         argv=argv,
@@ -73,14 +73,14 @@ def _automl(model: api.Model, deployed: api.DeployedModel, endpoint: str, folder
         health=service["AIP_HEALTH_ROUTE"],
         predict=service["AIP_PREDICT_ROUTE"],
         timeout=HEALTHY_WITHIN,
-        notes=["a local stand-in for AutoML, served by local_gcp itself"],
+        notes=["a local emulation of AutoML, served by local_gcp itself"],
     )
 
 
 def variables(
     model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str
 ) -> dict[str, str]:
-    """What Vertex AI sets in the container, without the port."""
+    """The variables that Vertex AI sets in the container, except the port."""
     spec, machine = model.container_spec, deployed.dedicated_resources.machine_spec
     route = f"/v1/endpoints/{names.last(endpoint)}/deployedModels/{deployed.id}"
     service = {

@@ -1,7 +1,7 @@
-"""A deployed model: what is stored of it, and what only the running server knows.
+"""A deployed model: its stored state, and the transient state of the running server.
 
-Stored (`to_json`): everything that the next server needs to find the serving processes again.
-Not stored: whether a replica is ready and how many requests it has; that is found out anew.
+Stored (`to_json`): all that the next server needs to find the serving processes again.
+Transient: whether a replica is ready, and its number of requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DeploymentState = Literal["deploying", "serving", "failing", "undeploying"]
 
 @dataclasses.dataclass(frozen=True)
 class Launch:
-    """How each replica is started and asked. Its port is not in here: each attempt has its own."""
+    """How each replica is started and called; without the port, which each attempt has."""
 
     argv: Sequence[str]
     image: Mapping[str, str]
@@ -40,26 +40,26 @@ class Replica:
     attempt: int = 1
     port: int = 0
     leaving: bool = False
-    """Gets no more requests; its process is stopped when it has answered those it has."""
+    """Gets no more requests; its process is stopped after its current requests."""
 
     ready: bool = False
     """Healthy, and listening on `port`."""
     in_flight: int = 0
     failed_checks: int = 0
-    """In a row."""
+    """Consecutive failed checks."""
     next_check: float = 0.0
     checking: bool = False
     deaths: int = 0
-    """Since it was last ready."""
+    """Failures since it was last ready."""
     not_before: float = 0.0
     """When its next attempt may start."""
     launched: float = 0.0
     """When this server started its process."""
     was_ready: bool = False
     left: float = 0.0
-    """When it was told to leave."""
+    """When it began to drain."""
     stopping: bool = False
-    """Its process was told to end."""
+    """Its process was asked to end."""
 
 
 _STORED = ("number", "attempt", "port", "leaving")
@@ -81,7 +81,7 @@ class Deployment:
     labels: Mapping[str, str]
     display_name: str
     operation: str | None
-    """The operation that is under way: of its deployment, or of its undeployment."""
+    """The current operation: its deployment, its undeployment, or a change."""
     state: DeploymentState = "deploying"
     began: float = dataclasses.field(default_factory=time.time)
     error: str | None = None
@@ -89,9 +89,9 @@ class Deployment:
     next_number: int = 0
 
     load: float = 0.0
-    """Requests in flight, averaged over the last seconds."""
+    """Moving average of the requests in flight."""
     idle_since: float | None = None
-    """Since when fewer replicas than there are would do."""
+    """Since when fewer replicas would suffice."""
 
     @property
     def key(self) -> str:
@@ -100,7 +100,7 @@ class Deployment:
 
     @property
     def ready(self) -> list[Replica]:
-        """Those that take requests."""
+        """The replicas that take requests."""
         return [r for r in self.replicas if r.ready and not r.leaving]
 
     @property
@@ -108,7 +108,7 @@ class Deployment:
         return [r for r in self.replicas if not r.leaving]
 
     def add_replica(self) -> Replica:
-        """A further place; its process is started by the fleet."""
+        """Add a replica; the fleet starts its process."""
         replica = Replica(self.next_number)
         self.next_number += 1
         self.replicas.append(replica)

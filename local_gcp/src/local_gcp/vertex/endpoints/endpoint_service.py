@@ -1,9 +1,9 @@
 """EndpointService: endpoints, the models deployed there, and how traffic is split between them.
 
-A deployment goes through the fleet: `deploy_model` stores what was asked for and starts the
-processes; when they are healthy, the deployed model appears in the endpoint and its traffic split
-counts, in one transaction with the end of the operation. `undeploy_model` takes the traffic away at
-once, and the model from the endpoint when its last process has ended.
+The fleet runs deployments: `deploy_model` stores the request and starts the processes; when they
+are healthy, one transaction adds the model to the endpoint, applies the traffic split and ends the
+operation. `undeploy_model` removes the traffic at once, and the model when its last process has
+ended.
 https://cloud.google.com/vertex-ai/docs/predictions/deploy-model-api
 """
 
@@ -53,7 +53,7 @@ _MUTABLE = (
 
 
 class Endpoints:
-    """See the module. `read` is for predictions: it waits for no disk."""
+    """EndpointService. `read` is for predictions: it does not wait for the disk."""
 
     def __init__(
         self,
@@ -74,12 +74,12 @@ class Endpoints:
         operations.define("delete_endpoint", api.DeleteEndpointRequest, self._delete)
 
     def start(self) -> None:
-        """Serve what was served before."""
+        """Serve the deployed models again."""
         self._memory = dict(self._table.list())
         self._fleet.start(self._settled)
 
     def read(self, name: str) -> api.Endpoint:
-        """The endpoint, not to be changed; NOT_FOUND."""
+        """The endpoint, which must not be changed; raises NOT_FOUND."""
         endpoint = self._memory.get(names.resource(name, "endpoints", "endpoint"))
         if endpoint is None:
             raise not_found(name)
@@ -286,7 +286,7 @@ class Endpoints:
         }
 
     def _settled(self, deployment: Deployment) -> None:
-        """The fleet's word on an operation; inside a transaction."""
+        """Called by the fleet at the end of an operation, inside a transaction."""
         operation = deployment.operation
         endpoint = self._find(deployment.endpoint)
         if deployment.state == "failing":
@@ -321,7 +321,7 @@ class Endpoints:
             split = dict(asked.traffic_split)
             if traffic.NEW in split:
                 split[deployed.id] = split.pop(traffic.NEW)
-            # One that was undeployed meanwhile gets no traffic: then the split counts no more.
+            # If a model was undeployed meanwhile, the split is not applied any more.
             if set(split) <= self._serving(endpoint) | {deployed.id}:
                 endpoint.traffic_split = split
         endpoint.deployed_models.append(deployed)
@@ -350,7 +350,7 @@ class Endpoints:
         return endpoint
 
     def _view(self, endpoint: api.Endpoint) -> api.Endpoint:
-        """With what the fleet knows of its models."""
+        """The endpoint, with the fleet's state of its models."""
         for deployed in endpoint.deployed_models:
             deployment = self._fleet.get(f"{endpoint.name}/deployedModels/{deployed.id}")
             if deployment:
@@ -374,7 +374,7 @@ class Endpoints:
         return next((m for m in endpoint.deployed_models if m.id == model_id), None)
 
     def _serving(self, endpoint: api.Endpoint) -> set[str]:
-        """Ids of the models that can take traffic."""
+        """Ids of the models that can receive traffic."""
         going = {d.id for d in self._fleet.of_endpoint(endpoint.name) if d.state == "undeploying"}
         return {m.id for m in endpoint.deployed_models} - going
 

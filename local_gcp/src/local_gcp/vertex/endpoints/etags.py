@@ -1,6 +1,6 @@
-"""The etags of endpoints: an update that was made for another state is refused.
+"""The etags of endpoints: an update based on an outdated state is refused.
 
-https://google.aip.dev/154 says ABORTED; which code Vertex AI answers is not documented.
+https://google.aip.dev/154 specifies ABORTED; Vertex AI's code is not documented.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CODES = {"failed-precondition": grpc.StatusCode.FAILED_PRECONDITION}
 
 
 class Etags:
-    """`touch`: stores an endpoint with another etag. See `Variants.etags`."""
+    """Checks etags. `touch`: stores an endpoint with a new etag. See `Variants.etags`."""
 
     def __init__(self, variants: Variants, touch: Callable[[api.Endpoint], None]):
         self._conflicts = variants.etags != "checked"

@@ -1,13 +1,13 @@
-"""Sampled Shapley attributions: how much each feature of an instance moved the model's output.
+"""Sampled Shapley attributions: the contribution of each feature to the model's output.
 
-As Vertex AI does it for custom containers, the container only predicts: it is sent instances
-between the baseline and the instance, and what changes when a feature takes its own value is that
-feature's doing. `path_count` orders of the features are drawn, the same ones for each request.
+As on Vertex AI, the container only predicts: it gets instances between the baseline and the
+instance; the change of the output when a feature takes its own value is that feature's
+contribution. `path_count` random orders of the features are used, the same for each request.
 https://cloud.google.com/vertex-ai/docs/explainable-ai/overview, https://arxiv.org/abs/1306.4265
 
 The keys of ExplanationMetadata.inputs are fields of the instances, its only output is a field of
 the predictions: a number, an array, or an object of numbers, whose names are then display names.
-Gradient methods need what is inside of the model, and are not emulated; arrays as features neither.
+Gradient methods, which need the model's internals, and arrays as features are not emulated.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _attributions(
 
 
 def _baselines(spec: api.ExplanationSpec, instance: Any, where: str) -> list[dict[str, Any]]:
-    """The starting points: as many as the feature with the most baselines has."""
+    """The baselines: as many as the feature with the most baselines has."""
     given: dict[str, list[Any]] = {}
     for feature, metadata in spec.metadata.inputs.items():
         if not isinstance(instance, dict) or feature not in instance:
@@ -144,7 +144,7 @@ def _output(prediction: Any, name: str) -> dict[Any, float]:
 
 
 def _chosen(parameters: api.ExplanationParameters, output: Mapping[Any, float]) -> list[Any]:
-    """Which of the output's numbers are explained: output_indices, else the top_k largest."""
+    """The explained numbers of the output: output_indices, else the top_k largest."""
     if None in output:
         return [None]
     keys = list(output)

@@ -1,18 +1,18 @@
-"""The serving processes of all deployed models, from their start to their end.
+"""Manages the serving processes of all deployed models.
 
-- A process that ends is started again, at once the first time, then after 1, 2, 4... up to 30 s.
-  While a model is being deployed, one that exits by itself fails the deployment.
-- One that does not answer its health checks (health.py) is ended and started again.
-- There are as many as the load needs (scaling.py).
-- A replica that has to go gets no new request, and is asked to end (SIGTERM) when it has answered
-  those that it has, or after `DRAIN` seconds.
+- A process that ends is restarted, at once the first time, then after 1, 2, 4... up to 30 s.
+  While a model is being deployed, a process that exits by itself fails the deployment.
+- A process that fails its health checks (health.py) is ended and restarted.
+- The number of processes follows the load (scaling.py).
+- A replica that is removed gets no new requests, and SIGTERM after its current requests, or after
+  `DRAIN` seconds.
 
-What is started is stored before it starts, and processes outlive the server (attempts.py), so that
-a server that starts after kill -9 goes on with the processes of the one before.
+A process is stored before it starts, and processes outlive the server (attempts.py), so that a
+server that starts after kill -9 continues with the processes of the previous one.
 
-Two locks. The state's, for all that is stored: the thread of the fleet holds it while it looks at
-the deployments. And the fleet's own, for what is not stored, so that a prediction never waits for
-a disk. Who wants both takes the state's first.
+There are two locks: the state's for all that is stored, which the fleet's thread holds while it
+checks the deployments; and the fleet's own for transient state, so that a prediction never waits
+for the disk. Code that needs both takes the state's first.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ DRAIN = 75.0
 _LONGEST_PAUSE = 30.0
 _KILLS_WHILE_DEPLOYING = 3
 _ADOPTED_WITHIN = 2.0
-"""Seconds that a process of the server before has to say that it is healthy."""
+"""Seconds until which a process of the previous server must be healthy."""
 
 Settled = Callable[[Deployment], None]
-"""Called by the fleet's thread, which holds the state's lock, when the deployment's operation is
-over: it is serving, or none of its processes is left. `error` says why if it failed."""
+"""Called by the fleet's thread, which holds the state's lock, at the end of a deployment's
+operation: it is serving, or none of its processes is left. `error`: the reason if it failed."""
 
 
 class Fleet:
@@ -88,7 +88,7 @@ class Fleet:
         return self._deployments.get(key)
 
     def of_endpoint(self, endpoint: str) -> list[Deployment]:
-        """In the order in which they were begun."""
+        """The endpoint's deployments, in the order of their creation."""
         return [d for d in list(self._deployments.values()) if d.endpoint == endpoint]
 
     def save(self, deployment: Deployment) -> None:
@@ -101,16 +101,16 @@ class Fleet:
         self._wake.set()
 
     def undeploy(self, deployment: Deployment, operation: str) -> None:
-        """Store that it goes, inside the caller's transaction. It takes requests until the caller
-        lets go of the state's lock: by then they must be led elsewhere.
+        """Store the removal, inside the caller's transaction. It takes requests until the caller
+        releases the state's lock: by then they must be routed elsewhere.
         """
         deployment.state, deployment.operation = "undeploying", operation
         self.save(deployment)
         self._wake.set()
 
     def lease(self, key: str, tried: Collection[Replica] = ()) -> Replica | None:
-        """The ready replica with the fewest requests, one more now; `release` it. None: there is
-        none but those that were `tried`.
+        """The ready replica with the fewest requests, which counts one more; `release` it. None if
+        there is none except those `tried`.
         """
         with self._lock:
             deployment = self._deployments.get(key)
@@ -123,8 +123,8 @@ class Fleet:
             return replica
 
     def release(self, replica: Replica, gone: bool = False) -> None:
-        """It has answered, or seems to be `gone`: then it gets no request before it has said that
-        it is healthy.
+        """Return a leased replica. If it seems to be `gone`, it gets no requests before its next
+        successful health check.
         """
         with self._lock:
             replica.in_flight -= 1
@@ -276,7 +276,7 @@ class Fleet:
         with self._lock:
             fresh = Replica(replica.number, replica.attempt + 1, deaths=replica.deaths)
             fresh.not_before = now + min(_LONGEST_PAUSE, pause)
-            # A new object: a request or a check that is still out speaks of the old process.
+            # A new object: pending requests and checks belong to the old process.
             deployment.replicas[deployment.replicas.index(replica)] = fresh
         self._prepare(deployment, fresh)
         self.save(deployment)
@@ -312,7 +312,7 @@ class Fleet:
             pause = health.EVERY if healthy or replica.was_ready else health.WHILE_STARTING
             replica.checking, replica.next_check = False, time.time() + pause
             replica.failed_checks = 0 if healthy else replica.failed_checks + 1
-            if healthy and replica.ready:  # the second time: it is well
+            if healthy and replica.ready:  # healthy twice: no failure to back off from
                 replica.deaths = 0
             new = healthy and not replica.ready
             if healthy:

@@ -1,7 +1,7 @@
-"""Asks replicas whether they are ready, each in a thread of its own: a slow one delays no other.
+"""Health checks of replicas, each in its own thread, so that a slow one delays no other.
 
-Vertex AI's rule (custom-container requirements): a GET to the health route is answered 200 when,
-and only when, the server takes requests. A replica that fails `FAILURES` checks in a row is
+Vertex AI's rule (custom-container requirements): a GET of the health route returns 200 if,
+and only if, the server takes requests. A replica that fails `FAILURES` consecutive checks is
 unhealthy: its process is ended, and the fleet starts another in its place.
 """
 
@@ -14,13 +14,13 @@ from local_gcp.vertex.endpoints.replica_call import DiedError, RefusedError, cal
 WHILE_STARTING = 0.2
 EVERY = 2.0
 TIMEOUT = 10.0
-"""Seconds: between two checks before and after it was first ready, and for an answer."""
+"""Seconds between checks before and after it was first ready, and the timeout."""
 FAILURES = 3
 _THREADS = 8
 
 
 def healthy(port: int, route: str, timeout: float = TIMEOUT) -> bool:
-    """Whether the health route answers 200."""
+    """Whether the health route returns 200."""
     try:
         return call(port, "GET", route, timeout=timeout).status == 200
     except (RefusedError, DiedError, TimeoutError):
@@ -28,13 +28,13 @@ def healthy(port: int, route: str, timeout: float = TIMEOUT) -> bool:
 
 
 class Checks:
-    """The threads."""
+    """A pool of threads for checks."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="health")
 
     def ask(self, port: int, route: str, then) -> None:
-        """Call `then(healthy)` from another thread when the answer is there."""
+        """Call `then(healthy)` from another thread after the check."""
         self._threads.submit(lambda: then(healthy(port, route)))
 
     def stop(self) -> None:

@@ -1,13 +1,13 @@
-"""PredictionService: a request goes to one replica of one deployed model, chosen by traffic share.
+"""PredictionService: sends a request to a replica of a deployed model, chosen by traffic share.
 
-The container is sent {"instances": [...], "parameters": ...} and answers {"predictions": [...]};
-a raw request and its answer pass as they are. Limits and errors are those of Vertex AI's shared
+The container gets {"instances": [...], "parameters": ...} and returns {"predictions": [...]}; a raw
+request and its response are passed unchanged. Limits and errors are those of Vertex AI's shared
 endpoints: https://cloud.google.com/vertex-ai/docs/predictions/get-online-predictions
 
-A replica that refuses the connection did not receive the request, and another one is asked. When
-one dies with a prediction in it, which changes nothing, one other replica is asked; no third one,
-since the request may be what kills them. A raw request may do anything, and is not sent twice. When
-nobody is left to ask, the client decides (503).
+If a replica refuses the connection, it did not receive the request, and another one is tried. If it
+dies during a prediction, which has no side effects, one other replica is tried; not a third, since
+the request may be the cause. A raw request may have side effects, and is not sent twice. If no
+replica is left, the response is 503.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Predictions:
             if replica is None and died:
                 raise died
             if replica is None:
-                # Traffic was shifted, and the model undeployed, since it was chosen: choose again.
+                # The model was undeployed after it was chosen: choose again.
                 if self._endpoints.read(endpoint_name) is endpoint:
                     raise _unavailable(deployed, "none of its replicas is healthy")
                 endpoint, deployed, key = self._target(endpoint_name, deployed_id)
@@ -179,7 +179,7 @@ class Predictions:
                 gone = True
                 tried.append(replica)
                 first = died is None
-                died = _unavailable(deployed, f"its replica ended while it answered ({error})")
+                died = _unavailable(deployed, f"its replica ended during the request ({error})")
                 if not (again and first):
                     raise died from None
             except TimeoutError:
@@ -191,7 +191,7 @@ class Predictions:
                 self._fleet.release(replica, gone)
 
     def _target(self, name: str, deployed_id: str) -> tuple[api.Endpoint, api.DeployedModel, str]:
-        """(endpoint, the model that is to answer, its key in the fleet)."""
+        """(endpoint, the chosen model, its key in the fleet)."""
         endpoint = self._endpoints.read(name)
         deployed = self._choose(endpoint, deployed_id)
         return endpoint, deployed, f"{endpoint.name}/deployedModels/{deployed.id}"
@@ -209,7 +209,7 @@ class Predictions:
 
 
 def _body(pb: Any) -> dict[str, Any]:
-    """What the container is sent, of a request with instances and parameters."""
+    """The container's request body for instances and parameters."""
     body: dict[str, Any] = {"instances": [values.to_json(i) for i in pb.instances]}
     if pb.HasField("parameters"):
         body["parameters"] = values.to_json(pb.parameters)
@@ -224,7 +224,7 @@ def _body(pb: Any) -> dict[str, Any]:
 def _overridden(
     spec: api.ExplanationSpec, override: api.ExplanationSpecOverride
 ) -> api.ExplanationSpec:
-    """With what a request says instead; the method stays."""
+    """The specification with a request's overrides; the method stays."""
     result = api.ExplanationSpec(spec)
     wanted = override.parameters
     if "sampled_shapley_attribution" in wanted:

@@ -1,4 +1,4 @@
-"""The serving processes on disk and in the kernel: where they are, how they are started."""
+"""Starts serving processes, and manages their folders, logs and ports."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ GRACE = 10.0
 
 
 class Processes:
-    """See the module. `environment`: leads clients in the processes to this local_gcp."""
+    """Serving processes. `environment`: directs clients in them to this local_gcp."""
 
     def __init__(self, home: Home, environment: Mapping[str, str], machine: Machine):
         self._home, self._environment, self._machine = home, dict(environment), machine
 
     def folder(self, deployment: Deployment, replica: Replica) -> Path:
-        """Where the log and the attempts of a replica are."""
+        """The folder with a replica's log and attempts."""
         _, _, _, location, _, endpoint = deployment.endpoint.split("/")
         folder = self._home.jobs / "endpoints" / location / endpoint / deployment.id
         return folder / f"replica-{replica.number}"
@@ -41,14 +41,14 @@ class Processes:
         return attempt.was_started and attempt.poll() is None
 
     def prepare(self, deployment: Deployment, replica: Replica, taken: Collection[int]) -> None:
-        """Give it an attempt that never was, and a port that is not `taken`."""
+        """Give it a new attempt, and a port that is not `taken`."""
         while self.attempt(deployment, replica).folder.exists():
             replica.attempt += 1
         addresses = free_addresses(1, {f"{LOOPBACK}:{port}" for port in taken})
         replica.port = int(addresses[0].rpartition(":")[2])
 
     def launch(self, deployment: Deployment, replica: Replica) -> None:
-        """Start its process; it must be stored before."""
+        """Start its process; the caller has stored it."""
         launch, folder = deployment.launch, self.folder(deployment, replica)
         folder.mkdir(parents=True, exist_ok=True)
         if replica.attempt == 1:
@@ -72,11 +72,11 @@ class Processes:
         log.info("%s: replica %d at port %d", deployment.key, replica.number, replica.port)
 
     def note(self, deployment: Deployment, replica: Replica, text: str) -> None:
-        """Write a line of local_gcp's own into its log."""
+        """Write a line of local_gcp to its log."""
         append_line(self.folder(deployment, replica) / "log", text)
 
     def last_words(self, deployment: Deployment, replica: Replica) -> str:
-        """Where its log is, and its end, for a message."""
+        """The path and the end of its log, for a message."""
         path = self.folder(deployment, replica) / "log"
         quote = "".join(f"\n  {line}" for line in last_lines(path, QUOTED_LINES))
         return f"Model server logs can be found at {path}\nIt ended with:{quote}"

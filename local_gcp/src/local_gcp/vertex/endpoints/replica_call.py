@@ -1,8 +1,8 @@
 """One HTTP request to a serving process.
 
-Each has a connection of its own: on loopback that costs a tenth of a millisecond, and a request can
-never go out on a connection that the other side is just closing. So "refused" is certain: it was
-not received, and another replica may be asked.
+Each has its own connection: on loopback that costs a tenth of a millisecond, and a request never
+uses a connection that the other side is closing. So a refused request was certainly not received,
+and can be sent to another replica.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from local_gcp.home import LOOPBACK
 
 
 class RefusedError(Exception):
-    """Nobody listens: the request was not received."""
+    """The connection was refused: the request was not received."""
 
 
 class DiedError(Exception):
-    """The process ended, or closed the connection, before it had answered."""
+    """The process ended or closed the connection before its response."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What the server of the model said."""
+    """The model server's response."""
 
     status: int
     content_type: str
@@ -43,7 +43,7 @@ def call(
     headers: Mapping[str, str] | None = None,
     timeout: float = 60.0,
 ) -> Answer:
-    """Ask and wait for the whole answer.
+    """Send a request and wait for the whole response.
 
     RefusedError, DiedError, or TimeoutError after `timeout` seconds.
     """

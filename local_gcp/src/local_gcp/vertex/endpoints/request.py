@@ -1,4 +1,4 @@
-"""What EndpointService refuses, by field and rule; and what is not emulated.
+"""Checks the requests of EndpointService, and refuses fields that are not emulated.
 
 The rules are those of the field comments of Endpoint, DeployedModel and DedicatedResources.
 """
@@ -34,7 +34,7 @@ REPLICAS_PER_CORE = 8
 
 
 def check_endpoint(endpoint: api.Endpoint, endpoint_id: str) -> None:
-    """A new endpoint."""
+    """Check a new endpoint."""
     validation.check_display_name(endpoint.display_name, "endpoint.display_name")
     validation.check_labels(endpoint.labels, "endpoint.labels")
     for name, instead in _ENDPOINT.items():
@@ -45,7 +45,7 @@ def check_endpoint(endpoint: api.Endpoint, endpoint_id: str) -> None:
 
 
 def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
-    """A model that is to be deployed, on a machine with `cores`."""
+    """Check a model to deploy, on a machine with `cores`."""
     for name, instead in _DEPLOYED.items():
         if getattr(deployed, name):
             raise not_emulated(f"deployed_model.{name}", instead)
@@ -63,7 +63,7 @@ def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
 
 
 def check_replicas(deployed: api.DeployedModel, cores: int) -> None:
-    """Its numbers of replicas."""
+    """Check its numbers of replicas."""
     least, most, required = replicas(deployed)
     dedicated = "dedicated_resources" in deployed
     kind = "dedicated_resources" if dedicated else "automatic_resources"

@@ -1,8 +1,8 @@
 """PredictionService over REST: POST /v1/projects/P/locations/L/endpoints/E:predict, :rawPredict
 and :explain.
 
-Requests wait in threads of their own: a model that is slow, or that reads from Cloud Storage while
-it answers, takes none from the other services of this server.
+Requests have their own threads: a slow model, or one that reads from Cloud Storage, does not block
+the other services of this server.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _explain(predictions: Predictions, name: str, body: bytes) -> Response:
 
 
 class _NoDeadline:
-    """In the place of a gRPC context: a REST request says nothing of its client's patience."""
+    """Replaces a gRPC context: a REST request has no deadline."""
 
     @staticmethod
     def time_remaining() -> None:
@@ -139,8 +139,8 @@ def _raw_predict(predictions: Predictions, name: str, body: bytes, kind: str) ->
 
 
 def _json(body: bytes, kind: str) -> bytes:
-    """The body, unless it says that it is a form, as curl does when it is told nothing: Google
-    takes it for parameters then, in these words.
+    """The body. Raises Google's error for a form, curl's default content type: Google reads it as
+    parameters.
     """
     if kind.startswith("application/x-www-form-urlencoded"):
         name = body[:100].decode(errors="replace")
@@ -173,7 +173,7 @@ def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> bytes:
-    """The body; one that is too large is refused before it is read to its end."""
+    """The body; if it is too large, reading stops with an error."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length))

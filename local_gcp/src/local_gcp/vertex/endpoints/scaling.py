@@ -1,10 +1,10 @@
-"""How many replicas a deployed model has, by its load.
+"""The number of replicas of a deployed model, by its load.
 
 With L requests in flight, averaged over the last `AVERAGE` seconds, there are L / `PER_REPLICA`
-replicas, rounded up, within the deployment's bounds: more at once, fewer when fewer would have done
-for `PATIENCE` seconds, one at a time.
-(Vertex AI goes by the use of CPU and accelerators, which processes on one machine take from one
-another; it takes the most that was needed in the last five minutes.)
+replicas, rounded up, within the deployment's bounds. The number increases at once; it decreases by
+one at a time, if fewer have been enough for `PATIENCE` seconds.
+(Vertex AI uses the utilization of CPU and accelerators, which processes on one machine share, and
+takes the maximum of the last five minutes.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def wanted(deployment: Deployment, in_flight: int, elapsed: float, now: float) -> int:
-    """Replicas that it should have now. `elapsed`: seconds since it was last asked."""
+    """The current target. `elapsed`: seconds since the last call."""
     deployment.load += (in_flight - deployment.load) * min(1.0, elapsed / AVERAGE)
     needed = math.ceil(deployment.load / PER_REPLICA)
     needed = min(deployment.most, max(deployment.least, needed))

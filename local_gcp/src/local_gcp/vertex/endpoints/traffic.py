@@ -1,4 +1,4 @@
-"""Endpoint.traffic_split: which deployed model gets which share of the requests, in percent."""
+"""Endpoint.traffic_split: the share of requests of each deployed model, in percent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from local_gcp.wire import invalid_argument
 
 NEW = "0"
-"""In the traffic split of a DeployModel: the model that is being deployed."""
+"""Key of the new model in the traffic split of a DeployModel."""
 
 
 def check(split: Mapping[str, int], deployed: Collection[str], field: str) -> None:
-    """Refuse a split that does not add up to 100 or points elsewhere than to `deployed` (ids).
+    """Refuse a split whose sum is not 100, or with ids that are not in `deployed`.
 
     An empty one is allowed: the endpoint then takes no traffic (Endpoint.traffic_split).
     """
@@ -35,7 +35,7 @@ def check(split: Mapping[str, int], deployed: Collection[str], field: str) -> No
 def choose(split: Mapping[str, int], place: float) -> str | None:
     """The id whose share `place`, uniform in [0, 1), falls into; None when the split is empty.
 
-    The same place always gives the same id, whatever the order in which the split was written.
+    The same place always gives the same id, independent of the order of the split.
     """
     left = place * 100
     for model in sorted(split):

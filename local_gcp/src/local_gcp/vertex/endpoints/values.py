@@ -1,7 +1,7 @@
-"""JSON, and google.protobuf.Value as JSON: what a gRPC client sends is what the container is sent.
+"""Converts between JSON and google.protobuf.Value, for gRPC clients and the container.
 
-A Value knows doubles only. Whole ones are written without a point, as Google's own JSON of them is:
-a container that expects an index gets 3, not 3.0.
+A Value has only doubles. Whole numbers are written without a point, as Google's own JSON does: a
+container that expects an index gets 3, not 3.0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _EXACT = 2.0**53
 
 
 def parse(text: bytes) -> Any:
-    """What `text` says; ValueError for what is not JSON, also NaN and Infinity, which Python takes:
-    it names where they are. RecursionError when it is nested too deeply.
+    """Parse JSON. Raises ValueError if it is invalid, also for NaN and Infinity, which Python
+    accepts; the message has their path. RecursionError if it is nested too deeply.
     """
     try:
         said = json.loads(text)
@@ -33,7 +33,7 @@ def parse(text: bytes) -> Any:
 
 
 def check_finite(value: Any, path: str = "") -> None:
-    """ValueError that names the first number that JSON does not know: instances[3].size."""
+    """Raise ValueError with the path of the first NaN or infinity: instances[3].size."""
     # Iterators, not their contents: a long list must not become a longer list of paths.
     waiting = [iter([(path, value)])]
     while waiting:
@@ -58,7 +58,7 @@ def _inside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def to_json(value: struct_pb2.Value) -> Any:
-    """As `json.dumps` takes it; it may hold what JSON cannot say (NaN, infinity)."""
+    """The value for `json.dumps`; may contain NaN and infinity."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number = value.number_value
@@ -73,7 +73,7 @@ def to_json(value: struct_pb2.Value) -> Any:
 
 
 def from_json(value: Any) -> struct_pb2.Value:
-    """The reverse, of what `json.loads` gives."""
+    """The Value of a result of `json.loads`."""
     if value is None:
         return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
     if isinstance(value, bool):

@@ -33,7 +33,7 @@ from local_gcp.vertex.tuning.trials import State, Trial
 log = logging.getLogger(__name__)
 
 TICK = 0.2
-"""Seconds between two looks at the metric files of running trials."""
+"""Interval in seconds at which metric files of running trials are read."""
 
 _FINAL = {
     api.JobState.JOB_STATE_SUCCEEDED,
@@ -54,12 +54,12 @@ class Controller:
         """Unfinished jobs by name."""
         self._wake = threading.Event()
         self.lock = threading.RLock()
-        """Who wants the database's too takes this one first."""
+        """Taken before the database's lock, if both are needed."""
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name="tuning", daemon=True)
 
     def start(self) -> None:
-        """Go on with all unfinished jobs, and with those that come. The runner has to run."""
+        """Run unfinished and new jobs. The runner must be running."""
         for job in self.store.list():
             if job.state not in _FINAL:
                 self._studies[job.name] = _study(job)
@@ -75,14 +75,14 @@ class Controller:
             self._thread.join()
 
     def submit(self, job: api.HyperparameterTuningJob) -> None:
-        """Take on a new job, which `read_study` has found to be in order. Durable on return."""
+        """Submit a new job, which `read_study` has checked. Durable on return."""
         with self.lock:
             self.store.put(job)
             self._studies[job.name] = _study(job)
         self._wake.set()
 
     def cancel(self, name: str) -> None:
-        """Begin to end a job; nothing happens to one that is finished."""
+        """Start to end a job; does nothing if it is finished."""
         with self.lock, self._database.transaction():
             job = self.store.get(name)
             if job is None or job.state in _FINAL:
@@ -93,7 +93,7 @@ class Controller:
         self._wake.set()
 
     def delete(self, name: str) -> None:
-        """Forget a finished job; its folder with the logs stays."""
+        """Delete a finished job; its folder with the logs stays."""
         with self.lock, self._database.transaction():
             for trial_id in self.store.delete(name):
                 self._runner.forget(run_id(name, trial_id))
@@ -148,7 +148,7 @@ class Controller:
     def _observe(self, study: Study, trial: Trial) -> Trial:
         if trial.done:
             return trial
-        # In this order: once the run is final, nothing is written to the file any more.
+        # In this order: after the run is final, the file does not change.
         run = self._run(study, trial)
         path = self._runner.metrics_file(run.id)
         reported = read_measurements(path, study.metric, run.started) if run.started else []
@@ -189,7 +189,7 @@ class Controller:
         trials: list[Trial],
         progress: Progress,
     ) -> Progress:
-        """Start as many trials as there is room for; appends them to `trials`."""
+        """Start trials up to the limits; appends them to `trials`."""
         for _ in range(lifecycle.vacancies(study, trials, progress, job.parallel_trial_count)):
             values = suggest(study, trials)
             if values is None:
@@ -209,7 +209,7 @@ class Controller:
         trials: Sequence[Trial],
         progress: Progress,
     ) -> None:
-        """Bring the job's state up to its trials'."""
+        """Update the job's state from its trials."""
         starts = [trial.start for trial in trials if trial.start is not None]
         if starts and not job.start_time:
             job.start_time = timestamp(min(starts))

@@ -13,7 +13,7 @@ _MANY = 3
 
 
 def too_many_failures(trials: Sequence[Trial], max_failed: int) -> str | None:
-    """Why the job has to end as failed now; None: it goes on.
+    """Why the job fails now; None if it continues.
 
     With `max_failed` above 0 the job ends after that number of failed trials. With 0 Vertex ends
     the job when its first trial fails (here: a trial fails before any has succeeded), and

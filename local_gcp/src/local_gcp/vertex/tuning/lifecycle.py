@@ -18,11 +18,11 @@ class Progress:
     """Decisions about a tuning job, which survive a restart and are final."""
 
     closed: str | None = None
-    """Why no more trials are proposed; running ones go on."""
+    """Why no more trials are proposed; running ones continue."""
     failure: str | None = None
     """Why the job has failed; running trials are ended."""
     failure_code: int = code_pb2.INVALID_ARGUMENT
-    """google.rpc.Code; Vertex puts this one beside the failure of a program."""
+    """google.rpc.Code; this is Vertex AI's for the failure of a program."""
     cancelled: bool = False
     """A request cancelled it; running trials are ended."""
 

@@ -31,7 +31,7 @@ def read_measurements(path: Path, metric: str, started: float) -> list[Measureme
 
 
 def missing_metric(path: Path, metric: str) -> str:
-    """Why a trial that ended well has no measurement of `metric`: the reason in its record."""
+    """The reason for the record of a successful trial without a measurement of `metric`."""
     found: set[str] = set()
     if path.exists():
         for line in path.read_text(errors="replace").splitlines():
@@ -41,7 +41,7 @@ def missing_metric(path: Path, metric: str) -> str:
         return f"The trial reported no finite value of the metric {metric!r}."
     others = f"; it reported {', '.join(sorted(found))}" if found else ""
     return (
-        f"The trial ended without reporting the metric {metric!r}{others}. The program has to "
+        f"The trial ended without reporting the metric {metric!r}{others}. The program must "
         "report it with cloudml-hypertune, under this name."
     )
 

@@ -1,4 +1,4 @@
-"""From the API's ParameterSpecs to the search space, or errors that name the field."""
+"""Converts the API's ParameterSpecs to the search space, or reports errors by field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIN_DISCRETE_GAP = 1e-10
 def read_parameters(
     specs: Sequence[api.StudySpec.ParameterSpec], problems: Problems
 ) -> tuple[Parameter, ...]:
-    """The parameters that could be understood; what is wrong with the others goes to `problems`."""
+    """The valid parameters; errors of the others are added to `problems`."""
     _check_parameter_ids(specs, problems)
     found = (_parameter(spec, f"{_FIELD}[{i}]", problems) for i, spec in enumerate(specs))
     return tuple(parameter for parameter in found if parameter)

@@ -1,10 +1,10 @@
-"""The search space: what values a hyperparameter may take, and how they are spread.
+"""The search space: the values of hyperparameters and their scales.
 
 Rules from Vertex AI's `StudySpec.ParameterSpec`: DOUBLE and INTEGER have inclusive bounds, DISCRETE
-and CATEGORICAL list their values; the scale says on which axis "evenly spread" is meant.
+and CATEGORICAL list their values; the scale is the axis on which values are evenly spaced.
 
-Every parameter knows two languages: the *value* that the training program is given, and the
-*coordinate* that the optimiser (Optuna) works on. `decode` and `encode` translate.
+Each parameter has two representations: the *value* for the training program, and the *coordinate*
+for the optimiser (Optuna). `decode` and `encode` convert.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Coordinate = float | int | str
 
 
 class Scale(enum.Enum):
-    """On which axis a numeric parameter is searched evenly (`ParameterSpec.ScaleType`)."""
+    """The axis on which a numeric parameter is searched evenly (`ParameterSpec.ScaleType`)."""
 
     LINEAR = "linear"
     LOG = "log"
@@ -40,7 +40,7 @@ class Parameter:
 
     @property
     def size(self) -> float:
-        """How many values there are (`math.inf` for a DOUBLE with different bounds)."""
+        """Number of values (`math.inf` for a DOUBLE with different bounds)."""
         raise NotImplementedError
 
     @property
@@ -49,7 +49,7 @@ class Parameter:
         raise NotImplementedError
 
     def distribution(self) -> BaseDistribution:
-        """The coordinates as Optuna sees them."""
+        """Optuna's distribution of the coordinate."""
         raise NotImplementedError
 
     def at(self, index: int) -> Value:
@@ -57,7 +57,7 @@ class Parameter:
         raise NotImplementedError
 
     def decode(self, coordinate: Coordinate) -> Value:
-        """The value that a coordinate stands for."""
+        """The value of a coordinate."""
         raise NotImplementedError
 
     def encode(self, value: Value) -> Coordinate:
@@ -207,7 +207,7 @@ class Categorical(Parameter):
 
 
 def size(parameters: tuple[Parameter, ...]) -> float:
-    """How many points the space has (`math.inf` as soon as one parameter is continuous)."""
+    """Number of points (`math.inf` if a parameter is continuous)."""
     return math.prod(parameter.size for parameter in parameters)
 
 
@@ -223,7 +223,7 @@ def point(parameters: tuple[Parameter, ...], index: int) -> dict[str, Value]:
 
 
 def flags(values: dict[str, Value]) -> list[str]:
-    """The arguments that tell a trial its hyperparameters: `--learning_rate=0.1`.
+    """A trial's hyperparameters as arguments: `--learning_rate=0.1`.
 
     Whole numbers are written without a fraction, DISCRETE ones too: Google's own sample (vertex-ai-
     samples, hyperparameter_tuning_tensorflow) reads DiscreteParameterSpec([64, 128, 512]) with
@@ -234,7 +234,7 @@ def flags(values: dict[str, Value]) -> list[str]:
 
 
 def as_text(value: Value) -> str:
-    """A value as a program reads it: 128, not 128.0, whatever type carried it."""
+    """A value as text: 128, not 128.0, also for a float."""
     # From 2**53 on every float is whole; repr (1e+16) is shorter there and as exact.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))

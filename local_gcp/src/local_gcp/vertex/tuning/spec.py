@@ -1,6 +1,6 @@
-"""From the API's StudySpec to a `Study` that can be run, or an error that names the field.
+"""Converts the API's StudySpec to a `Study`, or reports errors by field.
 
-What Vertex AI refuses is refused; so is what Vertex AI does and local_gcp does not, with the words
+Refuses what Vertex AI refuses, and features of Vertex AI that local_gcp lacks, with the words
 "local_gcp does not emulate". Field paths in messages are the API's (snake_case).
 """
 
@@ -28,7 +28,7 @@ class Algorithm(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """What to search, how, and when to stop."""
+    """The search space, the algorithm, and the conditions for stopping."""
 
     name: str
     """Seeds the search: the same name and trials give the same next suggestion."""
@@ -44,7 +44,7 @@ class Study:
 
 
 def read_study(name: str, job: api.HyperparameterTuningJob, problems: Problems) -> Study:
-    """The study of `job`; what is wrong goes to `problems` (then the study is not to be used)."""
+    """The study of `job`; errors are added to `problems` (do not use the study then)."""
     spec = job.study_spec
     _check_counts(job, problems)
     metric, maximize = _metric(spec, problems)

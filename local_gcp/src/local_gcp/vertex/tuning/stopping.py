@@ -47,7 +47,7 @@ class MedianStopping:
 
 @dataclasses.dataclass(frozen=True)
 class TimeConstraint:
-    """Passed when the study is older than `max_duration` (seconds) or the clock is past `end`."""
+    """Met if the study is older than `max_duration` (seconds) or the time is after `end`."""
 
     max_duration: float | None = None
     end: float | None = None
@@ -73,7 +73,7 @@ class StudyStopping:
     def reason(
         self, trials: Sequence[Trial], *, created: float, now: float, maximize: bool
     ) -> str | None:
-        """The name of the condition that ends the study now; None: go on.
+        """The name of the condition that ends the study now; None if it continues.
 
         Until the two minima are met, no other condition applies.
         """

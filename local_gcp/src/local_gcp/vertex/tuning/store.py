@@ -1,7 +1,7 @@
-"""What is stored of tuning jobs, and the API's message put together from it.
+"""Stores tuning jobs, and builds the API's message from the records.
 
-Three tables: the job as it was asked for (with state, times, error), what was decided about it
-(`Progress`), and one record for each trial, so that a new measurement rewrites that trial alone.
+Three tables: the requested job (with state, times, error), the decisions about it (`Progress`), and
+one record for each trial, so that a new measurement rewrites only that trial.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Store:
         return self._jobs.get(name)
 
     def list_lagging(self, prefix: str) -> list[api.HyperparameterTuningJob]:
-        """As `list`, but what the API's list shows: see `Table.list_lagging`."""
+        """The jobs that the API's list shows: see `Table.list_lagging`."""
         return [job for _, job in self._jobs.list_lagging(prefix)]
 
     def list(self, prefix: str = "") -> list[api.HyperparameterTuningJob]:
@@ -47,13 +47,13 @@ class Store:
     def complete(self, job: api.HyperparameterTuningJob) -> api.HyperparameterTuningJob:
         """The job with its trials, as the API shows it."""
         metric = job.study_spec.metrics[0].metric_id
-        # As Vertex: in no order that a client could rely on, yet the same at each request.
+        # As on Vertex AI: in no useful order, but the same at each request.
         trials = sorted(self.trials(job.name), key=lambda t: _shuffled(f"{job.name}/{t.id}"))
         job.trials = [trial_message(trial, metric) for trial in trials]
         return job
 
     def delete(self, name: str) -> list[str]:
-        """Forget the job and all that belongs to it; returns the ids of its trials."""
+        """Delete the job and its trials; returns their ids."""
         with self._database.transaction():
             ids = [trial.id for trial in self.trials(name)]
             for trial_id in ids:
@@ -63,7 +63,7 @@ class Store:
             return ids
 
     def trials(self, name: str) -> list[Trial]:
-        """In the order in which they were suggested."""
+        """The trials, in the order in which they were suggested."""
         return [_from_record(record) for _, record in self._trials.list(prefix=f"{name}/")]
 
     def put_trial(self, name: str, trial: Trial) -> None:
@@ -77,7 +77,7 @@ class Store:
 
 
 def trial_message(trial: Trial, metric: str) -> api.Trial:
-    """The API's form of a trial. Numbers are doubles there, integers too."""
+    """The API's message of a trial, in which integers are doubles too."""
     message = api.Trial(
         id=trial.id,
         state=int(trial.state),

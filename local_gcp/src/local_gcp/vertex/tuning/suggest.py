@@ -1,7 +1,7 @@
 """Suggests the hyperparameters of the next trial.
 
 A pure function of the study and its trials so far, seeded with the study's name and the trial's
-number: nothing of the optimiser is saved, and asking again after a crash gives the same answer.
+number: no state of the optimiser is stored, and a repetition after a crash gives the same result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import optuna
 
 _ATTEMPTS = 20
-"""How often the optimiser may repeat itself before an untried point is taken instead."""
+"""Number of repeated suggestions before an untried point is taken instead."""
 
 
 def suggest(study: Study, trials: Sequence[Trial]) -> dict[str, Value] | None:
@@ -51,7 +51,7 @@ def _bayesian(study: Study, trials: Sequence[Trial]) -> dict[str, Value]:
     tried = {_key(trial.parameters) for trial in trials}
     for attempt in range(_ATTEMPTS):
         values = _ask(study, trials, f"tpe {attempt}")
-        # As Vertex: the default algorithm may repeat itself when every point has been tried.
+        # As on Vertex AI: the default algorithm may repeat points after all have been tried.
         if _key(values) not in tried or len(tried) >= points:
             return values
     start = _seed(study, trials, "untried") % int(points)

@@ -51,7 +51,7 @@ class Trial:
     end: float | None = None
     infeasible_reason: str = ""
     stopped_early: bool = False
-    """By a stopping rule: whatever becomes of it, it is not a failure."""
+    """By a stopping rule; it is then never a failure."""
 
     @property
     def done(self) -> bool:
@@ -62,7 +62,7 @@ def merge(known: Iterable[Measurement], reported: Iterable[Measurement]) -> tupl
     """Add newly read measurements to the known ones, without losing or repeating any.
 
     A metric file holds the last 100 reports only and starts anew when a replica is restarted, so
-    what was read before stays. NaN and infinity are no measurements: nothing compares to them.
+    earlier measurements stay. NaN and infinity are ignored, since they cannot be compared.
     """
     finite = (m for m in reported if math.isfinite(m.value))
     return tuple(sorted({*known, *finite}))

@@ -49,7 +49,7 @@ class TuningJobs:
         )
 
     def start(self) -> None:
-        """Go on with unfinished jobs; the runner has been started."""
+        """Continue unfinished jobs; the runner has been started."""
         self._controller.start()
 
     def stop(self) -> None:
@@ -146,7 +146,7 @@ class TuningJobs:
 
 
 def _check(job: api.HyperparameterTuningJob, location: str) -> None:
-    """INVALID_ARGUMENT or UNIMPLEMENTED for what cannot run; nothing has been spent then."""
+    """Raise INVALID_ARGUMENT or UNIMPLEMENTED for a job that cannot run, before it starts."""
     validation.check_display_name(job.display_name, f"{_FIELD}.display_name")
     validation.check_labels(job.labels, f"{_FIELD}.labels")
     problems = Problems(f"{_FIELD}.")
@@ -159,7 +159,7 @@ def _check(job: api.HyperparameterTuningJob, location: str) -> None:
 
 
 def trial_spec(job: api.HyperparameterTuningJob, trial: Trial) -> Spec:
-    """What the runner runs for a trial: the job's spec, with its hyperparameters as flags.
+    """The run of a trial: the job's spec, with its hyperparameters as flags.
 
     Every replica of every pool gets them, after the arguments of its pool.
     """

@@ -1,4 +1,4 @@
-"""The model servers of local_gcp's own.
+"""local_gcp's model servers.
 
 model_http.py   Vertex AI's contract with a serving container, over HTTP
 savedmodel.py   emulates Google's pre-built TensorFlow prediction images

@@ -20,7 +20,7 @@ from local_gcp.vertex.endpoints.servers.model_http import BadInstance, serve
 
 
 def predict_rows(model: TabularModel, request: dict[str, Any]) -> list[Any]:
-    """Of the rows of a table; BadInstance."""
+    """The predictions for rows of a table; raises BadInstance."""
     try:
         table = pa.Table.from_pylist(request["instances"])
     except (AttributeError, TypeError, pa.ArrowException) as error:
@@ -35,7 +35,7 @@ def predict_rows(model: TabularModel, request: dict[str, Any]) -> list[Any]:
 
 
 def predict_images(model: ImageModel, request: dict[str, Any]) -> list[Any]:
-    """Of images; BadInstance."""
+    """The predictions for images; raises BadInstance."""
     parameters = request.get("parameters") or {}
     threshold = float(parameters.get("confidenceThreshold") or 0)
     most = int(parameters.get("maxPredictions") or 10)

@@ -1,4 +1,4 @@
-"""The HTTP side of the serving programs here: Vertex AI's custom-container contract. Standard
+"""HTTP server of the serving programs: Vertex AI's custom-container contract. Standard
 library only: it runs in the environments of other images, too.
 
 https://cloud.google.com/vertex-ai/docs/predictions/custom-container-requirements
@@ -13,7 +13,7 @@ import threading
 
 
 class BadInstance(Exception):  # noqa: N818 - it is the instance that is wrong
-    """An instance that the model cannot take; answered 400 with these words."""
+    """An invalid instance; the response is 400 with this message."""
 
 
 def storage_path() -> str:
@@ -23,7 +23,7 @@ def storage_path() -> str:
 
 
 def serve(predict) -> None:
-    """Answer requests with `predict(request)`, a list of predictions, until SIGTERM."""
+    """Serve `predict(request)`, a list of predictions, until SIGTERM."""
     server = _Server(("127.0.0.1", int(os.environ["AIP_HTTP_PORT"])), _Handler)
     server.predict = predict
     # shutdown() waits for serve_forever(), which this thread is in.
@@ -31,7 +31,7 @@ def serve(predict) -> None:
     signal.signal(signal.SIGTERM, lambda *_: ended.start())
     print("ready", flush=True)
     server.serve_forever()
-    server.server_close()  # waits for the requests that are being answered
+    server.server_close()  # waits for the current requests
 
 
 class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
