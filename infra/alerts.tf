@@ -1,4 +1,4 @@
-# Who is told, and of what.
+# Alerts, and who gets them.
 
 resource "google_monitoring_notification_channel" "email" {
   for_each = var.alert_emails
@@ -30,7 +30,7 @@ resource "google_monitoring_alert_policy" "failure" {
         "resource.labels.environment_name=\"${var.name}\"",
         "(textPayload:\"TRELLIS FAILURE\" OR jsonPayload.message:\"TRELLIS FAILURE\")",
       ])
-      # Each DAG is told of on its own.
+      # One alert for each DAG.
       label_extractors = { dag = "EXTRACT(labels.workflow)" }
     }
   }
@@ -51,7 +51,7 @@ resource "google_monitoring_alert_policy" "failure" {
   }
 }
 
-# Told of when half of it, nearly all of it, and all of it is spent, or will be by the month's end.
+# Alerts at 50, 90 and 100 percent of the budget, spent or forecast for the month.
 resource "google_billing_budget" "project" {
   count = var.budget == null ? 0 : 1
 

@@ -62,7 +62,7 @@ resource "google_storage_bucket_iam_member" "job_sees_bucket" {
   member = local.job
 }
 
-# Whoever reads images and manifests elsewhere; Vertex AI itself when it imports them for AutoML.
+# Accounts that read images and manifests elsewhere; Vertex AI itself when it imports them for AutoML.
 locals {
   readers = {
     aiplatform = "serviceAccount:${local.agents.aiplatform}"

@@ -216,7 +216,7 @@ variable "platform_file" {
 }
 
 variable "alert_emails" {
-  description = "Who is told of a failed run (TRELLIS FAILURE), and of the budget."
+  description = "Recipients of alerts about failed runs (TRELLIS FAILURE) and the budget."
   type        = set(string)
   default     = []
 
@@ -227,7 +227,7 @@ variable "alert_emails" {
 }
 
 variable "budget" {
-  description = "Monthly budget of the project: told of at 50, 90 and 100 percent. It stops nothing. null: none."
+  description = "Monthly budget of the project, with alerts at 50, 90 and 100 percent. It stops nothing. null: none."
   type = object({
     billing_account = string
     amount          = number

@@ -14,7 +14,7 @@ terraform {
   }
 }
 
-# Budgets are asked for in the name of a project: whoever applies this is charged in this one.
+# Requests for budgets need a project to which they are charged: this one.
 provider "google" {
   project               = var.project
   region                = var.region

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the environment's dags/trellis/ like dags/. Whatever else lies in the bucket is left alone.
+# Makes the environment's dags/trellis/ like dags/. Other files in the bucket do not change.
 set -euo pipefail
 
 gcloud storage rsync --recursive --delete-unmatched-destination-objects \

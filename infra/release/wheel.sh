@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the Python package for Airflow and uploads it. A version that is there already is left alone
-# if it is the same file; if not, uv refuses, and the version in plugins/pyproject.toml is to be raised.
+# if it is the same file; if not, uv refuses, and the version in plugins/pyproject.toml must be raised.
 set -euo pipefail
 . infra/release/versions.sh
 

@@ -28,7 +28,7 @@ run "defaults" {
 
   assert {
     condition     = google_composer_environment.airflow.config[0].software_config[0].env_variables.TRELLIS_PLATFORM == "platform.yaml"
-    error_message = "Airflow is told which platform file to read."
+    error_message = "Airflow has the name of the platform file."
   }
 
   assert {
@@ -91,7 +91,7 @@ run "defaults" {
       length(google_kms_crypto_key.group) == 0 && length(google_compute_network.group) == 0 &&
       length(google_billing_budget.project) == 0
     )
-    error_message = "Key, network and budget are made only when asked for."
+    error_message = "Key, network and budget are only created if configured."
   }
 }
 
@@ -114,7 +114,7 @@ run "encrypted" {
 
   assert {
     condition     = strcontains(output.platform_yaml, "encryption_key: ${google_kms_crypto_key.group[0].id}")
-    error_message = "Jobs are told of the key."
+    error_message = "Jobs get the key."
   }
 }
 

@@ -1,4 +1,4 @@
-"""What a group's DAG files call: the DAGs of the folder that the file lies in.
+"""The functions that a group's DAG files call, which create the DAGs of their folder.
 
     from trellis import dags
 

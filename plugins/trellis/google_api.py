@@ -12,7 +12,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 class RefusedError(Exception):
     """Google's answer was an error, or there was none.
 
-    status: HTTP's, 0 without an answer. disabled: the API that would have to be enabled first.
+    status: HTTP's, 0 without a response. disabled: the API that must be enabled first.
     """
 
     def __init__(self, status: int, message: str, disabled: str | None = None):

@@ -10,7 +10,7 @@ _COLOURS = 6
 
 
 @dataclass(frozen=True)
-class Look:
+class ContenderStyle:
     """A scored contender's name, CSS classes, and whether it is the winner."""
 
     name: str
@@ -18,17 +18,19 @@ class Look:
     winner: bool
 
 
-def looks(contenders: Sequence[Contender], ranked: Sequence[str]) -> list[Look]:
+def contender_styles(
+    contenders: Sequence[Contender], ranked: Sequence[str]
+) -> list[ContenderStyle]:
     """The contenders in the order of `ranked`, the winner first.
 
     A contender has the colour of its place in the run, as in the learning curves; beyond six, the
     colours repeat with dashed lines. The served model is black.
     """
-    styles = {
+    classes = {
         contender.name: "served" if contender.kind == "served" else _style(place)
         for place, contender in enumerate(contenders, start=1)
     }
-    return [Look(name, styles[name], winner=name == ranked[0]) for name in ranked]
+    return [ContenderStyle(name, classes[name], winner=name == ranked[0]) for name in ranked]
 
 
 def _style(place: int) -> str:

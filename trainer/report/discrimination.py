@@ -7,14 +7,14 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.outcome import Outcome
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, polyline
 from trainer.report.scales import Scale
 
 _WIDTH, _HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.
 _GRID = np.linspace(0, 1, 201)
-# Above this AUC all that can be told apart lies in the upper left corner.
+# Above this AUC, all differences are in the upper left corner.
 _CORNER_FROM = 0.85
 _CORNER = 0.25
 _CLASSES_APART = 12
@@ -24,9 +24,9 @@ _AFFORDED = 2**24
 
 @dataclass(frozen=True)
 class Roc:
-    """left: one curve per contender. right: a closer look at it, or the winner's classes.
+    """left: one curve per contender. right: its upper left corner, or the winner's classes.
 
-    many: of more than two classes, so curves are means over the classes. shown, left_out: looks of
+    many: of more than two classes, so curves are means over the classes. shown, left_out: styles of
     the contenders with a curve, and the number of those without.
     """
 
@@ -35,22 +35,22 @@ class Roc:
     right_title: str
     many: bool
     positive: str
-    shown: Sequence[Look]
+    shown: Sequence[ContenderStyle]
     left_out: int
 
 
 def roc_section(
-    outcomes: Mapping[str, Outcome], looks: Sequence[Look], classes: Sequence[str]
+    outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
 ) -> Roc | None:
     """Lay out the curves; None if the test split holds one class only."""
-    first = outcomes[looks[0].name]
+    first = outcomes[styles[0].name]
     present = np.unique(first.labels)
     if len(present) < 2:
         return None
     many = len(classes) > 2
     afforded = max(1, _AFFORDED // (len(first.labels) * len(first.ranked_classes)))
-    shown = looks[:afforded]
-    curves = {look.name: _curve(outcomes[look.name]) for look in shown}
+    shown = styles[:afforded]
+    curves = {contender.name: _curve(outcomes[contender.name]) for contender in shown}
     areas = {name: float(np.trapezoid(ys, xs)) for name, (xs, ys) in curves.items()}
     right, title = None, ""
     if many and len(classes) <= _CLASSES_APART:
@@ -64,7 +64,7 @@ def roc_section(
         many=many,
         positive=classes[1] if not many else "",
         shown=shown,
-        left_out=len(looks) - len(shown),
+        left_out=len(styles) - len(shown),
     )
 
 
@@ -84,17 +84,17 @@ def _curve(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
 def _plane(
     curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
     areas: Mapping[str, float],
-    looks: Sequence[Look],
+    styles: Sequence[ContenderStyle],
     side: float,
 ) -> Plane:
     """The square of that side in the upper left corner."""
     x, y = axes(_WIDTH, _HEIGHT, (0, side), (1 - side, 1))
     lines = []
-    for look in reversed(looks):  # the winner over the others
-        xs, ys = _within(*curves[look.name], side)
+    for contender in reversed(styles):  # the winner over the others
+        xs, ys = _within(*curves[contender.name], side)
         if len(xs):
-            title = f"{look.name}: area {areas[look.name]:.4f}"
-            lines.append(Line(polyline(xs, ys, x, y), look.style, title))
+            title = f"{contender.name}: area {areas[contender.name]:.4f}"
+            lines.append(Line(polyline(xs, ys, x, y), contender.style, title))
     return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y) if side == 1 else "")
 
 

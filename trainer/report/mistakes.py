@@ -11,7 +11,7 @@ from trainer.comparison.test_split import TestSplit
 from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 
 _CONFUSIONS = 12
 # Examples shown, with pictures and without.
@@ -75,12 +75,12 @@ class MistakeSection:
 
 def mistake_section(
     outcomes: Mapping[str, Outcome],
-    looks: Sequence[Look],
+    styles: Sequence[ContenderStyle],
     split: TestSplit,
     features: Sequence[Feature],
 ) -> MistakeSection:
     """Lay out the winner's predictions for the test split, and the others' matrices beside."""
-    outcome = outcomes[looks[0].name]
+    outcome = outcomes[styles[0].name]
     counts, shares = counts_and_shares(outcome)
     image = next((feature for feature in features if feature.kind == "image"), None)
     return MistakeSection(
@@ -92,10 +92,12 @@ def mistake_section(
         examples=_examples(outcome, split, image),
         pixelated=image is not None and max(image.image_shape[:2]) < 64,
         others=[
-            confusion_matrix(outcomes[look.name], split.classes, small=True, name=look.name)
-            for look in looks[1 : _OTHERS + 1]
+            confusion_matrix(
+                outcomes[contender.name], split.classes, small=True, name=contender.name
+            )
+            for contender in styles[1 : _OTHERS + 1]
         ],
-        left_out=max(0, len(looks) - 1 - _OTHERS),
+        left_out=max(0, len(styles) - 1 - _OTHERS),
     )
 
 

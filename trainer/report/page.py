@@ -18,7 +18,7 @@ from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
 from trainer.report import charts, forests, moments
-from trainer.report.contenders import Look, looks
+from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import drift_section
 from trainer.report.features import feature_section, importance_section
@@ -46,7 +46,7 @@ def render(
     for anything.
     """
     winner = next(c for c in run.contenders if c.name == board["winner"])
-    ranked = looks(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
+    ranked = contender_styles(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
     configuration = run.plan.configuration
     tuning = run.tuning if run.tuning and run.tuning.trials else None
     search = configuration["tune"]["search"]
@@ -58,7 +58,7 @@ def render(
             run=run,
             dataset=run.dataset,
             splits=SPLITS,
-            looks=ranked,
+            styles=ranked,
             ranking=forests.ranking_forest(board, board["primary_metric"]),
             differences=forests.difference_forest(board, board["primary_metric"]),
             trainings=learning_curves(run.contenders),
@@ -80,7 +80,7 @@ def render(
 
 
 def _predictions(
-    outcomes: Mapping[str, AnyOutcome], ranked: Sequence[Look], split: TestSplit, run: Run
+    outcomes: Mapping[str, AnyOutcome], ranked: Sequence[ContenderStyle], split: TestSplit, run: Run
 ) -> dict[str, object]:
     """The sections on what the contenders predicted, None where they do not fit the task."""
     sections: dict[str, object]

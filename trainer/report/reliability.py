@@ -8,7 +8,7 @@ import numpy as np
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import share_interval
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Bar, Dot, Plane, axes, polyline
 
 _WIDTH, _HEIGHT = 320, 320
@@ -28,19 +28,19 @@ class Reliability:
 
 
 def reliability_section(
-    outcomes: Mapping[str, Outcome], looks: Sequence[Look], classes: Sequence[str]
+    outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
 ) -> Reliability:
     """Of two classes the second's probability against its share of the examples; of more the
     predicted class's probability against the share of right predictions. In ten equal bins.
     """
     return Reliability(
-        charts=[_chart(outcomes[look.name], look) for look in looks[:_SHOWN]],
+        charts=[_chart(outcomes[contender.name], contender) for contender in styles[:_SHOWN]],
         positive=classes[1] if len(classes) == 2 else "",
-        left_out=max(0, len(looks) - _SHOWN),
+        left_out=max(0, len(styles) - _SHOWN),
     )
 
 
-def _chart(outcome: Outcome, look: Look) -> Plane:
+def _chart(outcome: Outcome, contender: ContenderStyle) -> Plane:
     if outcome.class_count == 2:
         claimed, happened = outcome.probabilities[:, 1], outcome.labels == 1
     else:
@@ -66,9 +66,9 @@ def _chart(outcome: Outcome, look: Look) -> Plane:
         y_ticks=y.ticks(5),
         x_title="predicted probability",
         y_title="observed share",
-        name=look.name,
-        remark="winner" if look.winner else "",
-        style=look.style,
+        name=contender.name,
+        remark="winner" if contender.winner else "",
+        style=contender.style,
         guide=polyline([0, 1], [0, 1], x, y),
         dots=dots,
         bars=bars,

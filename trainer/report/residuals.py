@@ -8,7 +8,7 @@ import numpy as np
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.test_split import TestSplit
 from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, cloud, polyline
 from trainer.report.scales import Scale
 
@@ -36,7 +36,7 @@ class Residuals:
 
     agreement, left_over: the winner's predictions over the truth, and its residuals over its
     predictions. others: the former for the other contenders, on the same axes. within: share of
-    examples whose error is at most so large, one curve per contender. sampled: points per chart if
+    examples whose error is at most x, one curve per contender. sampled: points per chart if
     not all examples are drawn, else None.
     """
 
@@ -45,36 +45,40 @@ class Residuals:
     others: Sequence[Plane]
     left_out: int
     within: Plane
-    looks: Sequence[Look]
+    styles: Sequence[ContenderStyle]
     sampled: int | None
     worst: Sequence[Miss]
 
 
 def residual_section(
-    outcomes: Mapping[str, ValueOutcome], looks: Sequence[Look], split: TestSplit
+    outcomes: Mapping[str, ValueOutcome], styles: Sequence[ContenderStyle], split: TestSplit
 ) -> Residuals:
-    """Lay out all contenders' predictions; the winner is the first of `looks`."""
+    """Lay out all contenders' predictions; the winner is the first of `styles`."""
     n = len(split)
     rows = np.arange(n)
     if n > _POINTS:
         rows = np.sort(np.random.default_rng(_SEED).choice(n, _POINTS, replace=False))
-    best = outcomes[looks[0].name]
-    others = looks[1 : _SHOWN + 1]
-    shown = np.concatenate([best.labels, *(outcomes[k.name].values for k in looks[: _SHOWN + 1])])
+    best = outcomes[styles[0].name]
+    others = styles[1 : _SHOWN + 1]
+    shown = np.concatenate([best.labels, *(outcomes[k.name].values for k in styles[: _SHOWN + 1])])
     return Residuals(
-        agreement=_agreement(best, looks[0], rows, shown, _LARGE),
-        left_over=_left_over(best, looks[0], rows),
+        agreement=_agreement(best, styles[0], rows, shown, _LARGE),
+        left_over=_left_over(best, styles[0], rows),
         others=[_agreement(outcomes[k.name], k, rows, shown, _SMALL) for k in others],
-        left_out=len(looks) - 1 - len(others),
-        within=_within(outcomes, looks),
-        looks=looks,
+        left_out=len(styles) - 1 - len(others),
+        within=_within(outcomes, styles),
+        styles=styles,
         sampled=_POINTS if n > _POINTS else None,
         worst=_worst(best, split),
     )
 
 
 def _agreement(
-    outcome: ValueOutcome, look: Look, rows: np.ndarray, shown: np.ndarray, size: tuple[int, int]
+    outcome: ValueOutcome,
+    contender: ContenderStyle,
+    rows: np.ndarray,
+    shown: np.ndarray,
+    size: tuple[int, int],
 ) -> Plane:
     width, height = size
     around = Scale.around([shown.min(), shown.max()], 0, 1, logarithmic=False)
@@ -87,14 +91,14 @@ def _agreement(
         y_ticks=y.ticks(5),
         x_title="true",
         y_title="predicted",
-        name=look.name,
-        style=look.style,
+        name=contender.name,
+        style=contender.style,
         guide=polyline(ends, ends, x, y),
         cloud=cloud(outcome.labels[rows], outcome.values[rows], x, y),
     )
 
 
-def _left_over(outcome: ValueOutcome, look: Look, rows: np.ndarray) -> Plane:
+def _left_over(outcome: ValueOutcome, contender: ContenderStyle, rows: np.ndarray) -> Plane:
     width, height = _LARGE
     x = Scale.around(outcome.values, LEFT, width - RIGHT, logarithmic=False)
     reach = float(outcome.misses.max()) or 1.0
@@ -106,27 +110,30 @@ def _left_over(outcome: ValueOutcome, look: Look, rows: np.ndarray) -> Plane:
         y_ticks=y.ticks(5),
         x_title="predicted",
         y_title="predicted − true",  # noqa: RUF001 (a minus sign)
-        name=look.name,
-        style=look.style,
+        name=contender.name,
+        style=contender.style,
         guide=polyline([x.low, x.high], [0, 0], x, y),
         cloud=cloud(outcome.values[rows], outcome.residuals[rows], x, y),
     )
 
 
-def _within(outcomes: Mapping[str, ValueOutcome], looks: Sequence[Look]) -> Plane:
+def _within(outcomes: Mapping[str, ValueOutcome], styles: Sequence[ContenderStyle]) -> Plane:
     """Regression error characteristic curves (Bi & Bennett, 2003), up to the worst 2%."""
     width, height = 1000, 320
-    widest = max(float(np.quantile(outcomes[look.name].misses, 0.98)) for look in looks) or 1.0
+    widest = (
+        max(float(np.quantile(outcomes[contender.name].misses, 0.98)) for contender in styles)
+        or 1.0
+    )
     x, y = axes(width, height, (0, widest), (0, 1))
     lines = []
-    for look in reversed(looks):
-        misses = np.sort(outcomes[look.name].misses)
+    for contender in reversed(styles):
+        misses = np.sort(outcomes[contender.name].misses)
         shares = np.arange(1, len(misses) + 1) / len(misses)
         inside = misses <= widest
         xs = np.concatenate([[0], misses[inside], [widest]])
         ys = np.concatenate([[0], shares[inside], [inside.mean()]])
-        title = f"{look.name}: half within {np.median(misses):.4g}"
-        lines.append(Line(polyline(xs, ys, x, y), look.style, title))
+        title = f"{contender.name}: half within {np.median(misses):.4g}"
+        lines.append(Line(polyline(xs, ys, x, y), contender.style, title))
     return Plane(
         width=width,
         height=height,

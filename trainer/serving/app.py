@@ -50,7 +50,7 @@ def create_app(service: PredictionService, health_route: str, predict_route: str
         return errors.response(500, f"{type(error).__name__} in the server; see its log")
 
     async def disconnected(_: Request, error: Exception) -> Response:
-        return Response(status_code=499)  # nobody receives it
+        return Response(status_code=499)  # the client has disconnected
 
     app = Starlette(
         routes=[

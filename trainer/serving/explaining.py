@@ -1,4 +1,4 @@
-"""From predictions to what is to be explained of them: checked before anything is computed."""
+"""Checks requests for explanations, before anything is computed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Explained(Protocol):
 
 @dataclass(frozen=True)
 class Unexplained:
-    """One prediction that is to be explained. label: of the class, None: of a regression."""
+    """A prediction to explain. label: of the class; None for a regression."""
 
     explainer: Explainer
     example: Any
@@ -62,7 +62,7 @@ def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
 def of(
     model: Explained, how: Explain, examples: Sequence[Any], predictions: Sequence[dict[str, Any]]
 ) -> list[Unexplained]:
-    """Each example with its prediction's class, or with the one asked for; checked."""
+    """Each example with its predicted class, or with the requested one; checked."""
     assert model.explainer
     found = []
     for example, prediction in zip(examples, predictions, strict=True):

@@ -54,7 +54,7 @@ OF_IMAGES = ("class", "steps", "baseline")
 
 
 def read(parameters: Any, allowed: Sequence[str]) -> tuple[Explain | None, list[Violation]]:
-    """What is asked for, and what is wrong with it. allowed: the fields that `explain` may have."""
+    """The requested explanation, or its errors. allowed: the fields that `explain` may have."""
     if parameters is None or parameters == {}:
         return None, []
     if not isinstance(parameters, dict):

@@ -27,7 +27,7 @@ mock_resource "google_compute_network" {
   }
 }
 
-# Accounts are told apart by their addresses.
+# Accounts have different addresses.
 override_resource {
   target = google_service_account.composer
   values = {

@@ -81,5 +81,7 @@ def test_without_a_file_the_refusal_says_how_to_give_one(monkeypatch):
 
 def test_a_folder_that_does_not_exist_is_named(own):
     own("- {image: 'mine/*', bin: /no/such/bin}")
-    with pytest.raises(ImageError, match="/no/such/bin, the environment for mine/x, does not exist"):
+    with pytest.raises(
+        ImageError, match="/no/such/bin, the environment for mine/x, does not exist"
+    ):
         find_image("mine/x")

@@ -5,29 +5,29 @@ from pathlib import Path
 
 from trellis.doctor import smoke
 from trellis.doctor.checks.permissions import AS_AIRFLOW
-from trellis.doctor.examination import examine
-from trellis.doctor.patient import Patient, read
+from trellis.doctor.runner import run_checks
+from trellis.doctor.target import Target, read
 from trellis.google_api import CredentialsError
 from trellis.workflow.spec.problems import FileError
 
 
 def run(folder: Path, with_jobs: bool = False) -> int:
-    """Examine the project of a folder of DAG files; returns the exit code, 1 for findings.
+    """Check the project of a folder of DAG files; returns the exit code, 1 for findings.
 
-    with_jobs: run two small jobs, too.
+    with_jobs: also run two small jobs.
     """
     try:
-        patient = Patient(*read(folder))
-        caller = patient.caller
+        target = Target(*read(folder))
+        caller = target.caller
     except (FileError, CredentialsError) as error:
         print(error, file=sys.stderr)
         return 1
-    group = patient.platform
-    print(f"Project {group.project} in {group.region}, {len(patient.experiments)} experiments")
+    group = target.platform
+    print(f"Project {group.project} in {group.region}, {len(target.experiments)} experiments")
     print(f"as {caller}\n")
-    findings = examine(patient, sys.stdout)
+    findings = run_checks(target, sys.stdout)
     if with_jobs:
         print()
-        findings += smoke.run(patient, sys.stdout)
-    print(f"\n{len(findings) or 'Nothing'} to mend. {AS_AIRFLOW}")
+        findings += smoke.run(target, sys.stdout)
+    print(f"\n{len(findings) or 'Nothing'} to fix. {AS_AIRFLOW}")
     return 1 if findings else 0

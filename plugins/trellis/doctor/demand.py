@@ -1,4 +1,4 @@
-"""What the group's files ask of Google's quotas.
+"""The quotas that the group's files need.
 
 A quota bounds what runs at once. Stages of a run follow one another, so the largest counts; runs of
 several experiments at once share a quota, and then wait for each other.
@@ -7,7 +7,7 @@ several experiments at once share a quota, and then wait for each other.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trellis.doctor.patient import Patient
+from trellis.doctor.target import Target
 from trellis.workflow.pricing import machines as table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
@@ -24,12 +24,12 @@ _GPUS = {
     "NVIDIA_TESLA_T4": "t4",
     "NVIDIA_TESLA_V100": "v100",
 }
-"""Accelerators as names of quotas have them."""
+"""Accelerators by their names in quotas."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What one stage takes of one quota at once. who: the place that asks for it."""
+    """One stage's use of one quota at a time. who: the setting that requests it."""
 
     metric: str
     amount: int
@@ -38,7 +38,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Machines of one stage. spot: they count apart. use: training or serving."""
+    """Machines of one stage. spot: counted separately. use: training or serving."""
 
     who: str
     use: str
@@ -47,10 +47,10 @@ class _Pool:
     spot: bool = False
 
 
-def vertex(patient: Patient) -> list[Demand]:
+def vertex(target: Target) -> list[Demand]:
     """The largest demand for each metric of aiplatform.googleapis.com, by metric."""
     largest: dict[str, Demand] = {}
-    for demand in _demands(patient):
+    for demand in _demands(target):
         known = largest.get(demand.metric)
         if known is None or demand.amount > known.amount:
             largest[demand.metric] = demand
@@ -58,9 +58,9 @@ def vertex(patient: Patient) -> list[Demand]:
 
 
 def dataflow(platform: Platform) -> list[Demand]:
-    """Metrics of Compute Engine that an export takes, by the names of its API.
+    """The export's demand by metric of Compute Engine's API.
 
-    N1, E2 and the launcher's machine (of one vCPU) count as CPUS, each other series apart.
+    N1, E2 and the launcher's machine (of one vCPU) count as CPUS, other series separately.
     """
     export, who = platform.dataflow, "platform.yaml, dataflow"
     cpus = int(export.max_workers * table.table().types[export.machine_type].vcpus)
@@ -77,13 +77,13 @@ def dataflow(platform: Platform) -> list[Demand]:
     return demands
 
 
-def _demands(patient: Patient) -> Iterator[Demand]:
+def _demands(target: Target) -> Iterator[Demand]:
     pools = [
         pool
-        for file, experiment in patient.experiments.items()
+        for file, experiment in target.experiments.items()
         for pool in _pools(file.name, experiment)
     ]
-    compare = Machine(type=patient.platform.compare.machine_type)
+    compare = Machine(type=target.platform.compare.machine_type)
     pools.append(_Pool("platform.yaml, compare", "training", compare, 1))
     for pool in pools:
         spot = "_preemptible" if pool.spot else ""
@@ -105,7 +105,7 @@ def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
     if experiment.deploy is not None:
         serving = experiment.deploy.machines
         fewest, most = serving.replicas
-        # While one model replaces another, both are there.
+        # While one model replaces another, both are deployed.
         yield _Pool(f"{file}, deploy", "serving", serving, max(most, 2 * fewest))
     if experiment.predict is not None:
         batch = experiment.predict.machines

@@ -1,46 +1,46 @@
-"""What a check tells."""
+"""The results of a check."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trellis.doctor.patient import Patient
+from trellis.doctor.target import Target
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong. why: what would fail. mend: a command, or what to do."""
+    """A problem. why: what would fail. fix: a command, or what to do."""
 
     problem: str
     why: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Something that is as it should be, worth a word."""
+class Passed:
+    """A note of a check without findings."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """Something that the caller may not look at. mend: the command that gives the right to."""
+class NoAccess:
+    """A check without permission. fix: the command that grants the role."""
 
     problem: str
-    mend: str
+    fix: str
 
 
-Told = Finding | Seen | Hidden
-Look = Callable[[Patient], Iterator[Finding | Seen]]
+Result = Finding | Passed | NoAccess
+CheckFunction = Callable[[Target], Iterator[Finding | Passed]]
 
 
 @dataclass(frozen=True)
 class Check:
     """One line of the report.
 
-    role: what gives the caller the right to look, without which the check finds nothing.
+    role: a role with the permissions that the check needs.
     """
 
     title: str
-    look: Look
+    run: CheckFunction
     role: str

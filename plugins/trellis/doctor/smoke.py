@@ -1,7 +1,7 @@
-"""`trellis doctor --smoke`: an export of four pictures, and a job that copies a file in the bucket.
+"""`trellis doctor --smoke`: an export of four images, and a job that copies a file in the bucket.
 
-Both run with the group's images, account, network and key, which only a job can prove: that the
-image is pulled, the machine starts, the account reads and writes the bucket.
+Both run with the group's images, account, network and key. Only a job can prove that the image is
+pulled, the machine starts, and the account can read and write the bucket.
 """
 
 import secrets
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from trellis.doctor.findings import Finding
-from trellis.doctor.patient import Patient
 from trellis.doctor.report import text
+from trellis.doctor.target import Target
 from trellis.workflow.spec.trainer_schema import load as load_schema
 
 MINUTES = 30
-"""After which the jobs are cancelled; they take 5 to 10."""
+"""Timeout, after which the jobs are cancelled; they take 5 to 10 minutes."""
 
 _DATAFLOW = "https://dataflow.googleapis.com/v1b3/projects/{project}/locations/{region}"
-# The smallest dataset that an export takes: two classes to learn, one picture to validate and test.
+# The smallest dataset that an export accepts: two training classes, one image in each other split.
 _LINES = (("training", "a"), ("training", "b"), ("validation", "a"), ("test", "b"))
 _COPY = (
     "import os, pathlib, sys; "
@@ -38,24 +38,24 @@ class Ended:
 
 
 class Job(Protocol):
-    """One of the two jobs. name, link: for a person. result: the file that it must leave."""
+    """One of the two jobs. name, link: for the report. result: the file that it must write."""
 
     name: str
     link: str
     result: str
 
     def ended(self) -> Ended | None:
-        """None while it goes on."""
+        """None while it runs."""
 
     def cancel(self) -> None:
         """End it."""
 
 
-def run(patient: Patient, out: TextIO) -> list[Finding]:
-    """Run both jobs at once, and print how each ended; what failed, as findings."""
+def run(target: Target, out: TextIO) -> list[Finding]:
+    """Run both jobs at once, and print how each ended; returns failures as findings."""
     from google.cloud import storage
 
-    group = patient.platform
+    group = target.platform
     folder = f"doctor/{secrets.token_hex(6)}"
     bucket = storage.Client(project=group.project).bucket(group.bucket)
     _write_source(bucket, folder)
@@ -63,17 +63,17 @@ def run(patient: Patient, out: TextIO) -> list[Finding]:
     running: list[Job] = []
     for start in (Export, CustomJob):
         try:
-            running.append(start(patient, folder))
+            running.append(start(target, folder))
             print(f"{running[-1].name:<26}started: {running[-1].link}", file=out, flush=True)
         except Exception as error:  # Google's libraries have many
-            findings.append(_failed(start.name, f"{error}", "was not accepted", patient))
+            findings.append(_failed(start.name, f"{error}", "was not accepted", target))
     try:
-        for job, problem in _wait(running, patient):
+        for job, problem in _wait(running, target):
             if problem is None and not bucket.blob(job.result).exists():
                 problem = f"it left no gs://{group.bucket}/{job.result}"
             print(f"{job.name:<26}{'failed' if problem else 'good'}", file=out, flush=True)
             if problem:
-                findings.append(_failed(job.name, problem, f"failed: {job.link}", patient))
+                findings.append(_failed(job.name, problem, f"failed: {job.link}", target))
     finally:
         for job in running:
             if job.ended() is None:
@@ -81,12 +81,12 @@ def run(patient: Patient, out: TextIO) -> list[Finding]:
     if not findings:
         bucket.delete_blobs(list(bucket.list_blobs(prefix=f"{folder}/")))
     for finding in findings:
-        print(text("!  ", finding.problem, finding.why, finding.mend), file=out)
+        print(text("!  ", finding.problem, finding.why, finding.fix), file=out)
     return findings
 
 
-def _wait(jobs: list[Job], patient: Patient) -> Iterator[tuple[Job, str | None]]:
-    """Each job when it has ended, with what is wrong."""
+def _wait(jobs: list[Job], target: Target) -> Iterator[tuple[Job, str | None]]:
+    """Each job when it has ended, with its problem or None."""
     waiting, until = list(jobs), time.monotonic() + MINUTES * 60
     while waiting:
         for job in list(waiting):
@@ -94,10 +94,10 @@ def _wait(jobs: list[Job], patient: Patient) -> Iterator[tuple[Job, str | None]]
                 waiting.remove(job)
                 yield job, ended.error
         if waiting and time.monotonic() > until:
-            yield from ((job, f"it had not ended after {MINUTES} minutes") for job in waiting)
+            yield from ((job, f"it did not end within {MINUTES} minutes") for job in waiting)
             return
         if waiting:
-            time.sleep(patient.platform.poll_seconds)
+            time.sleep(target.platform.poll_seconds)
 
 
 class Export:
@@ -105,10 +105,10 @@ class Export:
 
     name = "Export on Dataflow"
 
-    def __init__(self, patient: Patient, folder: str):
+    def __init__(self, target: Target, folder: str):
         from trellis.workflow.stages.export import launch
 
-        group = patient.platform
+        group = target.platform
         source = f"gs://{group.bucket}/{folder}"
         flags = {
             "source": f"{source}/manifest.csv",
@@ -119,7 +119,7 @@ class Export:
             "channels": "1",
             "encoding": "png",
         }
-        self._api = patient.api
+        self._api = target.api
         self._jobs = _DATAFLOW.format(project=group.project, region=group.region)
         body = launch(group, folder.replace("/", "-"), dict(group.labels), flags)
         job = self._api.post(f"{self._jobs}/flexTemplates:launch", body)["job"]["id"]
@@ -143,21 +143,21 @@ class Export:
         return Ended(messages[-1]["messageText"] if messages else state)
 
     def cancel(self) -> None:
-        """By the state that is asked for."""
+        """Request the state cancelled."""
         self._api.put(self._job, {"requestedState": "JOB_STATE_CANCELLED"})
 
 
 class CustomJob:
-    """The trainer image on Vertex AI, for a moment."""
+    """A short job with the trainer image on Vertex AI."""
 
     name = "Custom job on Vertex AI"
 
-    def __init__(self, patient: Patient, folder: str):
+    def __init__(self, target: Target, folder: str):
         from google.cloud import aiplatform_v1
 
         from trellis.workflow.stages import job_messages
 
-        group = patient.platform
+        group = target.platform
         image = group.image("trainer", load_schema().image_tag)
         pool = {
             "machine_spec": {"machine_type": group.compare.machine_type},
@@ -201,16 +201,16 @@ class CustomJob:
         return Ended(job.error.message or job.state.name)
 
     def cancel(self) -> None:
-        """Asks for it."""
+        """Request it."""
         self._client.cancel_custom_job(name=self._job)
 
 
-def _failed(name: str, problem: str, how: str, patient: Patient) -> Finding:
-    group = patient.platform
+def _failed(name: str, problem: str, how: str, target: Target) -> Finding:
+    group = target.platform
     return Finding(
         f"{name} {how}: {problem.strip()}",
         f"Runs start such jobs as {group.service_account}, with the same images and network.",
-        "Look at the job's log; docs/first-real-run.md lists what is known to differ",
+        "See the job's log; docs/first-real-run.md lists the known differences",
     )
 
 
@@ -224,7 +224,7 @@ def _write_source(bucket: Any, folder: str) -> None:
 
 
 def _png(grey: int) -> bytes:
-    """A grey picture of 8 x 8 pixels. https://www.w3.org/TR/png-3/"""
+    """A grey image of 8 x 8 pixels. https://www.w3.org/TR/png-3/"""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         length, check = struct.pack(">I", len(data)), struct.pack(">I", zlib.crc32(kind + data))

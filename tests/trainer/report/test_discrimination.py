@@ -7,7 +7,7 @@ import pytest
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.run_folder import Contender
-from trainer.report.contenders import looks
+from trainer.report.contenders import contender_styles
 from trainer.report.discrimination import _within, roc_section
 from trainer.report.reliability import reliability_section
 
@@ -22,7 +22,7 @@ def section(classes, *skills, classifier, n=400):
         f"training/{i}": Outcome(labels, classifier(labels, classes, skill=skill, seed=i))
         for i, skill in enumerate(skills, start=1)
     }
-    shown = looks(named(outcomes), list(outcomes))
+    shown = contender_styles(named(outcomes), list(outcomes))
     names = [f"class {i}" for i in range(classes)]
     return roc_section(outcomes, shown, names), reliability_section(outcomes, shown, names)
 
@@ -67,7 +67,7 @@ def test_the_corner_holds_the_same_curve():
 
 def test_one_class_alone_has_no_curve():
     outcome = Outcome(np.zeros(5, int), np.tile([0.9, 0.1], (5, 1)))
-    shown = looks(named(["a"]), ["a"])
+    shown = contender_styles(named(["a"]), ["a"])
     assert roc_section({"a": outcome}, shown, ["no", "yes"]) is None
 
 
@@ -82,11 +82,11 @@ def test_calibration_of_two_classes_is_that_of_the_second(classifier):
 
 def test_the_seventh_contender_has_the_first_colour_dashed():
     names = [f"training/{i}" for i in range(1, 9)]
-    styles = [look.style for look in looks(named(names), names)]
+    styles = [style.style for style in contender_styles(named(names), names)]
     assert styles == ["s1", "s2", "s3", "s4", "s5", "s6", "s1 again", "s2 again"]
 
 
 def test_the_served_model_is_black_and_takes_no_colour_from_the_others():
     served = Contender("served", "served", "gs://b/runs/r/served/")
-    shown = looks([*named(["training/1"]), served], ["served", "training/1"])
-    assert [(look.style, look.winner) for look in shown] == [("served", True), ("s1", False)]
+    shown = contender_styles([*named(["training/1"]), served], ["served", "training/1"])
+    assert [(style.style, style.winner) for style in shown] == [("served", True), ("s1", False)]

@@ -5,7 +5,7 @@ import pytest
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 from trainer.report.mistakes import mistake_section
 
 CLASSES = ("cat", "dog", "owl")
@@ -23,7 +23,7 @@ def section():
     keys = np.array(list("abcdef"), dtype=object)
     split = TestSplit(keys, np.array(TRUE), CLASSES, records=())
     outcomes = {"training/1": Outcome(np.array(TRUE), probabilities)}
-    return mistake_section(outcomes, [Look("training/1", "s1", True)], split, features=[])
+    return mistake_section(outcomes, [ContenderStyle("training/1", "s1", True)], split, features=[])
 
 
 def test_mistakes_stand_with_the_most_confident_first(section):

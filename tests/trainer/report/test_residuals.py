@@ -5,7 +5,7 @@ import pytest
 
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.test_split import TestSplit
-from trainer.report.contenders import Look
+from trainer.report.contenders import ContenderStyle
 from trainer.report.residuals import residual_section
 
 
@@ -13,8 +13,8 @@ def section(labels, **values):
     keys = np.array([f"k{i:06d}" for i in range(len(labels))], dtype=object)
     split = TestSplit(keys, labels, (), records=())
     outcomes = {name: ValueOutcome(labels, np.asarray(found)) for name, found in values.items()}
-    looks = [Look(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
-    return residual_section(outcomes, looks, split)
+    styles = [ContenderStyle(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
+    return residual_section(outcomes, styles, split)
 
 
 def test_the_largest_errors_stand_first():

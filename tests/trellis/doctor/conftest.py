@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.airflow_side import ROOT
-from trellis.doctor.patient import Patient, read
+from trellis.doctor.target import Target, read
 from trellis.workflow.pricing.machines import table
 
 PROJECT, NUMBER, REGION = "local-gcp", "100000000001", "us-central1"
@@ -100,11 +100,11 @@ def plant(google: Any, made: None) -> Iterator[Plant]:
 
 
 @pytest.fixture
-def patient(plant: Plant) -> Callable[..., Patient]:
+def target(plant: Plant) -> Callable[..., Target]:
     """The demo's group, in that project; with changes of platform.yaml."""
     demo, experiments = read(ROOT / "dags")
 
-    def make(**changes: Any) -> Patient:
+    def make(**changes: Any) -> Target:
         values = {
             **demo.model_dump(),
             "bucket": "doctor",
@@ -117,6 +117,6 @@ def patient(plant: Plant) -> Callable[..., Patient]:
         }
         # A day on which the table's prices are not old.
         today = date.fromisoformat(table().date) + timedelta(days=30)
-        return Patient(type(demo)(**values), experiments, today=today)
+        return Target(type(demo)(**values), experiments, today=today)
 
     return make

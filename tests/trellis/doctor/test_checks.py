@@ -1,4 +1,4 @@
-"""What else the checks find, beside the faults of test_examination.py; each is asked alone."""
+"""Further problems that the checks find, beside those of test_runner.py; each check runs alone."""
 
 import dataclasses
 import io
@@ -9,16 +9,16 @@ import pytest
 
 from tests.trellis.doctor.conftest import COMPOSER, KEY, NETWORK, SUBNETWORK, composer
 from trellis.doctor.checks import airflow, prices
-from trellis.doctor.examination import CHECKS, examine
+from trellis.doctor.runner import CHECKS, run_checks
 
 ACCOUNT = "projects/-/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"
 PEERED = {"peerings": [{"name": "servicenetworking-googleapis-com", "state": "ACTIVE"}]}
 
 
-def found(patient: Any, title: str) -> list[str]:
-    """Problems and what mends them, of one check."""
+def found(target: Any, title: str) -> list[str]:
+    """Problems and fixes of one check."""
     checks = [check for check in CHECKS if check.title == title]
-    return [f"{f.problem} {f.mend}" for f in examine(patient, io.StringIO(), checks)]
+    return [f"{f.problem} {f.fix}" for f in run_checks(target, io.StringIO(), checks)]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def found(patient: Any, title: str) -> list[str]:
         ("Job account", {ACCOUNT: {"disabled": True}}, "is disabled. gcloud iam service-accounts"),
     ],
 )
-def test_resources_that_are_not_as_they_should_be(patient, plant, title, facts, expected):
+def test_resources_that_are_not_as_they_should_be(target, plant, title, facts, expected):
     plant(resources=facts)
-    (problem,) = found(patient(), title)
+    (problem,) = found(target(), title)
     assert expected in problem
 
 
@@ -71,9 +71,9 @@ def test_resources_that_are_not_as_they_should_be(patient, plant, title, facts, 
         ("Network", SUBNETWORK, f"There is no subnetwork {SUBNETWORK}."),
     ],
 )
-def test_resources_that_are_not_there(patient, plant, title, absent, expected):
+def test_resources_that_are_not_there(target, plant, title, absent, expected):
     plant(absent=[absent])
-    (problem,) = found(patient(), title)
+    (problem,) = found(target(), title)
     assert expected in problem
 
 
@@ -90,40 +90,40 @@ def test_resources_that_are_not_there(patient, plant, title, absent, expected):
         (
             "Network",
             {"subnetwork": None, "private_addresses": False},
-            "The network lab makes no subnetworks of its own, and platform.yaml names none.",
+            "The network lab has no automatic subnetworks, and platform.yaml names none.",
         ),
     ],
 )
-def test_a_platform_file_that_does_not_fit(patient, title, changes, expected):
-    (problem,) = found(patient(**changes), title)
+def test_a_platform_file_that_does_not_fit(target, title, changes, expected):
+    (problem,) = found(target(**changes), title)
     assert expected in problem
 
 
-def test_a_dataset_that_is_not_there(patient, plant):
-    assert found(patient(dataset="later"), "Dataset") == []
+def test_a_dataset_that_is_not_there(target, plant):
+    assert found(target(dataset="later"), "Dataset") == []
     plant(missing_permissions=["bigquery.datasets.create"])
-    (problem,) = found(patient(dataset="later"), "Dataset")
+    (problem,) = found(target(dataset="later"), "Dataset")
     assert "bq mk --dataset --location=US local-gcp:later" in problem
 
 
-def test_a_table_that_is_elsewhere_or_cannot_be_read(patient, plant):
-    elsewhere = patient()
+def test_a_table_that_is_elsewhere_or_cannot_be_read(target, plant):
+    elsewhere = target()
     elsewhere = dataclasses.replace(
         elsewhere, platform=elsewhere.platform.model_copy(update={"location": "us-central1"})
     )
     assert (
-        "breast_cancer is in US, platform.yaml says us-central1."
+        "breast_cancer is in US, platform.yaml has us-central1."
         in found(elsewhere, "Source tables")[0]
     )
     plant(missing_permissions=["bigquery.tables.getData"])
-    assert "--role=roles/bigquery.dataViewer" in found(patient(), "Source tables")[0]
+    assert "--role=roles/bigquery.dataViewer" in found(target(), "Source tables")[0]
 
 
 @pytest.mark.parametrize("alive", [True, False])
-def test_without_composer_the_airflow_here_counts(patient, plant, monkeypatch, alive):
+def test_without_composer_the_airflow_here_counts(target, plant, monkeypatch, alive):
     plant(absent=[], resources={COMPOSER: None})
     monkeypatch.setattr(airflow, "_triggerer_alive", lambda: alive)
-    problems = found(patient(), "Composer")
+    problems = found(target(), "Composer")
     assert [problem.split(",")[0] for problem in problems] == (
         [] if alive else ["There is no Composer environment in us-central1"]
     )
@@ -133,11 +133,11 @@ def test_a_database_without_a_triggerer(airflow_database):
     assert not airflow._triggerer_alive()
 
 
-def test_old_prices_and_prices_of_another_region(patient):
-    old = dataclasses.replace(patient(), today=patient().today + timedelta(days=151))
-    (finding, _) = prices.look(old)
+def test_old_prices_and_prices_of_another_region(target):
+    old = dataclasses.replace(target(), today=target().today + timedelta(days=151))
+    (finding, _) = prices.check(old)
     assert "days ago" in finding.problem
-    assert finding.mend == "trellis prices --write"
-    there = patient(region="europe-west4", subnetwork=None, private_addresses=False)
-    (finding, _) = prices.look(there)
+    assert finding.fix == "trellis prices --write"
+    there = target(region="europe-west4", subnetwork=None, private_addresses=False)
+    (finding, _) = prices.check(there)
     assert finding.problem.endswith("those of us-central1, jobs run in europe-west4.")

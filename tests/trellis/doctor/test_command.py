@@ -35,14 +35,14 @@ def test_a_project_in_which_all_is_well(plant, folder, capsys):
     out = capsys.readouterr().out
     assert "Project local-gcp in us-central1, 2 experiments\nas local-gcp@local-gcp" in out
     assert re.search(r"Job images +good +trainer:\S+ sha256:", out)
-    assert "\nNothing to mend." in out
+    assert "\nNothing to fix." in out
 
 
 def test_a_fault(plant, folder, capsys):
     plant(missing_permissions=["bigquery.jobs.create"])
     assert main(["doctor", str(folder)]) == 1
     out = capsys.readouterr().out
-    assert re.search(r"Permissions: project +1 to mend", out)
+    assert re.search(r"Permissions: project +1 to fix", out)
     assert "\n1. local-gcp@local-gcp.iam.gserviceaccount.com lacks bigquery.jobs.create" in out
     assert "   With it Airflow runs queries.\n   gcloud projects add-iam-policy-binding" in out
 
@@ -58,7 +58,7 @@ def test_what_the_caller_may_not_look_at_is_no_fault(plant, folder, capsys, monk
     monkeypatch.setattr(GoogleApi, "get", refused)
     assert main(["doctor", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"Network +hidden", out)
+    assert re.search(r"Network +no access", out)
     assert "?  Network: Required 'compute.networks.get' permission" in out
     assert "--role=roles/compute.networkViewer" in out
 
@@ -95,11 +95,11 @@ def _methods(node, prefix):
             yield method["httpMethod"], re.compile(pattern)
 
 
-def test_each_request_is_one_that_google_documents(patient, plant, monkeypatch):
+def test_each_request_is_one_that_google_documents(target, plant, monkeypatch):
     """Against the discovery documents that Google's own client library brings along."""
     import io
 
-    from trellis.doctor.examination import examine
+    from trellis.doctor.runner import run_checks
 
     asked = set()
     ask = GoogleApi._ask
@@ -109,7 +109,7 @@ def test_each_request_is_one_that_google_documents(patient, plant, monkeypatch):
         return ask(self, method, url, **arguments)
 
     monkeypatch.setattr(GoogleApi, "_ask", record)
-    examine(patient(), io.StringIO())
+    run_checks(target(), io.StringIO())
     assert len({url.split("/")[2] for _, url in asked}) >= 9
     for method, url in asked:
         host, _, path = url.removeprefix("https://").partition("/")

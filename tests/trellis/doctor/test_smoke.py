@@ -13,9 +13,9 @@ QUICK = {"registry": "example.com/stand-in"}
 @pytest.mark.parametrize(
     "registry", [QUICK, pytest.param({}, marks=pytest.mark.slow, id="the trainer itself")]
 )
-def test_both_jobs_run_and_nothing_is_left(patient, google, registry):
+def test_both_jobs_run_and_nothing_is_left(target, google, registry):
     out = io.StringIO()
-    assert smoke.run(patient(**registry), out) == [], out.getvalue()
+    assert smoke.run(target(**registry), out) == [], out.getvalue()
     assert out.getvalue().count("good") == 2
     assert not list((google.buckets / "doctor/doctor").rglob("*.*"))
 
@@ -27,18 +27,18 @@ def test_both_jobs_run_and_nothing_is_left(patient, google, registry):
         ("pass", "it left no gs://doctor/doctor/"),
     ],
 )
-def test_a_job_that_fails_is_told(patient, monkeypatch, program, problem):
+def test_a_job_that_fails_is_told(target, monkeypatch, program, problem):
     monkeypatch.setattr(smoke, "_COPY", program)
     out = io.StringIO()
-    (finding,) = smoke.run(patient(**QUICK), out)
+    (finding,) = smoke.run(target(**QUICK), out)
     link = "https://console.cloud.google.com/vertex-ai/training/custom-jobs/locations/us-central1/"
     assert finding.problem.startswith(f"Custom job on Vertex AI failed: {link}")
     assert problem in finding.problem
     assert finding.problem.split()[-1] in out.getvalue()
 
 
-def test_images_that_are_not_there(patient):
-    findings = smoke.run(patient(registry="example.com/nobody"), io.StringIO())
+def test_images_that_are_not_there(target):
+    findings = smoke.run(target(registry="example.com/nobody"), io.StringIO())
     problems = {finding.problem.partition(" on ")[0]: finding.problem for finding in findings}
     assert set(problems) == {"Export", "Custom job"}
     assert all("example.com/nobody" in problem for problem in problems.values())

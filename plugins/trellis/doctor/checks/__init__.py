@@ -1,1 +1,1 @@
-"""The parts of a project, each looked at by itself: one that is broken hides no other."""
+"""Independent checks of the parts of a project: all run, also if one fails."""

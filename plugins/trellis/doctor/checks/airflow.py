@@ -14,55 +14,55 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from trellis.compatibility import NEEDS
-from trellis.doctor.findings import Finding, Seen
-from trellis.doctor.patient import Patient
+from trellis.doctor.findings import Finding, Passed
+from trellis.doctor.target import Target
 
 _URL = "https://composer.googleapis.com/v1/projects/{project}/locations/{region}/environments"
 _AIRFLOW, _PROVIDER = NEEDS
 _OURS = "trellis-airflow"
 
 
-def here(_patient: Patient) -> Iterator[Finding | Seen]:
+def here(_patient: Target) -> Iterator[Finding | Passed]:
     """Versions of this Python, which reads the files as Airflow does."""
     names = (_OURS, _AIRFLOW.distribution, _PROVIDER.distribution)
-    yield Seen(
+    yield Passed(
         ", ".join(f"{name} {version(name)}" for name in names)
         + f", Python {python.python_version()}"
     )
 
 
-def environment(patient: Patient) -> Iterator[Finding | Seen]:
-    """What is wrong with the environments that Trellis is installed in."""
-    group = patient.platform
+def environment(target: Target) -> Iterator[Finding | Passed]:
+    """Problems of the environments in which Trellis is installed."""
+    group = target.platform
     url = _URL.format(project=group.project, region=group.region)
-    every = list(patient.api.each(url, "environments"))
+    every = list(target.api.each(url, "environments"))
     ours = [each for each in every if _OURS in _packages(each)]
     for found in ours:
         name = found["name"].rsplit("/", 1)[-1]
-        problems = list(_problems(patient, name, found))
+        problems = list(_problems(target, name, found))
         yield from problems
         if not problems:
-            yield Seen(f"{name}: {_software(found).get('imageVersion')}")
+            yield Passed(f"{name}: {_software(found).get('imageVersion')}")
     if every and not ours:
         names = ", ".join(each["name"].rsplit("/", 1)[-1] for each in every)
         yield Finding(
             f"No Composer environment in {group.region} has {_OURS} ({names}).",
             "The DAGs import it.",
             _update(
-                patient,
+                target,
                 every[0]["name"].rsplit("/", 1)[-1],
                 "--update-pypi-packages-from-file dags/requirements-composer.txt",
             ),
         )
     if not every:
-        yield from _self_hosted(patient)
+        yield from _self_hosted(target)
 
 
-def _self_hosted(patient: Patient) -> Iterator[Finding | Seen]:
+def _self_hosted(target: Target) -> Iterator[Finding | Passed]:
     if _triggerer_alive():
-        yield Seen("the Airflow of this machine has a triggerer")
+        yield Passed("the Airflow of this machine has a triggerer")
         return
-    group = patient.platform
+    group = target.platform
     yield Finding(
         f"There is no Composer environment in {group.region}, and the Airflow that is installed "
         "here has no triggerer running.",
@@ -72,7 +72,7 @@ def _self_hosted(patient: Patient) -> Iterator[Finding | Seen]:
 
 
 def _triggerer_alive() -> bool:
-    """Whether the database of the Airflow that is installed here knows a live triggerer."""
+    """Whether the database of the local Airflow has a live triggerer."""
     from airflow.jobs.job import most_recent_job
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -83,12 +83,12 @@ def _triggerer_alive() -> bool:
     return job is not None and job.is_alive()
 
 
-def _problems(patient: Patient, name: str, found: Mapping[str, Any]) -> Iterator[Finding]:
+def _problems(target: Target, name: str, found: Mapping[str, Any]) -> Iterator[Finding]:
     if found.get("state") != "RUNNING":
         yield Finding(
             f"The environment {name} is {found.get('state')}.",
             "No DAG runs in it.",
-            f"gcloud composer environments describe {name} --location={patient.platform.region}",
+            f"gcloud composer environments describe {name} --location={target.platform.region}",
         )
     image = _software(found).get("imageVersion", "")
     airflow = re.search(r"airflow-(\d+\.\d+\.\d+)", image)
@@ -96,21 +96,19 @@ def _problems(patient: Patient, name: str, found: Mapping[str, Any]) -> Iterator
         yield Finding(
             f"The environment {name} has {image}: Airflow {_AIRFLOW.oldest} or later is needed.",
             _AIRFLOW.why,
-            _update(patient, name, f"--image-version=composer-3-airflow-{_AIRFLOW.oldest}"),
+            _update(target, name, f"--image-version=composer-3-airflow-{_AIRFLOW.oldest}"),
         )
-    yield from _package_problems(patient, name, _packages(found))
+    yield from _package_problems(target, name, _packages(found))
     workloads = found["config"].get("workloadsConfig", {})
     if not workloads.get("triggerer", {}).get("count"):
         yield Finding(
             f"The environment {name} has no triggerer.",
             "All waiting happens in the triggerer: without one no run goes on.",
-            _update(patient, name, "--triggerer-count=1 --triggerer-cpu=1 --triggerer-memory=4"),
+            _update(target, name, "--triggerer-count=1 --triggerer-cpu=1 --triggerer-memory=4"),
         )
 
 
-def _package_problems(
-    patient: Patient, name: str, packages: Mapping[str, str]
-) -> Iterator[Finding]:
+def _package_problems(target: Target, name: str, packages: Mapping[str, str]) -> Iterator[Finding]:
     needed = {
         _OURS: (f"=={version(_OURS)}", "The job images are of that version, and so is this shell."),
         _PROVIDER.distribution: (f"=={_PROVIDER.oldest}", _PROVIDER.why),
@@ -123,12 +121,12 @@ def _package_problems(
             yield Finding(
                 f"The environment {name} lists {has}; {package}{wanted} is needed.",
                 why,
-                _update(patient, name, install),
+                _update(target, name, install),
             )
 
 
 def _meets(package: str, installed: str, wanted: str) -> bool:
-    """Whether a pin of Composer's list is what is needed; a provider may be newer."""
+    """Whether a pin in Composer's list is sufficient; a provider may be newer."""
     pins = [
         each for each in Requirement(f"{package}{installed}").specifier if each.operator == "=="
     ]
@@ -148,8 +146,8 @@ def _packages(found: Mapping[str, Any]) -> Mapping[str, str]:
     return _software(found).get("pypiPackages", {})
 
 
-def _update(patient: Patient, name: str, what: str) -> str:
-    group = patient.platform
+def _update(target: Target, name: str, what: str) -> str:
+    group = target.platform
     return (
         f"gcloud composer environments update {name} --project={group.project} "
         f"--location={group.region} {what}"

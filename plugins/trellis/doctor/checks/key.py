@@ -1,6 +1,6 @@
-"""The group's encryption key: it exists, where the jobs are, and Google's services may use it.
+"""Checks that the encryption key exists in the jobs' region, and that Google's services may use it.
 
-A service encrypts as an identity of its own, its agent, not as whoever asked for the resource.
+A service encrypts as its own identity, its agent, not as the creator of the resource.
 https://docs.cloud.google.com/kms/docs/compatible-services
 """
 
@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trellis.doctor.findings import Finding, Seen
-from trellis.doctor.patient import Patient
+from trellis.doctor.findings import Finding, Passed
+from trellis.doctor.target import Target
 
 _URL = "https://cloudkms.googleapis.com/v1/{name}"
 _PROJECT = "https://cloudresourcemanager.googleapis.com/v1/projects/{project}"
@@ -28,19 +28,19 @@ AGENTS: Mapping[str, str] = {
 """The agents of services that a run uses, with what each encrypts."""
 
 
-def look(patient: Patient) -> Iterator[Finding | Seen]:
-    """What is wrong with the key that platform.yaml names, if it names one."""
-    group = patient.platform
+def check(target: Target) -> Iterator[Finding | Passed]:
+    """Problems of the key that platform.yaml names, if any."""
+    group = target.platform
     name = group.encryption_key
     if name is None:
-        yield Seen("none: Google's own keys")
+        yield Passed("none: Google's own keys")
         return
     parts = _KEY.fullmatch(name)
-    key = patient.api.find(_URL.format(name=name)) if parts else None
+    key = target.api.find(_URL.format(name=name)) if parts else None
     if parts is None or key is None:
         yield Finding(
             f"There is no key {name}.",
-            "platform.yaml names it (encryption_key); nothing could be made without it.",
+            "platform.yaml names it (encryption_key); no resource could be created without it.",
             "Name it as projects/P/locations/REGION/keyRings/R/cryptoKeys/K, or make it: "
             f"gcloud kms keys create K --keyring=R --location={group.region} --purpose=encryption",
         )
@@ -48,7 +48,7 @@ def look(patient: Patient) -> Iterator[Finding | Seen]:
     if parts["location"] != group.region:
         yield Finding(
             f"The key is in {parts['location']}, jobs run in {group.region}.",
-            "Services use keys of their own region only.",
+            "Services can only use keys in their own region.",
             f"gcloud kms keys create K --keyring=R --location={group.region} --purpose=encryption",
         )
     if (state := key.get("primary", {}).get("state")) != "ENABLED":
@@ -57,15 +57,15 @@ def look(patient: Patient) -> Iterator[Finding | Seen]:
             "Nothing can be encrypted with it.",
             f"gcloud kms keys versions enable VERSION --key={name}",
         )
-    yield from _agents(patient, name, parts["ring"])
+    yield from _agents(target, name, parts["ring"])
 
 
-def _agents(patient: Patient, name: str, ring: str) -> Iterator[Finding | Seen]:
-    project = patient.api.get(_PROJECT.format(project=patient.platform.project))
+def _agents(target: Target, name: str, ring: str) -> Iterator[Finding | Passed]:
+    project = target.api.get(_PROJECT.format(project=target.platform.project))
     held = {
         member
         for holder in (name, ring)
-        for member in _members(patient.api.get(_URL.format(name=f"{holder}:getIamPolicy")))
+        for member in _members(target.api.get(_URL.format(name=f"{holder}:getIamPolicy")))
     }
     agents = {
         f"serviceAccount:{agent.format(number=project['projectNumber'])}": what
@@ -75,11 +75,11 @@ def _agents(patient: Patient, name: str, ring: str) -> Iterator[Finding | Seen]:
         if agent not in held:
             yield Finding(
                 f"{agent.partition(':')[2]} may not use the key.",
-                f"It encrypts {what}. (A right given on the whole project is not seen here.)",
+                f"It encrypts {what}. (This check does not see roles on the whole project.)",
                 f"gcloud kms keys add-iam-policy-binding {name} --member={agent} --role={_ROLE}",
             )
     if agents.keys() <= held:
-        yield Seen(f"{len(agents)} services may use it")
+        yield Passed(f"{len(agents)} services may use it")
 
 
 def _members(policy: Mapping[str, Any]) -> Iterator[str]:

@@ -1,52 +1,52 @@
-"""The network that jobs run in, as platform.yaml names it.
+"""Checks the network of jobs that platform.yaml names.
 
-Dataflow's workers take a subnetwork; Vertex AI's machines are peered with the network.
+Dataflow's workers need a subnetwork; Vertex AI's machines are peered with the network.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from trellis.doctor.findings import Finding, Seen
-from trellis.doctor.patient import Patient
+from trellis.doctor.findings import Finding, Passed
+from trellis.doctor.target import Target
 
 _URL = "https://compute.googleapis.com/compute/v1/{name}"
 _FULL = "https://www.googleapis.com/compute/v1/"
 _PEERING = "servicenetworking-googleapis-com"
 
 
-def look(patient: Patient) -> Iterator[Finding | Seen]:
-    """What is wrong with network and subnetwork."""
-    group = patient.platform
+def check(target: Target) -> Iterator[Finding | Passed]:
+    """Problems of network and subnetwork."""
+    group = target.platform
     name = group.network or f"projects/{group.project}/global/networks/default"
-    network = patient.api.find(_URL.format(name=name))
-    # A subnetwork of another project's network says itself which network it is in.
+    network = target.api.find(_URL.format(name=name))
+    # The network of a shared VPC is taken from its subnetwork.
     if network is None and (group.network or not group.subnetwork):
-        yield _no_network(patient, name)
+        yield _no_network(target, name)
         return
     if group.network and network and not _peered(network):
         yield Finding(
             f"The network {network['name']} is not peered with Google's services.",
-            "Vertex AI's jobs run in it by that peering (platform.yaml: network).",
+            "Vertex AI's jobs use it by that peering (platform.yaml: network).",
             f"gcloud services vpc-peerings connect --service=servicenetworking.googleapis.com "
             f"--network={network['name']} --ranges=RANGE --project={name.split('/')[1]}",
         )
     if group.subnetwork:
-        yield from _subnetwork(patient, group.subnetwork)
+        yield from _subnetwork(target, group.subnetwork)
     elif network and not network.get("autoCreateSubnetworks"):
         yield Finding(
-            f"The network {network['name']} makes no subnetworks of its own, and platform.yaml "
+            f"The network {network['name']} has no automatic subnetworks, and platform.yaml "
             "names none.",
-            "Dataflow's workers find their network by a subnetwork.",
+            "Dataflow's workers then need a subnetwork.",
             f"Write `subnetwork: regions/{group.region}/subnetworks/NAME`; gcloud compute networks "
             f"subnets list --network={network['name']}",
         )
     else:
-        yield Seen(name.rsplit("/", 1)[-1])
+        yield Passed(name.rsplit("/", 1)[-1])
 
 
-def _no_network(patient: Patient, name: str) -> Finding:
-    group = patient.platform
+def _no_network(target: Target, name: str) -> Finding:
+    group = target.platform
     if group.network:
         return Finding(
             f"There is no network {name}.",
@@ -65,12 +65,12 @@ def _peered(network: dict[str, Any]) -> bool:
     return peerings.get(_PEERING) == "ACTIVE"
 
 
-def _subnetwork(patient: Patient, named: str) -> Iterator[Finding | Seen]:
-    group = patient.platform
+def _subnetwork(target: Target, named: str) -> Iterator[Finding | Passed]:
+    group = target.platform
     path = named.removeprefix(_FULL)
     full = path if path.startswith("projects/") else f"projects/{group.project}/{path}"
     project, region, name = re.findall(r"(?:projects|regions|subnetworks)/([^/]+)", full)
-    found = patient.api.find(_URL.format(name=full))
+    found = target.api.find(_URL.format(name=full))
     if found is None:
         yield Finding(
             f"There is no subnetwork {full}.",
@@ -88,9 +88,9 @@ def _subnetwork(patient: Patient, named: str) -> Iterator[Finding | Seen]:
     if group.private_addresses and not found.get("privateIpGoogleAccess"):
         yield Finding(
             f"The subnetwork {name} has no Private Google Access.",
-            "Workers without public addresses (private_addresses) would reach no API of Google's.",
+            "Workers without public addresses (private_addresses) could not reach Google's APIs.",
             f"gcloud compute networks subnets update {name} --project={project} --region={region} "
             "--enable-private-ip-google-access",
         )
     else:
-        yield Seen(name)
+        yield Passed(name)

@@ -11,7 +11,7 @@ The alias `champion` moves when the challenger has all requests and has passed i
 then a failure leads to `retreat`: the champion gets the requests back, the challenger is
 undeployed, no alias of the champion changes, and the run fails. After a retreat, clearing the test
 that failed (or the canary) deploys the challenger again, at its first share; not if there is
-another champion by then, with which nobody has compared it.
+another champion by then, with which it was not compared.
 
 The champion before stays deployed, without requests, for `keep_previous`:
 `undeploy_previous` triggers a run of the DAG of that name for the end of that time. Whatever else

@@ -1,4 +1,4 @@
-"""Where each file of an experiment lies in the bucket: the contract between the stages.
+"""The paths of an experiment's files in the bucket: the contract between the stages.
 
 gs://BUCKET/EXPERIMENT/
     datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json

@@ -61,7 +61,7 @@ class Inspection:
 def inspect(
     experiment: Experiment, platform: Platform, run: tuple[Any, Any], days: tuple[Any, Any]
 ) -> Inspection:
-    """Inspect a table or query. Raises SourceError for what a person has to change.
+    """Inspect a table or query. Raises SourceError for what the user must change.
 
     run, days: see `interval.of_run`.
     """

@@ -39,7 +39,7 @@ class AutoML(Section):
 
 
 class Baselines(Section):
-    """What the trainings have to beat, trained and scored on the same examples."""
+    """Models for comparison, trained and scored on the same examples."""
 
     bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
     automl: AutoML | None = key("one AutoML model", None)
@@ -70,7 +70,7 @@ class Experiment(Section):
     )
     tune: Tune = key("the search for hyperparameters")
     train: Train = key("the full trainings of the best trials")
-    baselines: Baselines = key("what the trainings have to beat", Baselines())
+    baselines: Baselines = key("models that the trainings must beat", Baselines())
     deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
     predict: Predict | None = key("batch prediction by the champion; left out: never", None)
 

@@ -70,7 +70,7 @@ def make(
     """Plan one run, and write plan.json.
 
     Repeating it gives the same plan, unless source or dataset changed in between.
-    Raises FileError, SourceError, PlatformError or BudgetError for what a person has to change.
+    Raises FileError, SourceError, PlatformError or BudgetError for what the user must change.
     """
     experiment = run_params.apply(experiment, values)
     group.require(experiment, platform)

@@ -1,4 +1,4 @@
-"""How a task refuses a run that a person has to change."""
+"""Refuses a run that the user must change, without retries."""
 
 from airflow.sdk.exceptions import AirflowFailException
 

@@ -99,7 +99,7 @@ def make(
 
     Repeating it uses the same version of the model, even if the alias has moved.
     Raises FileError, SourceError, PlatformError, VersionError, NoModelError or BudgetError for what
-    a person has to change, NoRowsError if there is nothing to do.
+    the user must change, NoRowsError if there is nothing to do.
     """
     experiment = prediction_params.apply(experiment, values)
     run = Prediction(experiment, platform, run_id)

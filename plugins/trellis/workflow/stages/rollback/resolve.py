@@ -1,4 +1,4 @@
-"""resolve: which version is to be served, decided once for a run.
+"""resolve: decides once for a run which version to serve.
 
 gs://BUCKET/EXPERIMENT/rollbacks/RUN.json, schema 1:
     {"schema": 1, "run_id", "asked": "previous", "version": "projects/.../models/ID@2",

@@ -1,4 +1,4 @@
-"""Each fault is found, alone and among all others; and none where all is well."""
+"""Each fault is found, alone and with all others; without faults there are no findings."""
 
 import io
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.trellis.doctor.conftest import AGENTS, COMPOSER, KEY, SUBNETWORK, composer, key_policy
-from trellis.doctor.examination import examine
+from trellis.doctor.runner import run_checks
 
 JOBS = "jobs@local-gcp.iam.gserviceaccount.com"
 REPOSITORY = "projects/local-gcp/locations/us-central1/repositories/trellis"
@@ -16,10 +16,10 @@ VERTEX = "aiplatform.googleapis.com"
 
 @dataclass(frozen=True)
 class Fault:
-    """What is planted, and what is told of it: a part of the problem, and of what mends it."""
+    """A planted fault, and parts of its finding: the problem, and its fix."""
 
     problem: str
-    mend: str
+    fix: str
     facts: dict[str, Any] = field(default_factory=dict)
     platform: dict[str, Any] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ FAULTS = {
         platform={"bucket": "doctor-eu"},
     ),
     "the dataset is elsewhere": Fault(
-        "The dataset doctor_eu is in EU, platform.yaml says US",
+        "The dataset doctor_eu is in EU, platform.yaml has US",
         "name another dataset",
         platform={"dataset": "doctor_eu"},
     ),
@@ -112,25 +112,25 @@ def merged(faults):
     return facts, platform
 
 
-def test_in_health_nothing_is_found(patient):
+def test_in_health_nothing_is_found(target):
     out = io.StringIO()
-    assert examine(patient(), out) == []
+    assert run_checks(target(), out) == []
     assert out.getvalue().count("good") == 16
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_found(patient, plant, fault):
+def test_a_fault_is_found(target, plant, fault):
     plant(**fault.facts)
-    (finding,) = examine(patient(**fault.platform), io.StringIO())
+    (finding,) = run_checks(target(**fault.platform), io.StringIO())
     assert fault.problem in finding.problem
-    assert fault.mend in finding.mend
+    assert fault.fix in finding.fix
 
 
-def test_all_faults_together_are_found(patient, plant):
+def test_all_faults_together_are_found(target, plant):
     facts, platform = merged(FAULTS.values())
     plant(**facts)
     out = io.StringIO()
-    findings = examine(patient(**platform), out)
+    findings = run_checks(target(**platform), out)
     for name, fault in FAULTS.items():
         problem = fault.problem
         for there, here in (
@@ -138,6 +138,6 @@ def test_all_faults_together_are_found(patient, plant):
             ("dataset doctor", "dataset doctor_eu"),
         ):
             problem = problem.replace(there, here) if not fault.platform else problem
-        assert [f for f in findings if problem in f.problem and fault.mend in f.mend], name
+        assert [f for f in findings if problem in f.problem and fault.fix in f.fix], name
     assert len(findings) == len(FAULTS)
     print(out.getvalue())

@@ -1,4 +1,4 @@
-"""What is examined: a group's platform and experiments, and the project that they name."""
+"""The target of the checks: a group's platform, its experiments, and their project."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from trellis.workflow.validation.file import load
 
 
 @dataclass(frozen=True)
-class Patient:
-    """The group's files, and how to ask Google."""
+class Target:
+    """The group's files, and access to Google's APIs."""
 
     platform: Platform
     experiments: Mapping[Path, Experiment]
@@ -28,12 +28,12 @@ class Patient:
 
     @property
     def member(self) -> str:
-        """The caller as gcloud's --member has it."""
+        """The caller in the format of gcloud's --member."""
         kind = "serviceAccount" if self.caller.endswith("gserviceaccount.com") else "user"
         return f"{kind}:{self.caller}" if "@" in self.caller else "user:YOU"
 
     def grant(self, role: str) -> str:
-        """The command that gives the caller a role in the project."""
+        """The command that grants the caller a role in the project."""
         return (
             f"gcloud projects add-iam-policy-binding {self.platform.project} "
             f"--member={self.member} --role={role}"
