@@ -20,6 +20,7 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
                   "snapshot": "p.d.snapshot_3f2a", "rows": 569},      dataset's `source`
      "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges
                   "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
+                 {"rule": "FARM_FINGERPRINT(group) mod 100", "by": "patient_id", ...}     of groups
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
                    "shape": [8, 8, 1],                               height, width, channels
                    "rule": 2}],                                      IMAGE_RULE
@@ -74,6 +75,7 @@ REJECTED_FILE_NAME = "rejected.jsonl"
 SPLITS = ("train", "validation", "test")
 
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
+GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
 COLUMN_RULE = "column ML_USE"
 
 REGRESSION = "regression"
@@ -88,12 +90,19 @@ class DatasetError(ValueError):
 class Split:
     """How an example's split follows from its source.
 
-    rule: HASH_RULE or COLUMN_RULE. ranges: with HASH_RULE, half-open ranges of the key's bucket
-    0..99 by split name; with COLUMN_RULE empty.
+    rule: HASH_RULE, GROUP_RULE or COLUMN_RULE. ranges: with the first two, half-open ranges of the
+    key's or the group's bucket 0..99 by split name; else empty. by: with GROUP_RULE, the column of
+    the source whose values are the groups.
     """
 
     rule: str
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by: str | None = None
+
+    @property
+    def described(self) -> str:
+        """The rule, for people."""
+        return self.rule if self.by is None else f"{self.rule}, by {self.by}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,10 @@ class DatasetDescription:
             "fingerprint": self.fingerprint,
             "task": self.task,
             "source": dict(self.source),
-            "split": {"rule": self.split.rule, **self.split.ranges},
+            "split": {
+                **_without_none({"rule": self.split.rule, "by": self.split.by}),
+                **self.split.ranges,
+            },
             "features": [
                 _without_none(asdict(feature))
                 | ({"rule": IMAGE_RULE} if feature.kind == IMAGE else {})
@@ -206,6 +218,7 @@ class DatasetDescription:
             source=document["source"],
             split=Split(
                 rule=document["split"]["rule"],
+                by=document["split"].get("by"),
                 ranges={
                     split: _range(document["split"][split])
                     for split in SPLITS

@@ -20,6 +20,8 @@ and a record of a table's rows
     sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
                                       element NaN is stored as NaN
     label        int64, 1 value: index into `classes`; regression: float32, 1 value
+    group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
+                                   of the example's group
 
 A vector without values is absent.
 

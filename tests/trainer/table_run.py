@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 from tests.trainer.conftest import RunFolder
 from trainer import predictions
 from trainer.dataset_description import (
+    GROUP_RULE,
+    HASH_RULE,
     REGRESSION,
     Counts,
     DatasetDescription,
@@ -75,9 +77,13 @@ def some_features(random, rows, count=6, shift=0.0):
 
 
 class TableRun(RunFolder):
-    """As RunFolder, with a dataset of a table's rows; classes [] make it a regression."""
+    """As RunFolder, with a dataset of a table's rows; classes [] make it a regression.
 
-    def __init__(self, root, labels, classes, keys=None, features=None):
+    groups: of each row, a number, if groups decide the split.
+    """
+
+    def __init__(self, root, labels, classes, keys=None, features=None, groups=None):
+        self.groups = groups
         self.features = features or some_features(np.random.default_rng(0), 8 * len(labels))
         keys = keys or [f"row-{i:05d}" for i in range(len(labels))]
         super().__init__(root, labels, classes, keys=keys, images=[b""] * len(labels))
@@ -155,6 +161,8 @@ class TableRun(RunFolder):
             "label": self.labels.astype(np.int64 if self.classes else np.float32),
             "numeric": np.zeros((len(self.keys), 2), np.float32),
         }
+        if self.groups is not None:
+            columns["group"] = np.asarray(self.groups, np.int64)
         content = b"".join(tfrecord.tfrecords(columns))
         (self.dataset / name).write_bytes(content)
         shards = (Shard(name, len(self.keys), len(content)),)
@@ -177,7 +185,9 @@ class TableRun(RunFolder):
                 "partition": {"column": "day", "from": "2024-01-01", "to": "2024-01-02"},
                 "rows": 570,
             },
-            split=Split("FARM_FINGERPRINT(key) mod 100", RANGES),
+            split=Split(HASH_RULE, RANGES)
+            if self.groups is None
+            else Split(GROUP_RULE, RANGES, by="patient"),
             features=tuple(features),
             label=Label("label", "int64", "malignant")
             if classes

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.trainer.table_run import TableRun
 from trainer import compare
 
 LABELS = np.random.default_rng(0).integers(0, 10, 180)
@@ -313,3 +314,26 @@ def test_a_regression_ranked_by_a_metric_of_classes_is_refused(table_run, capsys
     run = table_run(np.linspace(0, 1, 20)).values(1, np.linspace(0, 1, 20))
     assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
     assert "unknown metric 'auc' for a regression; expected one of rmse" in capsys.readouterr().err
+
+
+def test_groups_are_what_intervals_count(tmp_path):
+    """Ninety visits of fifteen patients: their number is in the leaderboard and on the page."""
+    labels = np.arange(90) % 2
+    random = np.random.default_rng(4)
+    found = []
+    for name, patients in (("rows", None), ("patients", np.arange(90) // 6)):
+        folder = TableRun(tmp_path / name, labels, ["no", "yes"], groups=patients)
+        probabilities = np.clip(labels * 0.3 + random.random(90) * 0.7, 0.01, 0.99)
+        folder.contender(1, np.column_stack([1 - probabilities, probabilities]))
+        assert compare.main(["--run", folder.uri, "--metric", "auc"]) == 0
+        found.append((board_of(folder), (folder.path / "leaderboard/report.html").read_text()))
+    (rows, _), (board, page) = found
+    assert "groups" not in rows["uncertainty"]
+    assert board["uncertainty"]["groups"] == 15
+    note = (
+        "All examples of one patient are in one split. The test split has 90 examples of 15 of "
+        "them, and intervals count the latter."
+    )
+    assert note in board["notes"]
+    assert note in page
+    assert "FARM_FINGERPRINT(group) mod 100, by patient" in page

@@ -28,9 +28,10 @@ from tests.trainer.exporting.tables.helpers import (
     write_table,
 )
 from trainer import dataset_description
-from trainer.dataset_description import SPLITS
+from trainer.comparison.test_split import read_test_split
+from trainer.dataset_description import GROUP_RULE, SPLITS, Split
 from trainer.dataset_features import NULL_TIMESTAMP
-from trainer.exporting.splits import buckets
+from trainer.exporting.splits import buckets, fingerprints
 from trainer.exporting.tables import layout
 
 SITES = ("links", "rechts", None, "mitte")
@@ -277,3 +278,41 @@ def test_an_export_that_was_killed_is_done_anew(exported, tmp_path):
     (partial / "rows-00009-00000.arrow").write_bytes(b"of an export with more files")
     assert run(source, tmp_path / "dataset") == 0
     assert set(files(tmp_path / "dataset")) == set(files(exported))
+
+
+def grouped(**changed):
+    """The small table, three rows of it a patient's, with the split of the patients."""
+    patients = [f"p{n // 3}" for n in range(ROWS)]
+    return small(split=split_of(patients), split_by=patients) | changed
+
+
+def test_rows_of_one_group_stay_together_and_the_test_split_says_whose_they_are(tmp_path):
+    split = {name: list(edges) for name, edges in RANGES.items()} | {"by": "patient"}
+    source = write_table(tmp_path / "source", grouped(), SMALL, split=split)
+    assert run(source, tmp_path / "dataset") == 0
+    description = dataset_description.load(str(tmp_path / "dataset"))
+    assert description.split == Split(GROUP_RULE, RANGES, by="patient")
+    seen = {}
+    for name in SPLITS:
+        for example in read_examples(tmp_path / "dataset", name):
+            patient = f"p{KEYS.index(example['key'][0].decode()) // 3}"
+            assert seen.setdefault(patient, name) == name
+            assert example.get("group") == (
+                fingerprints([patient]).tolist() if name == "test" else None
+            )
+    assert len(seen) == ROWS // 3
+    test = read_test_split(str(tmp_path / "dataset"), description)
+    assert test.groups.count == sum(name == "test" for name in seen.values())
+    assert set(test.groups.sizes) == {3}
+
+
+def test_a_split_that_is_not_the_groups_is_refused(tmp_path, capsys):
+    split = {name: list(edges) for name, edges in RANGES.items()} | {"by": "patient"}
+    wrong = {"split": split_of(KEYS)}
+    source = write_table(tmp_path / "source", grouped(**wrong), SMALL, split=split)
+    assert run(source, tmp_path / "dataset") == 1
+    assert "ABS(MOD(FARM_FINGERPRINT(split_by), 100))" in capsys.readouterr().err
+    patients = [None, *(f"p{n // 3}" for n in range(1, ROWS))]
+    source = write_table(tmp_path / "null", grouped(split_by=patients), SMALL, split=split)
+    assert run(source, tmp_path / "other") == 1
+    assert "the group (patient) is NULL: in 1 row, key 'été/0'" in capsys.readouterr().err

@@ -11,6 +11,7 @@ classification   the metrics of classes, on the split and on many resamples at o
 regression    the outcome and the metrics of values
 auc, ranks    area under the ROC curve, from ranks
 calibration   expected calibration error and its interval
+groups        examples that are not independent: what intervals count in place of them
 bootstrap     resamples of the test split, and percentile intervals
 proportions   intervals of shares of examples, where the bootstrap fails
 pseudo_error  intervals of averages over classes, where the bootstrap fails

@@ -87,16 +87,28 @@ def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[flo
     """Newcombe's interval of the AUC `value` of two classes.
 
     Method 5 of R. Newcombe, Statistics in Medicine 25 (2006): all AUCs from which `value` does not
-    differ significantly, by Hanley & McNeil's variance with the mean of both counts.
+    differ significantly, by Hanley & McNeil's variance with the mean of both counts. Of groups,
+    both counts are divided by the design effect of DeLong's variance (Obuchowski, Biometrics 53,
+    1997).
     """
-    positive = int(np.count_nonzero(outcome.labels == 1))
-    counts = positive, len(outcome.labels) - positive
-    return _lower(value, *counts, level), 1 - _lower(1 - value, *counts, level)
-
-
-def _lower(value: float, positive: int, others: int, level: float) -> float:
-    """The smallest AUC from which `value` does not differ significantly."""
+    positive = outcome.labels == 1
+    ones, others = float(np.count_nonzero(positive)), float(np.count_nonzero(~positive))
     distance = stats.norm.ppf((1 + level) / 2)
+    if outcome.groups is not None:
+        # What each example adds: its placement among those of the other class.
+        deviations = (outcome.placements[0] - value) / np.where(positive, ones, others)
+        effect = outcome.groups.design_effect(deviations)
+        # At least one effective example of each class.
+        ones, others = max(ones / effect, 1), max(others / effect, 1)
+        distance = outcome.groups.distance(level)
+    return (
+        _lower(value, ones, others, distance),
+        1 - _lower(1 - value, ones, others, distance),
+    )
+
+
+def _lower(value: float, positive: float, others: float, distance: float) -> float:
+    """The smallest AUC from which `value` is at most `distance` standard errors away."""
     degrees = (positive + others) / 2 - 1
 
     def beyond(auc: float) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
 
@@ -28,19 +29,24 @@ _CHUNK_ELEMENTS = 2**18
 _CHUNK_RESAMPLES = 32
 
 
-def draw(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[np.ndarray]:
+def draw(
+    n: int, resamples: int = RESAMPLES, seed: int = SEED, groups: Groups | None = None
+) -> Iterator[np.ndarray]:
     """Yield chunks of weights, (n, b) int32: how often each example is drawn in each resample.
 
-    The weights depend on (n, resamples, seed) only, not on the chunk size.
+    groups: are drawn with all their examples, in place of single ones. The weights depend on the
+    arguments only, not on the chunk size.
     """
     random = np.random.default_rng(seed)
     chunk = max(_CHUNK_RESAMPLES, _CHUNK_ELEMENTS // n)
+    units = n if groups is None else groups.count
     for start in range(0, resamples, chunk):
         count = min(chunk, resamples - start)
-        rows = np.empty((count, n), dtype=np.int32)
+        rows = np.empty((count, units), dtype=np.int32)
         for row in rows:
-            row[:] = np.bincount(random.integers(0, n, n), minlength=n)
-        yield np.ascontiguousarray(rows.T)
+            row[:] = np.bincount(random.integers(0, units, units), minlength=units)
+        weights = np.ascontiguousarray(rows.T)
+        yield weights if groups is None else weights[groups.of]
 
 
 def resampled_scores(
@@ -57,7 +63,7 @@ def resampled_scores(
     n = len(outcomes[0].labels)
     parts = [
         np.array([[metric.resampled(o, weights) for metric in metrics] for o in outcomes])
-        for weights in draw(n, resamples, seed)
+        for weights in draw(n, resamples, seed, outcomes[0].groups)
     ]
     return np.concatenate(parts, axis=2)
 

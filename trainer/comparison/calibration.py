@@ -49,10 +49,12 @@ def _by_chance(outcome: Outcome) -> np.ndarray:
     """Calibration errors, by simulation, of a contender with exactly right confidences.
 
     A bin's gap is then a sum of independent errors of mean zero: approximately normal, with the
-    variance of its Bernoulli variables.
+    variance of its Bernoulli variables, times the design effect of groups.
     """
     confidence = np.clip(outcome.confidence, 0, 1)
     variance = indicator(_bins(outcome), BINS, confidence * (1 - confidence)).sum(axis=1)
+    if outcome.groups is not None:
+        variance = variance * outcome.groups.design_effect(outcome.correct - confidence)
     normal = np.random.default_rng(_CHANCE_SEED).normal(size=(_CHANCE_DRAWS, BINS))
     return np.abs(normal * np.sqrt(variance)).sum(axis=1) / len(confidence)
 

@@ -113,6 +113,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "Mean negative log probability of the true class, in nats.",
             _log_loss,
             _log_loss_resampled,
+            terms=lambda outcome: outcome.surprise,
         ),
         Metric(
             "ece",

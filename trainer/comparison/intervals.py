@@ -22,13 +22,16 @@ Interval = tuple[float, float]
 def _bootstrap(
     metric: Metric, outcome: Any, value: float, samples: Samples, level: float
 ) -> Interval:
+    if metric.terms is not None and outcome.groups is not None:
+        # Groups are few, and a group of large errors is to a mean what a single one is elsewhere.
+        return _studentized(metric, outcome, value, samples, level)
     return bootstrap.interval(samples.plain, level)
 
 
 def _clopper_pearson(
     metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
-    return proportions.share_interval(outcome.correct, level)
+    return proportions.share_interval(outcome.correct, level, outcome.groups)
 
 
 def _pseudo_error(
@@ -56,7 +59,8 @@ def _studentized(
 ) -> Interval:
     if metric.terms is None:
         raise TypeError(f"the metric {metric.name} has no terms for a studentized bootstrap")
-    return studentized.interval(metric.terms(outcome), value, samples.plain, level)
+    terms = metric.terms(outcome)
+    return studentized.interval(terms, value, samples.plain, level, outcome.groups)
 
 
 # (metric, outcome of the metric's kind, its score, the score's resamples, level) -> interval
@@ -79,7 +83,7 @@ def _paired_bootstrap(
 def _bonett_price(
     outcome: Outcome, other: Outcome, samples: Samples, others: Samples, level: float
 ) -> Interval:
-    return proportions.difference_interval(outcome.correct, other.correct, level)
+    return proportions.difference_interval(outcome.correct, other.correct, level, outcome.groups)
 
 
 def _paired_pseudo_error(

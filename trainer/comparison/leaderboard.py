@@ -47,7 +47,7 @@ def document(
     contenders = {contender.name: contender for contender in run.contenders}
     ranked = [_ranked(contenders[s.name], s, s.name == selected) for s in standings]
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
-    labels = next(iter(outcomes.values())).labels
+    labels, groups = next(iter((o.labels, o.groups) for o in outcomes.values()))
     remarks = [run.served.remark] if run.served and run.served.remark else []
     return {
         "schema": SCHEMA_VERSION,
@@ -85,12 +85,14 @@ def document(
             "difference_level": round(scores.difference_level, 6),
             "resamples": bootstrap.RESAMPLES,
             "seed": bootstrap.SEED,
+            **({"groups": groups.count} if groups else {}),
         },
         "provenance": {
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": notes(outcomes, scores, len(failed), selected, dataset.classes) + remarks,
+        "notes": notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by)
+        + remarks,
         "winner": standings[0].name,
         "promotion": _promotion(promotion),
         "contenders": ranked + failed,

@@ -27,17 +27,19 @@ def notes(
     failed: int,
     selected: str | None,
     classes: Sequence[str],
+    by: str | None = None,
 ) -> list[str]:
-    """Sentences about the selection, a small test split, rare classes and failures.
+    """Sentences about the selection, groups, a small test split, rare classes and failures.
 
     failed: how many contenders could not be scored. selected: the training that competes. classes:
-    empty for a regression, which has fewer notes.
+    empty for a regression, which has fewer notes. by: what the groups of the test split are.
     """
     of_classes = of_kind(outcomes, Outcome)
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
         _selection(selected, len(scores.not_selected)),
         _optimism(competing),
+        _groups(next(iter(outcomes.values())), by),
         _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
         _close_race(competing, scores.primary),
         _rare_classes(of_classes, classes) if classes else None,
@@ -70,6 +72,15 @@ def _optimism(competing: Sequence[Standing]) -> str | None:
             else ""
         )
     ).rstrip()
+
+
+def _groups(outcome: AnyOutcome, by: str | None) -> str | None:
+    if outcome.groups is None:
+        return None
+    return (
+        f"All examples of one {by} are in one split. The test split has {len(outcome.labels):,} "
+        f"examples of {outcome.groups.count:,} of them, and intervals count the latter."
+    )
 
 
 def _small_split(outcomes: Mapping[str, Outcome]) -> str | None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from scipy import sparse
 
+from trainer.comparison.groups import Groups
 from trainer.comparison.ranks import Ranking, placements
 
 _FLOOR = float(np.finfo(np.float32).eps)
@@ -22,10 +23,12 @@ _FLOOR = float(np.finfo(np.float32).eps)
 class AnyOutcome(abc.ABC):
     """What the outcomes of classes (Outcome) and of values (ValueOutcome) have in common.
 
-    labels: (n,) true classes or values.
+    labels: (n,) true classes or values. groups: of examples that are not independent; None if all
+    are.
     """
 
     labels: np.ndarray
+    groups: Groups | None
 
     @property
     @abc.abstractmethod
@@ -55,6 +58,7 @@ class Outcome(AnyOutcome):
 
     labels: np.ndarray
     probabilities: np.ndarray
+    groups: Groups | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, np.float64))

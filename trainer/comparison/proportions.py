@@ -13,29 +13,51 @@ From 20 errors on, both agree. So shares have these closed forms, which are cons
 import numpy as np
 from scipy import stats
 
+from trainer.comparison.groups import Groups
 
-def share_interval(hits: np.ndarray, level: float) -> tuple[float, float]:
+
+def share_interval(
+    hits: np.ndarray, level: float, groups: Groups | None = None
+) -> tuple[float, float]:
     """Clopper-Pearson ("exact") interval of the share of True among n examples, (n,) bool.
 
     Its coverage is at least `level` for any n and any share. Example: 180 of 180 right give
-    [0.980, 1].
+    [0.980, 1]. Of groups, it is Korn & Graubard's, of the effective number of examples.
     """
+    if groups is not None:
+        return _share_of_groups(hits, level, groups)
     found = stats.binomtest(int(np.count_nonzero(hits)), len(hits))
     bounds = found.proportion_ci(confidence_level=level, method="exact")
     return float(bounds.low), float(bounds.high)
 
 
-def difference_interval(hits: np.ndarray, others: np.ndarray, level: float) -> tuple[float, float]:
+def _share_of_groups(hits: np.ndarray, level: float, groups: Groups) -> tuple[float, float]:
+    share = float(hits.mean())
+    n = len(hits) / groups.design_effect(hits - share)
+    n *= (stats.norm.ppf((1 + level) / 2) / groups.distance(level)) ** 2
+    found, tail = share * n, (1 - level) / 2
+    low = stats.beta.ppf(tail, found, n - found + 1) if found > 0 else 0.0
+    high = stats.beta.ppf(1 - tail, found + 1, n - found) if found < n else 1.0
+    return float(low), float(high)
+
+
+def difference_interval(
+    hits: np.ndarray, others: np.ndarray, level: float, groups: Groups | None = None
+) -> tuple[float, float]:
     """Bonett-Price interval of share(hits) - share(others) on the same n examples, both (n,) bool.
 
     An adjusted Wald interval of the discordant pairs, with one added to each of their two counts;
     recommended for paired proportions by Fagerland, Lydersen & Laake, Statistics in Medicine 33
-    (2014). Example: two contenders that agree on all of 180 examples have [-0.015, 0.015].
+    (2014). Example: two contenders that agree on all of 180 examples have [-0.015, 0.015]. Of
+    groups, it counts the effective number of examples.
     """
-    n = len(hits) + 2
-    gained = (np.count_nonzero(hits & ~others) + 1) / n
-    lost = (np.count_nonzero(others & ~hits) + 1) / n
+    lead = hits.astype(float) - others
+    effect = 1.0 if groups is None else groups.design_effect(lead - lead.mean())
+    n = len(hits) / effect + 2
+    gained = (np.count_nonzero(hits & ~others) / effect + 1) / n
+    lost = (np.count_nonzero(others & ~hits) / effect + 1) / n
     middle = gained - lost
     deviation = np.sqrt((gained + lost - middle**2) / n)
-    half = stats.norm.ppf((1 + level) / 2) * deviation
+    distance = stats.norm.ppf((1 + level) / 2) if groups is None else groups.distance(level)
+    half = distance * deviation
     return float(max(middle - half, -1)), float(min(middle + half, 1))

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
+from trainer.comparison.groups import Groups
 from trainer.comparison.means import ratio, weighted_mean
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
@@ -24,6 +25,7 @@ class ValueOutcome(AnyOutcome):
 
     labels: np.ndarray
     values: np.ndarray
+    groups: Groups | None = None
 
     @cached_property
     def residuals(self) -> np.ndarray:

@@ -15,6 +15,7 @@ residuals that are normal, Laplace, heteroscedastic, and Student's with 5 degree
 import numpy as np
 
 from trainer.comparison import bootstrap
+from trainer.comparison.groups import Groups
 
 # From this many examples on, both methods agree (widths within 1% at 1,000 normal residuals), and a
 # second pass over the resamples is not worth its time.
@@ -22,18 +23,27 @@ _PERCENTILE_FROM = 5000
 
 
 def interval(
-    terms: np.ndarray, value: float, samples: np.ndarray, level: float
+    terms: np.ndarray,
+    value: float,
+    samples: np.ndarray,
+    level: float,
+    groups: Groups | None = None,
 ) -> tuple[float, float]:
     """Interval of a positive score that is the mean, or the root of the mean, of (n,) terms.
 
-    value: the score. samples: (resamples,) scores, from `bootstrap.resampled_scores`.
+    value: the score. samples: (resamples,) scores, from `bootstrap.resampled_scores`. groups: of
+    the examples, the units that vary.
     """
     n = len(terms)
-    spread = _relative_spread(terms, np.ones((n, 1)))[0]
+    sizes = np.ones(n)
+    if groups is not None:
+        terms, sizes, n = groups.sums(terms), groups.sizes, groups.count
+    spread = _relative_spread(terms, sizes, np.ones((n, 1)))[0]
     if n >= _PERCENTILE_FROM or value <= 0 or spread <= 0:
         return bootstrap.interval(samples, level)
     spreads = np.concatenate(
-        [_relative_spread(terms, weights) for weights in bootstrap.draw(n, len(samples))]
+        # The same resamples of the units as those of the scores.
+        [_relative_spread(terms, sizes, weights) for weights in bootstrap.draw(n, len(samples))]
     )
     # A resample of equal terms has a standard error of 0; a hundredth of the split's makes it count
     # as far away.
@@ -44,9 +54,13 @@ def interval(
     return float(value * np.exp(-high * spread)), float(value * np.exp(-low * spread))
 
 
-def _relative_spread(terms: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(b,) coefficients of variation of (n,) terms under (n, b) weights; 0 for a mean of 0."""
-    total = weights.sum(axis=0)
-    mean = terms @ weights / total
-    variance = np.maximum((terms**2) @ weights / total - mean**2, 0)
-    return np.divide(np.sqrt(variance), mean, out=np.zeros(len(mean)), where=mean > 0)
+def _relative_spread(terms: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(b,) coefficients of variation of n units' terms, under (n, b) weights; 0 for a mean of 0.
+
+    terms, sizes: (n,) sum of each unit's terms, and their number.
+    """
+    mean = terms @ weights / (sizes @ weights)
+    squares = (terms**2) @ weights - 2 * mean * ((terms * sizes) @ weights)
+    variance = np.maximum(squares + mean**2 * ((sizes**2) @ weights), 0) * weights.sum(axis=0)
+    total = terms @ weights
+    return np.divide(np.sqrt(variance), total, out=np.zeros(len(mean)), where=total > 0)

@@ -18,6 +18,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import storage
+from trainer.comparison.groups import Groups
 from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.dataset_description import DatasetDescription
@@ -55,7 +56,8 @@ class TestSplit:
 
     keys: (n,) object array of str. labels: (n,) int64 class indices or, for a regression, float64
     values. classes: class names; empty for a regression.
-    records: where each example lies, (file, offset of its payload, length in bytes).
+    records: where each example lies, (file, offset of its payload, length in bytes). groups: None
+    unless groups decide the dataset's split.
     """
 
     __test__ = False
@@ -64,6 +66,7 @@ class TestSplit:
     labels: np.ndarray
     classes: tuple[str, ...]
     records: tuple[tuple[Path, int, int], ...]
+    groups: Groups | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -97,8 +100,8 @@ class TestSplit:
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])
         if isinstance(predictions, Values):
-            return ValueOutcome(self.labels, predictions.values[order])
-        return Outcome(self.labels, predictions.probabilities[order])
+            return ValueOutcome(self.labels, predictions.values[order], self.groups)
+        return Outcome(self.labels, predictions.probabilities[order], self.groups)
 
     def order(self, keys: np.ndarray) -> np.ndarray:
         """(n,) indices that sort an array with these keys into this split's order.
@@ -152,8 +155,11 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
     Raises TestSplitError if a file is missing or corrupt, or if the number of examples is not that
     in dataset.json.
     """
-    keys, labels, places = [], [], []
+    keys, labels, places, groups = [], [], [], []
+    grouped = dataset.split.by is not None
     for record in records(directory, dataset):
+        if grouped:
+            groups.append(record.features["group"].int64_list.value[0])
         keys.append(record.key)
         labels.append(record.label)
         places.append(record.place)
@@ -169,6 +175,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
         labels=np.array(labels, np.float64 if dataset.is_regression else np.int64)[order],
         classes=dataset.classes,
         records=tuple(places[i] for i in order),
+        groups=Groups.named(np.array(groups)[order]) if grouped else None,
     )
 
 

@@ -52,7 +52,8 @@ def _chart(outcome: Outcome, contender: ContenderStyle) -> Plane:
     for i in np.flatnonzero(counts):
         rows = bins == i
         mean, share = float(claimed[rows].mean()), float(happened[rows].mean())
-        low, high = share_interval(happened[rows], LEVEL)
+        groups = outcome.groups.subset(rows) if outcome.groups else None
+        low, high = share_interval(happened[rows], LEVEL, groups)
         title = f"{counts[i]:,} examples around {mean:.2f}: {share:.2f} came true"
         size = float(np.sqrt(counts[i] / counts.max()))
         dots.append(Dot(x(mean), y(share), round(2 + size * (_DOT - 2), 1), y(low), y(high), title))

@@ -4,7 +4,8 @@ trainer/contracts/columns.schema.json describes every field:
 
     {"schema": 1,
      "task": "binary_classification", "multiclass_classification" or "regression",
-     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},   half-open, of 0..99
+     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
+               "by": "patient_id"},              only where groups, not keys, decide the split
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
@@ -12,7 +13,8 @@ trainer/contracts/columns.schema.json describes every field:
      "source": {"table", "query", "partition", "snapshot", "rows": 569}}       as dataset.json's
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
-validation or test), `label` (STRING, or FLOAT64 for a regression) and one column per feature.
+validation or test), `label` (STRING, or FLOAT64 for a regression), one column per feature, and
+`split_by` (STRING), the group of each row, if groups decide the split.
 """
 
 import hashlib
@@ -24,13 +26,16 @@ import pyarrow as pa
 
 from trainer import contracts
 from trainer.contracts import ContractError
-from trainer.dataset_description import REGRESSION, SPLITS
+from trainer.dataset_description import GROUP_RULE, HASH_RULE, REGRESSION, SPLITS, Split
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = ("key", "split", "label")
+
+SPLIT_BY = "split_by"
+"""Column of each row's group, where groups decide the split."""
 
 
 def _is_string(type_: pa.DataType) -> bool:
@@ -92,7 +97,7 @@ class Columns:
     """columns.json; the module's docstring explains the fields. sha256: of the file's bytes."""
 
     task: str
-    split_ranges: Mapping[str, tuple[int, int]]
+    split: Split
     key: str
     label: str
     features: tuple[TableFeature, ...]
@@ -110,14 +115,21 @@ class Columns:
         return self.task == REGRESSION
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether groups decide the split: the column SPLIT_BY has each row's."""
+        return self.split.by is not None
+
+    @property
     def names(self) -> list[str]:
         """The columns to read from the Parquet files."""
-        return [*_RESERVED, *(feature.column for feature in self.features)]
+        grouped = [SPLIT_BY] if self.is_grouped else []
+        return [*_RESERVED, *grouped, *(feature.column for feature in self.features)]
 
     def check_schema(self, schema: pa.Schema, where: str) -> None:
         """Raise ExportError, naming the differences, unless a Parquet file has these columns."""
         label_type = "FLOAT64" if self.is_regression else "STRING"
         expected = {"key": "STRING", "split": "STRING", "label": label_type}
+        expected |= {SPLIT_BY: "STRING"} if self.is_grouped else {}
         expected |= {feature.column: feature.type for feature in self.features}
         wrong = []
         for column, type_ in expected.items():
@@ -141,7 +153,7 @@ def parse(content: bytes, address: str) -> Columns:
         raise ExportError(str(error)) from error
     columns = Columns(
         task=document["task"],
-        split_ranges={name: tuple(document["split"][name]) for name in SPLITS},
+        split=_split(document["split"]),
         key=document["key"]["name"],
         label=document["label"]["name"],
         features=tuple(TableFeature(**entry) for entry in document["features"]),
@@ -156,9 +168,15 @@ def parse(content: bytes, address: str) -> Columns:
     return columns
 
 
+def _split(document: Mapping) -> Split:
+    by = document.get("by")
+    ranges = {name: tuple(document[name]) for name in SPLITS}
+    return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)
+
+
 def _check(columns: Columns) -> None:
     """Raise ExportError for what the schema cannot express."""
-    edges = [edge for split in SPLITS for edge in columns.split_ranges[split]]
+    edges = [edge for split in SPLITS for edge in columns.split.ranges[split]]
     if (edges[0], edges[-1]) != (0, BUCKETS) or edges[1:5:2] != edges[2:5:2]:
         raise ExportError(f"the split's ranges {edges} do not cover 0..{BUCKETS - 1} in order")
     for attribute in ("name", "column"):
@@ -166,10 +184,11 @@ def _check(columns: Columns) -> None:
         if repeated := sorted({value for value in values if values.count(value) > 1}):
             raise ExportError(f"two features have the {attribute} {repeated[0]!r}")
     for feature in columns.features:
-        if not _PLAIN_NAME.fullmatch(feature.column) or feature.column in _RESERVED:
+        reserved = (*_RESERVED, SPLIT_BY) if columns.is_grouped else _RESERVED
+        if not _PLAIN_NAME.fullmatch(feature.column) or feature.column in reserved:
             raise ExportError(
                 f"{feature.title}: a column's name is a plain identifier other than "
-                f"{', '.join(_RESERVED)}"
+                f"{', '.join(reserved)}"
             )
         if feature.type not in _TYPES[feature.kind]:
             raise ExportError(

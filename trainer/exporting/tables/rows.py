@@ -5,6 +5,7 @@ A block is an Arrow record batch with the columns
     fingerprint  int64           of the key
     key          large_string
     label        large_string    class name; for a regression float32
+    group        int64           fingerprint of the group, if groups decide the split
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
     timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
     categorical/COLUMN  large_string       with NULL
@@ -31,7 +32,7 @@ from trainer.dataset_features import (
     TIMESTAMP,
 )
 from trainer.exporting.splits import assign_fingerprints, fingerprints
-from trainer.exporting.tables.columns import Columns, TableFeature
+from trainer.exporting.tables.columns import SPLIT_BY, Columns, TableFeature
 from trainer.exporting.tables.findings import Findings
 
 _STRING = pa.large_string()
@@ -57,6 +58,8 @@ def block_schema(columns: Columns) -> pa.Schema:
         ("key", _STRING),
         ("label", pa.float32() if columns.is_regression else _STRING),
     ]
+    if columns.is_grouped:
+        fields.append(("group", pa.int64()))
     for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
         if features := columns.of(*kinds):
             fields.append((name, pa.binary(size * len(features))))
@@ -85,15 +88,23 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     names = np.array(keys.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
     findings.add(f"the key ({columns.key}) is NULL or empty", names[names == ""])
     of_keys = fingerprints(names)
-    splits = assign_fingerprints(of_keys, columns.split_ranges)
+    arrays = {"fingerprint": pa.array(of_keys), "key": keys}
+    hashed, of_hashed, known = "key", of_keys, names != ""
+    if columns.is_grouped:
+        groups = batch.column(SPLIT_BY).cast(_STRING)
+        known &= groups.is_valid().to_numpy(zero_copy_only=False)
+        findings.add(f"the group ({columns.split.by}) is NULL", names[~known & (names != "")])
+        hashed = SPLIT_BY
+        of_hashed = fingerprints(groups.fill_null("").to_numpy(zero_copy_only=False))
+        arrays["group"] = pa.array(of_hashed)
+    splits = assign_fingerprints(of_hashed, columns.split.ranges)
     stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
     differs = stated.fill_null(-1).to_numpy() != splits
     findings.add(
-        "column `split` is not the split of the key: ABS(MOD(FARM_FINGERPRINT(key), 100)) in "
-        f"{dict(columns.split_ranges)}",
-        names[differs & (names != "")],
+        f"column `split` is not the split of the {hashed}: ABS(MOD(FARM_FINGERPRINT({hashed}), "
+        f"100)) in {dict(columns.split.ranges)}",
+        names[differs & known],
     )
-    arrays = {"fingerprint": pa.array(of_keys), "key": keys}
     arrays["label"] = _label(batch.column("label"), columns, names, findings)
     for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
         if features := columns.of(*kinds):

@@ -53,7 +53,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
         if not rows[name]:
             raise ExportError(
                 f"the {name} split has no row ({rows}); the table is too small for its share of "
-                f"{dict(columns.split_ranges)}: take more rows, or give that split a larger share"
+                f"{dict(columns.split.ranges)}: take more rows, or give that split a larger share"
             )
     classes = tuple(sorted(labels, key=natural_order))
     if not columns.is_regression:

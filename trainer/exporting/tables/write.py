@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 
 from trainer.dataset_description import (
     FILE_NAME,
-    HASH_RULE,
     REJECTED_FILE_NAME,
     SPLITS,
     DatasetDescription,
     Shard,
-    Split,
 )
 from trainer.dataset_features import (
     CATEGORICAL,
@@ -49,7 +47,12 @@ def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Wri
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
             block = read_rows(layout.slices(range_, split), schema, read)
-            for data in tfrecords(encode(block.slice(first, last - first), plan)):
+            rows = block.slice(first, last - first)
+            columns = encode(rows, plan)
+            if plan.columns.is_grouped and work.split == "test":
+                # What the comparison counts: groups, not rows.
+                columns["group"] = rows.column("group").to_numpy()
+            for data in tfrecords(columns):
                 size += out.write(data)
     examples = work.end - work.start
     seconds = time.monotonic() - start
@@ -104,7 +107,7 @@ def commit(
         fingerprint=settings.fingerprint,
         task=columns.task,
         source={"columns": settings.source, "sha256": columns.sha256, **columns.source},
-        split=Split(HASH_RULE, columns.split_ranges),
+        split=columns.split,
         features=plan.features,
         label=plan.label,
         classes=survey.classes,

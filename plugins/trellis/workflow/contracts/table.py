@@ -13,6 +13,7 @@ from typing import Any
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.spec.split import GroupSplit
 from trellis.workflow.sql import identifier
 
 MOST_FEATURES = 1000
@@ -21,6 +22,9 @@ https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
 
 RESERVED = ("key", "split", "label", "ml_use", "is_validation")
 """Columns of the dataset other than the features."""
+
+SPLIT_BY = "split_by"
+"""The same, of a dataset whose split is not its keys'."""
 
 KINDS = {
     "INT64": "numeric",
@@ -37,6 +41,7 @@ KINDS = {
 }
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
+_GROUP_TYPES = ("STRING", "INT64")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
@@ -106,13 +111,14 @@ class Feature:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table dataset."""
+    """The columns of a table dataset. split_by: None where the key decides an example's split."""
 
     key: Column
     label: Column
     partition: Column | None
     features: Sequence[Feature]
     regression: bool
+    split_by: Column | None = None
 
     @property
     def label_type(self) -> str:
@@ -135,24 +141,28 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it; part of plan.json."""
+        decides = {"split_by": asdict(self.split_by)} if self.split_by else {}
         return {
             "key": asdict(self.key),
             "label": asdict(self.label),
             "partition": asdict(self.partition) if self.partition else None,
             "features": [asdict(feature) for feature in self.features],
             "regression": self.regression,
+            **decides,
         }
 
 
 def from_json(content: dict[str, Any]) -> Table:
     """The table in a plan.json."""
-    partition = content["partition"]
+    # Absent where the key decides, as in the plans of earlier versions.
+    partition, split_by = content["partition"], content.get("split_by")
     return Table(
         Column(**content["key"]),
         Column(**content["label"]),
         Column(**partition) if partition else None,
         [Feature(**feature) for feature in content["features"]],
         content["regression"],
+        Column(**split_by) if split_by else None,
     )
 
 
@@ -197,17 +207,21 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     if wanted.partition is not None:
         why = "a run's interval selects days or moments"
         partition = find("partition", wanted.partition, PARTITION_TYPES, why)
-    features = _features(experiment, known, by_name, (key, label, partition), problems)
+    split_by = None
+    if isinstance(wanted.split, GroupSplit):
+        why = "a group is text or a whole number"
+        split_by = find("split.by", wanted.split.by, _GROUP_TYPES, why)
+    features = _features(experiment, known, by_name, (key, label, partition, split_by), problems)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
-    return Table(key, label, partition, features, regression)
+    return Table(key, label, partition, features, regression, split_by)
 
 
 def _features(
     experiment: Experiment,
     known: Sequence[Column],
     by_name: dict[str, Column],
-    others: Sequence[Column | None],
+    others: tuple[Column, Column, Column | None, Column | None],
     problems: list[str],
 ) -> list[Feature]:
     wanted = experiment.row_source
@@ -251,7 +265,8 @@ def _features(
             f"source.features: '{column.name}' is {column.type}, which is none of "
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
-    aliases = _aliases([column.name for column in chosen])
+    reserved = RESERVED if others[-1] is None else (*RESERVED, SPLIT_BY)
+    aliases = _aliases([column.name for column in chosen], reserved)
     return [
         _feature(column, alias, column.name.lower() in categorical)
         for column, alias in zip(chosen, aliases, strict=True)
@@ -267,13 +282,13 @@ def _feature(column: Column, alias: str, categorical: bool) -> Feature:
     return Feature(column.name, alias, stored, kind)
 
 
-def _aliases(names: Sequence[str]) -> list[str]:
-    """A unique identifier for each name: the name itself if it is one."""
+def _aliases(names: Sequence[str], reserved: Sequence[str]) -> list[str]:
+    """A unique identifier for each name: the name itself if it is one, and not reserved."""
     plain = [name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else None for name in names]
-    taken = {*RESERVED, *(name.lower() for name in plain if name)}
+    taken = {*reserved, *(name.lower() for name in plain if name)}
     found = []
     for name, same in zip(names, plain, strict=True):
-        if same is not None and same.lower() not in RESERVED:
+        if same is not None and same.lower() not in reserved:
             found.append(same)
             continue
         ascii_ = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

@@ -28,7 +28,8 @@ from trellis.workflow.contracts.interval import Partition
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
-from trellis.workflow.spec.source import QuerySource, Split, TableSource
+from trellis.workflow.spec.source import QuerySource, TableSource
+from trellis.workflow.spec.split import Split, recorded
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -156,6 +157,7 @@ def snapshot_sql(
         label_type=described.label_type,
         features=described.features,
         split=experiment.source.split,
+        split_by=described.split_by.name if described.split_by else None,
     )
 
 
@@ -179,7 +181,7 @@ def fingerprint(
         "partition": partition.to_json() if partition else None,
         "task": experiment.task,
         "table": described.to_json(),
-        "split": [wanted.split.train, wanted.split.validation, wanted.split.test],
+        "split": recorded(wanted.split),
         "vocabulary": wanted.vocabulary,
         "shards": wanted.shards,
     }

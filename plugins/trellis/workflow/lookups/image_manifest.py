@@ -15,6 +15,7 @@ from typing import Any
 
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.split import recorded
 from trellis.workflow.spec.trainer_schema import load as load_schema
 
 # Raise when the same manifest and settings would give another dataset (a new split rule), so that
@@ -104,7 +105,7 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
         "size": list(source.size),
         "channels": source.channels,
         "encoding": source.encoding,
-        "split": [source.split.train, source.split.validation, source.split.test],
+        "split": recorded(source.split),
         "shards": source.shards,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -108,7 +108,7 @@ def _message(place: _Place, kind: str, detail: Any) -> str:
     if info is None:
         return f"{found(value)}expected {detail['msg'].lower()}"
     if kind == "missing":
-        beside = f" beside {_opening(place.section)}" if place.variants else ""
+        beside = f" {_beside(place.section)}" if place.variants else ""
         return f"missing{beside}; expected {expected(info)}: {info.description}"
     return f"{found(value)}expected {(expected_inside if place.inside else expected)(info)}"
 
@@ -116,10 +116,16 @@ def _message(place: _Place, kind: str, detail: Any) -> str:
 def _unknown(place: _Place, name: str) -> str:
     others = [v.title for v in place.variants if name in dict(fields(v))]
     if others:
-        return f"belongs to {' and '.join(others)}, not beside {_opening(place.section)}"
-    return f"unknown key; {did_you_mean(name, (name for name, _ in fields(place.section)))}"
+        return f"belongs to {' and '.join(others)}, not {_beside(place.section)}"
+    known = [name for name, _ in fields(place.section)]
+    if issubclass(place.section, Variant) and not place.section.opening:
+        known += [name for variant in place.variants for name in variant.opening]
+    return f"unknown key; {did_you_mean(name, known)}"
 
 
-def _opening(section: type[Section]) -> str:
+def _beside(section: type[Section]) -> str:
+    """`beside `images``: the keys that selected the variant; of none, what it is about."""
     assert issubclass(section, Variant)
-    return " and ".join(f"`{name}`" for name in section.opening)
+    if not section.opening:
+        return f"to {section.title}"
+    return "beside " + " and ".join(f"`{name}`" for name in section.opening)

@@ -26,6 +26,7 @@ class Variant(Section):
     """A section that takes one of several forms, distinguished by the keys that are present.
 
     opening: the keys that select this form; no other form has them, and all of them are required.
+    One form may have none: it is the one where no other's keys are there.
     title: what the form is about, in the plural: "images".
     """
 
@@ -55,7 +56,7 @@ class OneOf:
 
 def tag(variant: type[Variant]) -> str:
     """The name under which pydantic keeps a variant, and puts it into the place of an error."""
-    return variant.opening[0]
+    return variant.opening[0] if variant.opening else variant.title
 
 
 def _selected(variants: tuple[type[Variant], ...], value: Any) -> str | None:
@@ -65,6 +66,7 @@ def _selected(variants: tuple[type[Variant], ...], value: Any) -> str | None:
     if not isinstance(value, Mapping):
         return None
     touched = [v for v in variants if any(name in value for name in v.opening)]
+    touched = touched or [v for v in variants if not v.opening]
     if len(touched) == 1 and all(name in value for name in touched[0].opening):
         return tag(touched[0])
     return None

@@ -5,34 +5,20 @@ Images, a table or a query: the keys that are present decide, and each form has 
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import model_validator
-
 from trellis.workflow.spec.quantities import Pixels, TableName
-from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
+from trellis.workflow.spec.sections import OneOf, Variant, key
+from trellis.workflow.spec.split import KeySplit, Split
 
 Kind = Literal["image", "table"]
 """What a model learns from, in the trainer's words."""
 
 
-class Split(Section):
-    """Shares of the examples, in percent of their keys' hashes; together 100."""
-
-    train: int = key("examples to learn from", 80, unit="percent", ge=1, le=98)
-    validation: int = key("examples that choose trial and epoch", 10, unit="percent", ge=1, le=98)
-    test: int = key("examples that score the contenders", 10, unit="percent", ge=1, le=98)
-
-    @model_validator(mode="after")
-    def _together_100(self) -> "Split":
-        total = self.train + self.validation + self.test
-        if total != 100:
-            raise broken(f"the shares add up to {total}; expected 100 percent")
-        return self
-
-
 class _Stored(Variant):
     """How the examples are stored for training."""
 
-    split: Split = key("shares of examples; a manifest's ML_USE column overrides them", Split())
+    split: Split = key(
+        "which examples are in which split; a manifest's ML_USE column overrides it", KeySplit()
+    )
     shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
 
 
@@ -72,7 +58,7 @@ class RowSource(_Stored):
     kind: ClassVar[Kind] = "table"
 
     key_: str = key(
-        "column that identifies an example, unique; it alone determines the example's split",
+        "column that identifies an example, unique; without another rule it determines the split",
         alias="key",
         min_length=1,
     )

@@ -27,6 +27,23 @@ SELECT
     ORDER BY split, 2
     LIMIT {{ most_classes * 3 }}
   ) AS classes,
+{% if split_by %}
+  COUNTIF(split_by IS NULL) AS split_by_missing,
+  ARRAY(
+    SELECT key
+    FROM {{ snapshot | identifier }}
+    WHERE key IS NOT NULL AND split_by IS NULL
+    ORDER BY key
+    LIMIT 5
+  ) AS split_by_missing_keys,
+  ARRAY(
+    SELECT AS STRUCT split, COUNT(DISTINCT split_by) AS number
+    FROM {{ snapshot | identifier }}
+    WHERE split_by IS NOT NULL
+    GROUP BY split
+    ORDER BY split
+  ) AS groups_by_split,
+{% endif %}
 {% if regression %}
   MIN(label) = MAX(label) AS label_constant,
 {% endif %}

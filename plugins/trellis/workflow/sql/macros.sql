@@ -1,10 +1,10 @@
 {# What several statements say alike. #}
 
-{# The split of a key: a pure function of it, the same as in Python (trainer/exporting/splits.py). #}
-{% macro split_of(key, split, train) %}
+{# The split of a key, or of a group: a pure function of it, the same as in Python (trainer/exporting/splits.py). #}
+{% macro split_of(value, split, train) %}
 CASE
-    WHEN ABS(MOD(FARM_FINGERPRINT({{ key }}), 100)) < {{ split.train }} THEN {{ train | literal }}
-    WHEN ABS(MOD(FARM_FINGERPRINT({{ key }}), 100)) < {{ split.train + split.validation }} THEN 'validation'
+    WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train }} THEN {{ train | literal }}
+    WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train + split.validation }} THEN 'validation'
     ELSE 'test'
   END
 {%- endmacro %}

@@ -6,13 +6,19 @@ WITH source AS (
 examples AS (
   SELECT
     CAST(source.{{ key | identifier }} AS STRING) AS key,
+{% if split_by %}
+    CAST(source.{{ split_by | identifier }} AS STRING) AS split_by,
+{% endif %}
     CAST(source.{{ label | identifier }} AS {{ label_type }}) AS label,
     {{ columns_of(features) | trim }}
   FROM source
 )
 SELECT
   key,
-  {{ split_of("key", split, "train") }} AS split,
+  {{ split_of("split_by" if split_by else "key", split, "train") }} AS split,
+{% if split_by %}
+  split_by,
+{% endif %}
   label,
 {% for feature in features %}
   {{ feature.column | identifier }}{{ "," if not loop.last }}

@@ -4,7 +4,7 @@ Only the snapshot has cost anything by then. A snapshot that passes gets its col
 describes the rows and lets the export start:
 
     {"schema": 1, "task": "binary_classification",
-     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},
+     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},     also "by": "COLUMN"
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},
      "features": [{"name": "radius mean", "column": "radius_mean", "type", "kind"}],
      "vocabulary": 1000,
@@ -27,7 +27,8 @@ from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
-from trellis.workflow.stages import job_messages
+from trellis.workflow.spec.split import GroupSplit, KeySplit
+from trellis.workflow.stages import groups, job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
 
@@ -104,6 +105,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         features=plan.table.features,
         bad_label=plan.table.bad_label,
         regression=plan.table.regression,
+        split_by=plan.table.split_by is not None,
         most_classes=MOST_CLASSES,
     )
     return job_messages.query(plan.experiment, platform, statement)
@@ -116,8 +118,8 @@ def judge(row: Mapping[str, Any], table: Table, task: str) -> tuple[list[str], l
     """
     if not row["examples"]:
         return ["there are none: the source has no rows for this run"], []
-    problems = [*_keys(row, table), *_labels(row, table, task), *_features(row)]
-    warnings = []
+    of_groups, warnings = groups.judge(row, table)
+    problems = [*_keys(row, table), *of_groups, *_labels(row, table, task), *_features(row)]
     for feature in row["features"]:
         if feature["not_a_number"]:
             warnings.append(
@@ -138,16 +140,10 @@ def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
     """The content of columns.json."""
     assert plan.table is not None
     source = plan.experiment.row_source
-    split = source.split
-    middle = split.train + split.validation
     return {
         "schema": SCHEMA,
         "task": plan.experiment.task,
-        "split": {
-            "train": [0, split.train],
-            "validation": [split.train, middle],
-            "test": [middle, 100],
-        },
+        "split": _rule(source.split),
         "key": {"name": plan.table.key.name},
         "label": {"name": plan.table.label.name},
         "features": [asdict(feature) for feature in plan.table.features],
@@ -159,6 +155,17 @@ def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
             "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,
         },
+    }
+
+
+def _rule(split: KeySplit | GroupSplit) -> dict[str, Any]:
+    """Which part of the hundred belongs to which split, and what is hashed if not the key."""
+    middle = split.train + split.validation
+    return {
+        "train": [0, split.train],
+        "validation": [split.train, middle],
+        "test": [middle, 100],
+        **({} if split.column is None else {"by": split.column}),
     }
 
 
@@ -184,8 +191,9 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
             f"{_list(row['labels_bad_keys'])}: leave them out in a query"
         ]
     absent = {"train", "validation", "test"} - {entry["split"] for entry in row["classes"]}
+    what = "the groups of " if table.split_by else ""
     problems = [
-        f"the {split} split is empty: {row['examples']} examples are too few for these shares"
+        f"the {split} split is empty: {what}{row['examples']} examples are too few for these shares"
         for split in sorted(absent)
     ]
     if table.regression:

@@ -48,6 +48,9 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
+        if source.split.column is not None:
+            message = "is for tables: a manifest has no columns beside image and label"
+            yield Problem(("source", "split", *source.split.opening), message)
         return
     others = {"label": source.label, "partition": source.partition}
     features = source.features or []
@@ -58,6 +61,7 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
         if column in features:
             message = f"'{column}' is the {role}; as a feature it would give the answer away"
             yield Problem(("source", "features", features.index(column)), message)
+    yield from _split_column(source)
     for name, columns in (("features", features), ("categorical", source.categorical)):
         for n, column in enumerate(columns):
             if column in columns[:n]:
@@ -66,6 +70,23 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
         if source.features is not None and column not in features:
             message = f"'{column}' is not one of the features; {did_you_mean(column, features)}"
             yield Problem(("source", "categorical", n), message)
+
+
+def _split_column(source: RowSource) -> Iterator[Problem]:
+    """The column that decides an example's split has no other role. BigQuery ignores case."""
+    by = (source.split.column or "").lower()
+    if not by:
+        return
+    where = ("source", "split", *source.split.opening)
+    for role, column in (("key", source.key_), ("label", source.label)):
+        if column.lower() == by:
+            why = "without `by` the key decides" if role == "key" else "it would be given away"
+            yield Problem(where, f"'{column}' is the {role}: {why}")
+    for name in ("features", "categorical"):
+        for n, column in enumerate(getattr(source, name) or []):
+            if column.lower() == by:
+                message = f"'{column}' keeps rows together (split.by), and is never a feature"
+                yield Problem(("source", name, n), message)
 
 
 def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:

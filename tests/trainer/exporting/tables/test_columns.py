@@ -22,7 +22,7 @@ def test_what_is_written_is_read():
         [feature("radius_mean", name="radius mean"), feature("s", "categorical", "STRING")]
     )
     assert columns.task == "binary_classification"
-    assert columns.split_ranges["validation"] == (80, 90)
+    assert columns.split.ranges["validation"] == (80, 90)
     assert columns.names == ["key", "split", "label", "radius_mean", "s"]
     assert [f.name for f in columns.of("numeric")] == ["radius mean"]
     assert columns.features[0].title == "feature 'radius mean' (column radius_mean)"

@@ -126,9 +126,24 @@ def test_a_table_is_the_same_after_json(table):
     assert from_json(found.to_json()) == found
 
 
+def test_what_keeps_rows_together_is_no_feature(table):
+    patient, clash = Column("Patient", "INT64"), Column("split_by", "FLOAT64")
+    found = table([*CELLS, patient, clash], split={"by": "patient"})
+    assert found.split_by == patient
+    assert named(found.features)["split_by"][0] == "split_by_2"
+    assert "Patient" not in named(found.features)
+    assert from_json(found.to_json()) == found
+    # Without it, all is as it was.
+    plain = table([*CELLS, patient, clash])
+    assert named(plain.features)["split_by"][0] == "split_by"
+    assert "split_by" not in plain.to_json()
+
+
 @pytest.mark.parametrize(
     ("known", "changes", "message"),
     [
+        (CELLS, {"split": {"by": "patient"}}, "source.split.by: there is no column 'patient'"),
+        (CELLS, {"split": {"by": "mean radius"}}, "a group is text or a whole number"),
         (CELLS, {"label": "maligant"}, "source.label: there is no column 'maligant'; did you mean"),
         (CELLS, {"key": "id"}, "source.key: there is no column 'id'"),
         (CELLS, {"key": "mean radius"}, "'mean radius' is FLOAT64, a key is text or a whole"),

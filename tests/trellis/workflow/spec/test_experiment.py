@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.source import ImageSource, QuerySource, Split, TableSource
+from trellis.workflow.spec.source import ImageSource, QuerySource, TableSource
+from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.tuning import Maximize, Span
 from trellis.workflow.validation.file import load, validate, with_changes
@@ -212,6 +213,15 @@ MISTAKES_WITH_TABLES = [
     ("partition: measured_on", "vocabulary: 0", 12, "source.vocabulary", "from 1 to 1000000"),
     ("partition: measured_on", "encoding: png", 12, "source.encoding", "belongs to images"),
     ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "belongs to images"),
+    ("partition: measured_on", "split: {by: sample_id}", 12, "source.split.by",
+     "'sample_id' is the key: without `by` the key decides"),
+    ("partition: measured_on", "split: {by: Malignant}", 12, "source.split.by", "is the label"),
+    ("partition: measured_on", "split: {by: Radius}", 10, "source.features.0",
+     "'radius' keeps rows together (split.by), and is never a feature"),
+    ("partition: measured_on", "split: {by: p, test: 20}", 12, "source.split", "add up to 110"),
+    ("partition: measured_on", "split: {by: [p]}", 12, "source.split.by", "expected text"),
+    ("partition: measured_on", "split: {bye: p}", 12, "source.split.bye", "did you mean 'by'?"),
+    ("partition: measured_on", "split: patient", 12, "source.split", "expected shares in perc"),
     ("model: dense", "model: convolutional", 13, "model", "not for a source of tables; known:"),
     ("until: 2024-01-04", "until: tomorrow", 4, "until", "a day, as in 2024-01-31"),
     ("until: 2024-01-04", "until: 2024-01-04 12:00:00", 4, "until", "a day, as in 2024-01-31"),
@@ -242,7 +252,8 @@ def test_an_experiment_on_a_table_is_good(write):
         (TableSource, {"bigquery": "d.t", "key": "id", "label": "y", "size": 8}),
         (TableSource, {"bigquery": "d.t", "key": "id"}),
         (QuerySource, {"query": "SELECT 1", "bigquery": "d.t", "key": "id", "label": "y"}),
-        (Split, {"train": 90}),
+        (KeySplit, {"train": 90}),
+        (GroupSplit, {"by": "patient", "train": 90}),
         (Span, {"from": 1, "to": 2, "choose": [1, 2]}),
         (Maximize, {"maximize": "auc", "minimize": "loss", "trials": 1, "epochs": 1, "search": {}}),
         (Machine, {"gpus": 2}),

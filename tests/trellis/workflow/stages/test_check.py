@@ -1,5 +1,7 @@
 """What the rows of a snapshot are refused for, and what is only said of them."""
 
+import dataclasses
+
 import pytest
 
 from trellis.workflow.contracts.table import Column, Feature, Table
@@ -97,3 +99,34 @@ def test_a_thousand_bad_features_are_not_all_listed():
     problems, _ = judged(features=features)
     assert len(problems) == 21
     assert problems[-1] == "... and 980 more features"
+
+
+def grouped(train=90, validation=25, test=25, missing=()):
+    numbers = {"train": train, "validation": validation, "test": test}
+    row = GOOD | {
+        "split_by_missing": len(missing),
+        "split_by_missing_keys": missing,
+        "groups_by_split": [{"split": s, "number": n} for s, n in numbers.items() if n],
+    }
+    by_patient = dataclasses.replace(table(), split_by=Column("patient", "INT64"))
+    return judge(row, by_patient, "binary_classification")
+
+
+def test_groups_that_are_enough_pass():
+    assert grouped() == ([], [])
+
+
+def test_a_row_without_a_group_is_refused():
+    (problem,), _ = grouped(missing=["a1", "a2"])
+    assert problem.startswith("split.by 'patient' is NULL in 2 rows, as at the keys 'a1', 'a2'")
+
+
+def test_one_group_says_nothing_of_others():
+    problems, warnings = grouped(validation=1, test=19)
+    assert problems == [
+        "the validation split has 1 group by split.by 'patient', and needs 2: take more groups, or "
+        "give that split a larger share"
+    ]
+    assert warnings == [
+        "the test split has only 19 groups by split.by 'patient': intervals will be wide"
+    ]

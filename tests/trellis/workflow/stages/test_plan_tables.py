@@ -11,7 +11,7 @@ from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec.platform import PlatformError
-from trellis.workflow.stages import automl_tables, bqml, check, snapshot
+from trellis.workflow.stages import automl_tables, bqml, check, job_messages, snapshot
 from trellis.workflow.stages.plan import make
 from trellis.workflow.validation.file import with_changes
 
@@ -268,6 +268,56 @@ def test_good_rows_pass_and_nan_is_said(checked):
         [],
         ["feature 'x' is NaN in 3 rows: counted as NULL"],
     )
+
+
+VISITS = "CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant, CAST(n AS FLOAT64) AS x"
+
+
+def test_rows_of_one_group_are_in_one_split(plan, client, group):
+    """The snapshot holds each row's group, and the split that its hash, not the key's, falls into;
+    the baselines learn from no group.
+    """
+    query = f"SELECT {VISITS}, DIV(n, 3) AS `patient id` FROM {ROWS}"
+    by_key = plan("by-key", query=query)
+    planned = plan("by-patient", query=query, split={"by": "patient id", "train": 60, "test": 30})
+    assert planned.dataset.fingerprint != by_key.dataset.fingerprint
+    assert [f.name for f in planned.table.features] == ["x"]
+    job = snapshot.job(planned, group)
+    statement = job["query"].pop("query")
+    client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
+    table = job_messages.snapshot(planned, group)
+    rows = client.query_and_wait(
+        f"SELECT split_by, ABS(MOD(FARM_FINGERPRINT(split_by), 100)), ARRAY_AGG(DISTINCT split) "
+        f"FROM {table} GROUP BY 1, 2"
+    )
+    splits = {group: (bucket, set(splits)) for group, bucket, splits in rows}
+    assert set(splits) == {str(n) for n in range(101)}
+    for bucket, found in splits.values():
+        assert found == {"train" if bucket < 60 else "validation" if bucket < 70 else "test"}
+    assert set(map(len, [found for _, found in splits.values()])) == {1}
+
+    job = check.job(planned, group)
+    statement = job["query"].pop("query")
+    (row,) = client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
+    assert check.judge(row, planned.table, TASK) == ([], [])
+    by_split = {entry["split"]: entry["number"] for entry in row["groups_by_split"]}
+    assert sum(by_split.values()) == 101
+    described = check.columns_json(planned, group, 300)
+    assert described["split"] == {
+        "train": [0, 60], "validation": [60, 70], "test": [70, 100], "by": "patient id",
+    }  # fmt: skip
+    assert "split_by" not in bqml.script(planned, group, "logistic_reg")
+    assert "split_by" not in automl_tables.views(planned, group)["query"]["query"]
+
+
+def test_a_row_without_a_group_is_found(plan, client, group):
+    query = f"SELECT {VISITS}, IF(n = 7, NULL, DIV(n, 3)) AS patient FROM {ROWS}"
+    planned = plan("no-group", query=query, split={"by": "patient"})
+    for job in (snapshot.job(planned, group), check.job(planned, group)):
+        statement = job["query"].pop("query")
+        rows = list(client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job)))
+    problems, _ = check.judge(rows[0], planned.table, TASK)
+    assert any("'patient' is NULL in 1 row, as at the keys '7'" in p for p in problems), problems
 
 
 def select(**changes):
