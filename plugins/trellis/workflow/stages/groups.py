@@ -9,7 +9,7 @@ LEAST = 2
 """Groups of a split without which nothing can be said of other groups."""
 
 FEW = 20
-"""Groups of the test split below which intervals are coarse (trainer/comparison/clusters.py)."""
+"""Groups of the test split below which intervals are coarse (trainer/comparison/groups.py)."""
 
 
 def judge(row: Mapping[str, Any], table: Table) -> tuple[list[str], list[str]]:
@@ -23,9 +23,10 @@ def judge(row: Mapping[str, Any], table: Table) -> tuple[list[str], list[str]]:
     problems, warnings = [], []
     if missing := row["split_by_missing"]:
         shown = ", ".join(repr(key) for key in row["split_by_missing_keys"])
+        rows = f"{missing:,} row{'s' * (missing > 1)}"
         problems.append(
-            f"{title} is NULL in {missing:,} row{'s' * (missing > 1)}, as at the keys {shown}: give each of them a "
-            "group of its own in a query, or leave them out"
+            f"{title} is NULL in {rows}, as at the keys {shown}: give each of them a group of its "
+            "own in a query, or leave them out"
         )
     for entry in row["groups_by_split"]:
         split, number = entry["split"], entry["number"]
