@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trellis import prices
 from trellis.doctor import command
+from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import platform, reference
@@ -20,6 +21,8 @@ Work on experiment files and their Google Cloud project.
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis doctor dags                         tell what the project on Google Cloud lacks
   trellis prices dags                         compare the prices of machines with Google's of today
+  trellis runs                                list the runs of all experiments, with their winners
+  trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
 
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
@@ -69,7 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
         help="folder of platform.yaml, which names the region (default: dags)",
     )
     renew.add_argument("--write", action="store_true", help="change the table")
+    results.add(commands)
     options = parser.parse_args(arguments)
+    if options.command in ("runs", "compare"):
+        return results.run(options)
     if options.command == "prices":
         return prices.run(options.folder, options.write)
     if options.command == "doctor":

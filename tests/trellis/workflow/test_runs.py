@@ -101,6 +101,14 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
         assert output.endswith(f"/runs/{folder(dag).name}/training/{rank}/")
     assert rendered(run, "export")["commit_mark"].endswith("/dataset.json")
 
+    # The index has its record.
+    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
+    record = json.loads((index / f"{folder(dag).name}.json").read_text())
+    assert (record["run_id"], record["owner"]) == (run.run_id, "trellis")
+    assert record["tags"] == ["convolutional", "multiclass_classification", "research"]
+    assert record["result"]["winner"] == "training/1"
+    assert record["result"]["value"] == best["value"]
+
     # Clearing what is done costs nothing.
     assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")
     assert len(jobs(google, dag)) == len(made)
@@ -230,6 +238,9 @@ def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag,
     assert (found["compare"], found["result"]) == ("success", "failed")
     board = json.loads((folder(dag) / "leaderboard/leaderboard.json").read_text())
     assert [c["status"] for c in board["contenders"]] == ["ok", "failed"]
+    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
+    record = json.loads(next(index.iterdir()).read_text())
+    assert "is incomplete: training/2 failed" in record["result"]["failure"]
 
 
 @pytest.mark.slow

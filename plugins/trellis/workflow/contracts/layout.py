@@ -14,6 +14,8 @@ gs://BUCKET/EXPERIMENT/
         leaderboard/              leaderboard.json, report.html; challenger.json: what to deploy
         deployment.json           progress and result of the challenger's deployment
 
+gs://BUCKET/_index/EXPERIMENT/    runs/RUN.json, rollbacks/RUN.json: see record.py
+
 Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
 """
 
@@ -25,6 +27,9 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 
 _MAX_RUN_LENGTH = 100
+
+INDEX = "_index/"
+"""Folder of all records in the bucket. No experiment has this name: theirs begin with a letter."""
 
 
 def run_folder(run_id: str, generation: int = 1) -> str:
@@ -105,6 +110,16 @@ class Run:
     @property
     def deployment(self) -> str:
         return f"{self.uri}deployment.json"
+
+    @property
+    def record(self) -> str:
+        """In the index of all runs."""
+        return f"gs://{self.bucket}/{INDEX}{self.experiment}/runs/{self.folder}.json"
+
+
+def rollback_record(bucket: str, experiment: str, run_id: str) -> str:
+    """Of a run of the DAG rollback, in the index."""
+    return f"gs://{bucket}/{INDEX}{experiment}/rollbacks/{run_folder(run_id)}.json"
 
 
 def dataset(bucket: str, experiment: str, fingerprint: str) -> str:

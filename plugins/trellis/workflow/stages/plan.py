@@ -1,7 +1,7 @@
 """plan: decide what the run does, and refuse before anything is spent.
 
-Inspects the source, checks whether its dataset exists, computes the cost limit and writes
-plan.json. The stages make their jobs from it when they start.
+Inspects the source, checks whether its dataset exists, computes the cost limit, writes plan.json
+and adds the run to the index. The stages make their jobs from the plan when they start.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,15 @@ from google.cloud.exceptions import Forbidden, NotFound
 from trellis.workflow.contracts import layout, run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.lookups import bigquery_source, documents, image_manifest, storage
+from trellis.workflow.lookups import (
+    bigquery_source,
+    documents,
+    image_manifest,
+    records,
+    storage,
+)
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
@@ -24,11 +31,18 @@ from trellis.workflow.validation import group
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the plan's address."""
+    """The Airflow task. Returns {"plan", "connection"}: the plan's address, and the Airflow
+    connection that reads it. The page of all runs finds the bucket by it.
+    """
 
     @airflow_task(task_id="plan")
     def plan(
-        params=None, run_id=None, dag_run=None, data_interval_start=None, data_interval_end=None
+        params=None,
+        run_id=None,
+        dag=None,
+        dag_run=None,
+        data_interval_start=None,
+        data_interval_end=None,
     ):
         interval = (data_interval_start, data_interval_end)
         values = run_params.of_backfill(params) if dag_run.run_type == "backfill" else params
@@ -36,7 +50,11 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             made = make(experiment, platform, values, run_id, dag_run.run_after, interval)
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
-        return made.run.plan
+        record = RunRecord.planned(
+            made.to_json(), str(dag_run.run_type), dag_run.triggering_user_name, dag.tags
+        )
+        records.begin(platform, made.run, record)
+        return {"plan": made.run.plan, "connection": platform.connection}
 
     return plan()
 

@@ -1,5 +1,7 @@
 """result: report the winner and its deployment; fail the run if a training or deployment failed.
 
+Completes the run's record in the index in either case.
+
 A run must not succeed if its leaderboard lacks a training or its promoted model is not served: this
 task, the last of the DAG, decides the run's state. Promoting nothing is not a failure.
 """
@@ -11,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-from trellis.workflow.lookups import documents
+from trellis.workflow.lookups import documents, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.record import RETREATED, SERVING
@@ -29,25 +31,45 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         for line in summary(board):
             print(line)
         print(f"Report: {run.report}")
-        if missing := failed(board):
-            raise AirflowFailException(
-                f"The leaderboard ({run.report}) is incomplete: {missing}. Clear the failed "
-                "training to run it again; comparison and result follow."
-            )
+        record, broken = None, []
+        failure = incomplete(board, run.report)
+        if experiment.deploy is not None:
+            record = documents.find(platform, "deployment", run.deployment)
+            broken = _failed_tasks(ti, dag)
+            failure = failure or not_served(board, record, broken)
+        records.end(platform, run, board, record, failure)
+        if failure:
+            raise AirflowFailException(failure)
         found = winner(board) | {"report": run.report}
         if experiment.deploy is None:
             return found
-        broken = _failed_tasks(ti, dag)
-        record = documents.find(platform, "deployment", run.deployment)
         text = deployment(board, record, broken)
-        promoted = board["promotion"] is not None and board["promotion"]["promoted"]
-        served = record is not None and record["state"] == SERVING
-        if broken or (promoted and not served):
-            raise AirflowFailException(text)
         print(text)
         return found | {"deployment": text}
 
     return result()
+
+
+def incomplete(board: dict[str, Any], report: str) -> str | None:
+    """Why the run must not succeed if the leaderboard lacks a training, else None."""
+    if missing := failed(board):
+        return (
+            f"The leaderboard ({report}) is incomplete: {missing}. Clear the failed training to "
+            "run it again; comparison and result follow."
+        )
+    return None
+
+
+def not_served(
+    board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]
+) -> str | None:
+    """Why the run must not succeed if what it promoted is not served, else None.
+
+    record, broken: as in `deployment`.
+    """
+    promoted = board["promotion"] is not None and board["promotion"]["promoted"]
+    served = record is not None and record["state"] == SERVING
+    return deployment(board, record, broken) if broken or (promoted and not served) else None
 
 
 def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]) -> str:

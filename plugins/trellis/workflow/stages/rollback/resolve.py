@@ -91,9 +91,13 @@ def make(
     }
 
 
-def conclude(platform: Platform, record: str) -> None:
-    """Record that the rollback is done: runs triggered before now meant the same one."""
-    documents.write(platform, "rollback", record, documents.read(platform, "rollback", record))
+def conclude(platform: Platform, record: str) -> dict[str, Any]:
+    """Record that the rollback is done: runs triggered before now meant the same one. Returns the
+    decision.
+    """
+    decided: dict[str, Any] = documents.read(platform, "rollback", record)
+    documents.write(platform, "rollback", record, decided)
+    return decided
 
 
 def _find(experiment: Experiment, known: Any, wanted: str) -> Any:

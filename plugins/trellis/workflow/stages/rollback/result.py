@@ -7,6 +7,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
+from trellis.workflow.lookups import records
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.rollback import resolve
@@ -16,11 +17,13 @@ def task(platform: Platform) -> Any:
     """The Airflow task. Returns {"experiment", "endpoint", "version", "before"}."""
 
     @airflow_task(task_id="result")
-    def result(ti=None):
+    def result(ti=None, dag_run=None):
         resolved = ti.xcom_pull(task_ids="resolve")
         endpoint = ti.xcom_pull(task_ids="endpoint")["endpoint"]
         check(platform, endpoint, resolved["version"])
-        resolve.conclude(platform, resolved["record"])
+        decided = resolve.conclude(platform, resolved["record"])
+        user = dag_run.triggering_user_name
+        records.add_rollback(platform, user, resolved["experiment"], decided)
         print(f"{resolved['version']} is the champion and has all requests of {endpoint}.")
         print(
             f"The next run of {resolved['experiment']} deploys any model that passes its gate. If "

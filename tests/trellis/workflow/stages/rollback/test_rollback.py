@@ -1,6 +1,7 @@
 """Rollbacks with real serving processes."""
 
 import datetime
+import json
 import shutil
 
 import pytest
@@ -19,6 +20,10 @@ def test_the_version_before_is_deployed_and_served(two, states):
     assert states(run) == dict.fromkeys(TASKS, "success")
     assert two.traffic == {"1": 100}
     assert two.aliases == {"champion": "1", "previous": "2"}
+    index = two.folder.parent / "_index" / two.name / "rollbacks"
+    (record,) = [json.loads(file.read_text()) for file in index.iterdir()]
+    assert (record["run_id"], record["asked"]) == (run.run_id, "previous")
+    assert [record[key][-2:] for key in ("version", "before")] == ["@1", "@2"]
     # Cleared, it keeps to what it decided, though `previous` names another version by now.
     assert clear_and_run(two.dag, run) == dict.fromkeys(TASKS, "success")
     assert two.traffic == {"1": 100}

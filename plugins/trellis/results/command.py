@@ -1,0 +1,147 @@
+"""`trellis runs` and `trellis compare`."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trellis.results import addition, comparison, index
+from trellis.results.files import load_files
+from trellis.results.scores import score
+from trellis.results.selection import FILTERS, NoRunError, Selection, find
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.spec import platform
+from trellis.workflow.spec.problems import FileError
+
+_SHOWN = 30
+
+
+def add(commands: Any) -> None:
+    """The two commands' arguments. commands: argparse's subparsers."""
+    runs = commands.add_parser("runs", help="list the runs of all experiments, newest first")
+    for name in FILTERS:
+        runs.add_argument(f"--{name}", default="", metavar=name.upper())
+    runs.add_argument(
+        "--last", type=int, default=_SHOWN, metavar="N", help=f"how many (default: {_SHOWN})"
+    )
+    runs.add_argument(
+        "--add-missing",
+        action="store_true",
+        help="first add those runs to the index that are not in it, from their own files",
+    )
+    compare = commands.add_parser(
+        "compare", help="compare runs: scores with intervals, and parameters that differ"
+    )
+    compare.add_argument(
+        "runs",
+        nargs="+",
+        metavar="EXPERIMENT/RUN",
+        help="by id or folder; EXPERIMENT alone is its newest run with a result",
+    )
+    for command in (runs, compare):
+        command.add_argument(
+            "--platform",
+            type=Path,
+            default=Path("dags"),
+            metavar="FOLDER",
+            help="folder of platform.yaml, which names the bucket (default: dags)",
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run either of them; returns the exit code."""
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        group = platform.load(options.platform)
+        client = index.client_of(group)
+        if options.command == "compare":
+            lines = _compare(client, group.bucket, options.runs)
+        else:
+            lines = _runs(client, group.bucket, options)
+    except (FileError, NoRunError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except GoogleAPICallError as error:
+        print(f"gs://{group.bucket} cannot be read: {error.message}", file=sys.stderr)
+        return 1
+    except GoogleAuthError as error:
+        print(f"{error}\nSign in: gcloud auth application-default login", file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
+    added = []
+    if options.add_missing:
+        count = addition.add_missing(client, bucket)
+        added = [f"{count} runs were added to the index."]
+    known = index.load_index(client, bucket, options.experiment or None)
+    found = Selection(**{name: getattr(options, name) for name in FILTERS}).of(known.runs)
+    lines = _table(
+        ["run", "triggered", "owner", "winner", "score", "promoted", "at most"],
+        [_row(record) for record in found[: options.last]],
+    )
+    if len(found) > options.last:
+        lines.append(f"and {len(found) - options.last} older ones")
+    lines += [f"{name} cannot be read by this version of Trellis" for name in known.unreadable]
+    return [*added, *lines] if found else [*added, f"No such run in gs://{bucket}."]
+
+
+def _row(run: RunRecord) -> list[str]:
+    result = run.result
+    promoted = {True: "yes", False: "no", None: ""}[result.promoted if result else None]
+    if result and result.failure:
+        promoted = "failed"
+    return [
+        f"{run.experiment}/{run.folder}",
+        run.created[:16].replace("T", " "),
+        run.owner,
+        result.winner if result else "no result",
+        f"{result.metric} {score(result, result.decimals)}" if result else "",
+        promoted,
+        f"{run.at_most_usd:.2f} USD",
+    ]
+
+
+def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
+    experiments = {name.partition("/")[0] for name in names}
+    only = experiments.pop() if len(experiments) == 1 else None
+    known = index.load_index(client, bucket, only).runs
+    records = [find(known, name) for name in names]
+    files = [load_files(client, Run(bucket, r.experiment, r.folder)) for r in records]
+    found = comparison.compare(files)
+    heads = [f"{record.experiment}/{record.folder}" for record in records]
+    lines = [problem for run in files for problem in run.problems]
+    if not found.same_split:
+        lines.append(
+            "The test splits differ: part of a difference may be that of the test examples."
+        )
+    metrics = [
+        [
+            f"{metric.name} {'↑' if metric.goal == 'maximize' else '↓'}",
+            *(score(cell, metric.decimals) if cell else "-" for cell in metric.scores),
+        ]
+        for metric in found.metrics
+    ]
+    parameters = [
+        [name, *("-" if value is None else str(value) for value in row)]
+        for name, row in found.parameters.items()
+    ]
+    lines += _table(["winner's score", *heads], metrics)
+    if not parameters:
+        return [*lines, "", "No parameter differs."]
+    return [*lines, "", *_table(["what differs", *heads], parameters)]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [list(heads), *rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]

@@ -1,0 +1,67 @@
+"""The files of a single run, read when somebody looks at it."""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.workflow.contracts.documents import DocumentError, check
+from trellis.workflow.contracts.layout import Run
+
+_KINDS = {"plan": "run_plan", "leaderboard": "leaderboard", "deployment": "deployment"}
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The content of a run's files, None for one that it did not write.
+
+    problems: files that this version of Trellis cannot read, and why.
+    """
+
+    run: Run
+    plan: Mapping[str, Any] | None
+    leaderboard: Mapping[str, Any] | None
+    deployment: Mapping[str, Any] | None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def winner(self) -> Mapping[str, Any] | None:
+        """The leaderboard's first contender."""
+        board = self.leaderboard
+        if board is None:
+            return None
+        return next(c for c in board["contenders"] if c["name"] == board["winner"])
+
+
+def load_files(client: Any, run: Run) -> RunFiles:
+    """A run's plan, leaderboard and deployment. client: google.cloud.storage.Client."""
+    problems: list[str] = []
+    found: dict[str, Mapping[str, Any] | None] = {}
+    addresses = [getattr(run, name) for name in _KINDS]
+    with ThreadPoolExecutor(len(_KINDS)) as pool:
+        texts = list(pool.map(lambda uri: read(client, uri), addresses))
+    for (name, kind), uri, text in zip(_KINDS.items(), addresses, texts, strict=True):
+        found[name] = None
+        if text is None:
+            continue
+        try:
+            content = json.loads(text)
+            check(kind, content, uri)
+        except (ValueError, DocumentError) as error:
+            problems.append(str(error))
+        else:
+            found[name] = content
+    return RunFiles(run, found["plan"], found["leaderboard"], found["deployment"], tuple(problems))
+
+
+def read(client: Any, uri: str) -> bytes | None:
+    """An object, None if there is none."""
+    from google.cloud.exceptions import NotFound
+
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    try:
+        content: bytes = client.bucket(bucket).blob(name).download_as_bytes()
+    except NotFound:
+        return None
+    return content

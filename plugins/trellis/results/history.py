@@ -1,0 +1,98 @@
+"""What was served and when, and what runs may have cost, by month."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trellis.results.index import Index
+from trellis.workflow.contracts.record import RunRecord
+
+
+@dataclass(frozen=True)
+class Change:
+    """A version that became the champion, or gave up.
+
+    at: ISO 8601. version, before: numbers, before: None if there was none. how: "promoted",
+    "retreated" (it was undeployed again) or "rolled back". run: folder of the run that promoted it,
+    None for a rollback. user: None for a schedule.
+    """
+
+    at: str
+    experiment: str
+    version: str
+    before: str | None
+    how: str
+    why: str
+    run: str | None
+    user: str | None
+
+
+@dataclass(frozen=True)
+class Month:
+    """at_most_usd: the limits of its runs together; contenders_usd: see Result."""
+
+    month: str
+    runs: int
+    at_most_usd: float
+    contenders_usd: float
+
+
+def served(index: Index) -> list[Change]:
+    """Every change of a champion by runs and rollbacks, newest first.
+
+    What people change in the Google Cloud console is not recorded.
+    """
+    changes = [*_deployments(index.runs)]
+    for rollback in index.rollbacks:
+        changes.append(
+            Change(
+                at=rollback.at,
+                experiment=rollback.experiment,
+                version=number(rollback.version),
+                before=number(rollback.before) if rollback.before else None,
+                how="rolled back",
+                why=f"asked for version '{rollback.asked}'",
+                run=None,
+                user=rollback.user,
+            )
+        )
+    return sorted(changes, key=lambda change: change.at, reverse=True)
+
+
+def _deployments(runs: Iterable[RunRecord]) -> Iterable[Change]:
+    for run in runs:
+        done = run.result.deployment if run.result else None
+        if run.result is None or done is None or done.at is None or done.state == "deploying":
+            continue
+        serving = done.state == "serving"
+        yield Change(
+            at=done.at,
+            experiment=run.experiment,
+            version=number(done.model),
+            before=number(done.previous) if done.previous else None,
+            how="promoted" if serving else "retreated",
+            why=(run.result.reason if serving else done.reason) or "",
+            run=run.folder,
+            user=run.user,
+        )
+
+
+def number(model: str) -> str:
+    """The number of a version by its resource name."""
+    return model.rpartition("@")[2]
+
+
+def months(runs: Sequence[RunRecord]) -> list[Month]:
+    """By the month in which the runs were triggered, newest first."""
+    by_month: dict[str, list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_month[run.created[:7]].append(run)
+    return [
+        Month(
+            month,
+            len(found),
+            sum(run.at_most_usd for run in found),
+            sum(run.result.contenders_usd for run in found if run.result),
+        )
+        for month, found in sorted(by_month.items(), reverse=True)
+    ]

@@ -1,0 +1,103 @@
+"""The index of all runs, read."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from trellis.workflow.contracts.layout import INDEX
+from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
+from trellis.workflow.spec import platform
+
+_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks)/([^/]+)\.json")
+# Of an object; a whole resource is five times as long.
+_FIELDS = "items(name,generation,metadata),nextPageToken"
+
+
+@dataclass(frozen=True)
+class Index:
+    """All runs and rollbacks, newest first. unreadable: objects that are no such record."""
+
+    runs: tuple[RunRecord, ...] = ()
+    rollbacks: tuple[RollbackRecord, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+    def only(self, experiments: Iterable[str]) -> "Index":
+        """What belongs to these experiments."""
+        wanted = frozenset(experiments)
+        return Index(
+            tuple(run for run in self.runs if run.experiment in wanted),
+            tuple(rollback for rollback in self.rollbacks if rollback.experiment in wanted),
+            tuple(name for name in self.unreadable if name.split("/")[1] in wanted),
+        )
+
+
+def load_runs(folder: str | Path = "dags", experiment: str | None = None) -> tuple[RunRecord, ...]:
+    """All runs of a group, newest first; of one experiment, if it is named.
+
+    folder: of platform.yaml, which names the bucket. The credentials are the application-default
+    ones. Raises FileError for a platform.yaml with problems, and Google's exceptions.
+    """
+    group = platform.load(Path(folder))
+    return load_index(client_of(group), group.bucket, experiment).runs
+
+
+def client_of(group: platform.Platform) -> Any:
+    """A client of Cloud Storage with application-default credentials."""
+    from google.cloud.storage import Client
+
+    return Client(project=group.project)
+
+
+def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index:
+    """The records of a bucket: one request for each thousand.
+
+    client: google.cloud.storage.Client. Raises Google's exceptions.
+    """
+    prefix = f"{INDEX}{experiment}/" if experiment else INDEX
+    runs: list[RunRecord] = []
+    rollbacks: list[RollbackRecord] = []
+    unreadable: list[str] = []
+    for blob in client.list_blobs(bucket, prefix=prefix, fields=_FIELDS):
+        found = _NAME.fullmatch(blob.name)
+        if found is None:
+            continue
+        kind = RunRecord if found[2] == "runs" else RollbackRecord
+        try:
+            record = kind.model_validate_json(_text(blob))
+        except ValidationError:
+            unreadable.append(blob.name)
+            continue
+        # Rights are those of the experiment in whose folder a record lies.
+        if record.experiment != found[1]:
+            unreadable.append(blob.name)
+        elif isinstance(record, RunRecord):
+            runs.append(record)
+        else:
+            rollbacks.append(record)
+    runs.sort(key=lambda run: (run.created, run.folder), reverse=True)
+    rollbacks.sort(key=lambda rollback: rollback.at, reverse=True)
+    return Index(tuple(runs), tuple(rollbacks), tuple(unreadable))
+
+
+def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:
+    """Names of the folders of an experiment's runs, whether they are in the index or not."""
+    prefix = f"{experiment}/runs/"
+    for folder in folders(client, bucket, prefix):
+        yield folder.removeprefix(prefix).rstrip("/")
+
+
+def folders(client: Any, bucket: str, prefix: str = "") -> Iterator[str]:
+    """Names of the folders directly below a prefix, each with a slash at its end, in order."""
+    found = client.list_blobs(bucket, prefix=prefix, delimiter="/", fields="prefixes,nextPageToken")
+    for page in found.pages:
+        yield from sorted(page.prefixes)
+
+
+def _text(blob: Any) -> str | bytes:
+    """A record is in its object's metadata, unless it was too long or a copy lost it."""
+    metadata = blob.metadata or {}
+    return metadata[METADATA] if METADATA in metadata else blob.download_as_bytes()

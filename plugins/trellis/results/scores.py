@@ -1,0 +1,28 @@
+"""How scores are written for people."""
+
+from typing import Protocol
+
+# Values are rounded to a millionth of the metric's range; people read a ten-thousandth.
+_NOT_SHOWN = 2
+
+
+class Scored(Protocol):
+    """A value with the bounds of its interval."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def places(decimals: int) -> int:
+    """How many decimals are shown of a metric whose values are rounded to so many."""
+    return max(0, decimals - _NOT_SHOWN)
+
+
+def score(found: Scored, decimals: int) -> str:
+    """A value with its interval: 0.9838 [0.9533, 0.9966]. decimals: of the metric."""
+    value, low, high = (f"{n:.{places(decimals)}f}" for n in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"

@@ -1,0 +1,199 @@
+"""What the index of all runs says of each: small records, from which lists of runs are made.
+
+gs://BUCKET/_index/EXPERIMENT/
+    runs/RUN.json          RunRecord: begun by `plan`, completed by `result`
+    rollbacks/RUN.json     RollbackRecord, written by the DAG rollback when it is done
+
+An object's metadata has its record once more, so that one request lists a thousand runs with all
+that is said of them. A run's own files stay the source: its record can be made from them again.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict
+
+METADATA = "trellis-record"
+"""Key of the record in its object's metadata."""
+
+_MOST_BYTES = 8000
+"""Cloud Storage takes 8 KiB of metadata, keys included. Without it, the object itself is read."""
+
+_LONGEST = 400
+"""Characters of a sentence in a record; the run's own files have it in full."""
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @property
+    def text(self) -> str:
+        """As JSON in ASCII, which is what metadata may be."""
+        return json.dumps(self.model_dump(), separators=(",", ":"))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Of its object; empty if it is too long for that."""
+        return {METADATA: self.text} if len(self.text) <= _MOST_BYTES else {}
+
+
+class Interval(_Document):
+    """A run's data interval, ISO 8601; None for a run without a logical date."""
+
+    start: str | None
+    end: str | None
+
+
+class Deployment(_Document):
+    """What became of the challenger. model, previous: resource names with version. at: of the last
+    step that counts, ISO 8601; None before the first.
+    """
+
+    model: str
+    previous: str | None
+    state: Literal["deploying", "serving", "retreated"]
+    at: str | None
+    reason: str | None
+
+
+class Result(_Document):
+    """How a run ended. value, low, high: of the winner's primary metric on the test split.
+
+    failure: why the run failed in spite of its leaderboard. contenders_usd: at most, of trainings
+    and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
+    """
+
+    ended: str
+    failure: str | None
+    metric: str
+    goal: Literal["maximize", "minimize"]
+    decimals: int
+    winner: str
+    value: float
+    low: float
+    high: float
+    contenders_usd: float
+    promoted: bool | None
+    reason: str | None
+    deployment: Deployment | None
+
+
+class RunRecord(_Document):
+    """One run of an experiment.
+
+    uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
+    record was made from the run's files. at_most_usd: the limit that was checked against the
+    budget. result: None until the task `result` has run.
+    """
+
+    format: Literal[1] = 1
+    experiment: str
+    uri: str
+    run_id: str
+    created: str
+    data_interval: Interval
+    trigger: str | None
+    user: str | None
+    owner: str
+    task: str
+    model: str
+    tags: tuple[str, ...]
+    source: str
+    dataset: str
+    at_most_usd: float
+    result: Result | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the run's folder: unique within the experiment."""
+        return self.uri.rstrip("/").rpartition("/")[2]
+
+    @classmethod
+    def planned(
+        cls,
+        plan: Mapping[str, Any],
+        trigger: str | None = None,
+        user: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Self:
+        """The record of a run that begins. plan: the content of plan.json."""
+        file = plan["configuration"]
+        return cls(
+            experiment=plan["experiment"],
+            uri=plan["run"],
+            run_id=plan["run_id"],
+            created=plan["created"],
+            data_interval=plan["data_interval"],
+            trigger=trigger,
+            user=user,
+            owner=file["owner"],
+            task=file["task"],
+            model=file["model"],
+            tags=tuple(sorted(tags if tags is not None else (file["model"], file["task"]))),
+            source=_short(plan["dataset"]["source"]),
+            dataset=plan["dataset"]["fingerprint"],
+            at_most_usd=plan["cost"]["at_most_usd"],
+        )
+
+    def ended(
+        self,
+        board: Mapping[str, Any],
+        deployment: Mapping[str, Any] | None,
+        failure: str | None,
+        at: str,
+    ) -> Self:
+        """The same run with its result. board: leaderboard.json; deployment: deployment.json."""
+        metric = board["primary_metric"]
+        best = next(c for c in board["contenders"] if c["name"] == board["winner"])
+        score = best["metrics"][metric]
+        decision = board["promotion"]
+        result = Result(
+            ended=at,
+            failure=_short(failure) if failure else None,
+            metric=metric,
+            goal=board["metrics"][metric]["goal"],
+            decimals=board["metrics"][metric]["decimals"],
+            winner=best["name"],
+            value=score["value"],
+            low=score["interval"][0],
+            high=score["interval"][1],
+            contenders_usd=round(sum(c["cost_usd"] or 0 for c in board["contenders"]), 4),
+            promoted=decision["promoted"] if decision else None,
+            reason=_short(decision["reason"]) if decision else None,
+            deployment=_deployment(deployment) if deployment else None,
+        )
+        return self.model_copy(update={"result": result})
+
+
+class RollbackRecord(_Document):
+    """A version that a person put back into service.
+
+    at: when it was done, ISO 8601. asked: the number or alias that the person named. version,
+    before: resource names; before: the champion until then.
+    """
+
+    format: Literal[1] = 1
+    experiment: str
+    run_id: str
+    at: str
+    user: str | None
+    asked: str
+    version: str
+    before: str | None
+
+
+def _deployment(content: Mapping[str, Any]) -> Deployment:
+    steps = {step["step"]: step["at"] for step in content["steps"]}
+    last = max(steps.values(), default=None)
+    return Deployment(
+        model=content["model"],
+        previous=content["previous"],
+        state=content["state"],
+        at=steps.get("champion", last) if content["state"] == "serving" else last,
+        reason=_short(content["reason"]) if content["reason"] else None,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,147 @@
+"""Runs as they leave their files: a leaderboard, a deployment, and the record of both."""
+
+import copy
+import json
+
+from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.record import RollbackRecord, RunRecord
+
+MODEL = "projects/1/locations/us-central1/models/digits"
+
+_CONTENDER = {
+    "rank": None,
+    "status": "ok",
+    "reason": None,
+    "selected": None,
+    "difference": None,
+    "trial": None,
+    "hyperparameters": {},
+    "training": None,
+    "baseline": None,
+    "seconds": None,
+    "cost_usd": None,
+    "uri": "gs://bucket/x/",
+}
+_METRIC = {
+    "description": "",
+    "interval": "bootstrap",
+    "difference_interval": "bonett-price",
+    "decimals": 6,
+}
+
+
+def a_contender(name, accuracy, low, high, **changes):
+    scores = {"accuracy": (accuracy, low, high), "log_loss": (1 - accuracy, 1 - high, 1 - low)}
+    metrics = {m: {"value": v, "interval": [a, b]} for m, (v, a, b) in scores.items()}
+    kind = "tensorflow" if name.startswith("training/") else "bqml"
+    return {**_CONTENDER, "name": name, "kind": kind, "metrics": metrics, **changes}
+
+
+def a_board(*contenders, promoted=True, fingerprint="3f2a"):
+    """A leaderboard.json; its first contender wins."""
+    contenders = contenders or (a_contender("training/1", 0.97, 0.95, 0.98, cost_usd=0.25),)
+    reason = "training/1 passes all 2 checks" if promoted else "accuracy 0.97 is below 0.99"
+    decision = {
+        "challenger": "training/1",
+        "promoted": promoted,
+        "reason": reason,
+        "checks": [],
+        "served": None,
+    }
+    return {
+        "schema": 5,
+        "experiment": "digits",
+        "run": "r",
+        "run_id": "r",
+        "created": "2026-01-01T00:00:00+00:00",
+        "data_interval": None,
+        "task": "multiclass_classification",
+        "dataset": {
+            "uri": "gs://bucket/digits/datasets/3f2a/",
+            "fingerprint": fingerprint,
+            "kind": "image",
+            "label": None,
+            "features": 1,
+            "classes": ["0", "1"],
+            "examples": {"train": 80, "validation": 10, "test": 10},
+            "rejected": 0,
+        },
+        "primary_metric": "accuracy",
+        "metrics": {
+            "accuracy": {"title": "accuracy", "goal": "maximize", **_METRIC},
+            "log_loss": {"title": "log loss", "goal": "minimize", **_METRIC},
+        },
+        "uncertainty": {
+            "level": 0.95,
+            "comparisons": 1,
+            "difference_level": 0.95,
+            "resamples": 1,
+            "seed": 0,
+        },
+        "provenance": {"versions": {}, "code_sha256": "0" * 64},
+        "notes": [],
+        "winner": contenders[0]["name"],
+        "promotion": None if promoted is None else decision,
+        "contenders": list(contenders),
+    }
+
+
+def a_deployment(version=2, previous=1, state="serving", reason=None):
+    """A deployment.json."""
+    last = "champion" if state == "serving" else "retreat"
+    return {
+        "schema": 1,
+        "run": "gs://bucket/digits/runs/r/",
+        "challenger": "training/1",
+        "endpoint": "projects/1/locations/us-central1/endpoints/digits",
+        "model": f"{MODEL}@{version}",
+        "previous": f"{MODEL}@{previous}" if previous else None,
+        "state": state,
+        "share": 100 if state == "serving" else 0,
+        "reason": reason,
+        "steps": [
+            {"step": "canary_10", "at": "2026-01-01T01:00:00+00:00", "share": 10},
+            {"step": last, "at": "2026-01-01T02:00:00+00:00"},
+        ],
+    }
+
+
+def a_plan_of(experiment, folder="r", bucket="bucket", created="2026-01-01T00:00:00+00:00"):
+    """The content of a plan.json."""
+    plan = a_plan(experiment, Run(bucket, experiment.name, folder)).to_json()
+    return {**copy.deepcopy(plan), "created": created}
+
+
+def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada"):
+    return RollbackRecord(
+        experiment="digits",
+        run_id="manual__3",
+        at=at,
+        user=user,
+        asked="previous",
+        version=f"{MODEL}@{version}",
+        before=f"{MODEL}@{before}" if before else None,
+    )
+
+
+def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **planned):
+    """The record of a run; board None: it has not ended."""
+    of_plan = {k: planned.pop(k) for k in ("bucket", "created") if k in planned}
+    record = RunRecord.planned(a_plan_of(experiment, folder, **of_plan), "manual", "ada", **planned)
+    if board is None:
+        return record
+    return record.ended(board, deployment, failure, "2026-01-01T03:00:00+00:00")
+
+
+def write_files(buckets, plan, board=None, deployment=None):
+    """The files of the plan's run, below the folder of all buckets."""
+    folder = buckets / plan["run"].removeprefix("gs://")
+    (folder / "leaderboard").mkdir(parents=True, exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps(plan))
+    if board:
+        (folder / "leaderboard/leaderboard.json").write_text(json.dumps(board))
+        (folder / "leaderboard/report.html").write_text("<!doctype html><title>Report</title>")
+    if deployment:
+        (folder / "deployment.json").write_text(json.dumps(deployment))
+    return folder

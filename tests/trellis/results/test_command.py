@@ -1,0 +1,74 @@
+"""`trellis runs` and `trellis compare`."""
+
+import pytest
+
+from tests.trellis.results.made import a_board, a_contender, a_plan_of, a_run, write_files
+from trellis.__main__ import main
+
+
+@pytest.fixture
+def trellis(dags, capsys):
+    def run(*arguments):
+        code = main([*arguments, "--platform", str(dags)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_list_of_runs(digits, breast_cancer, add, trellis):
+    add(a_run(digits, "old", a_board(), created="2026-01-01T00:00:00+00:00"))
+    add(a_run(digits, "bad", a_board(promoted=False), failure="training/2 failed"))
+    add(a_run(breast_cancer, "new", created="2026-01-02T08:30:00+00:00"))
+    code, out, _ = trellis("runs")
+    head, newest, *_ = out.splitlines()
+    assert code == 0
+    assert head.split()[:4] == ["run", "triggered", "owner", "winner"]
+    assert newest.split() == (
+        ["breast-cancer/new", "2026-01-02", "08:30", "trellis", "no", "result", "1.92", "USD"]
+    )
+    assert "digits/old" in out
+    assert "training/1  accuracy 0.9700 [0.9500, 0.9800]  yes" in out
+    assert "accuracy 0.9700 [0.9500, 0.9800]  failed" in out
+    _, out, _ = trellis("runs", "--task", "multiclass_classification", "--last", "1")
+    assert "breast-cancer" not in out
+    assert out.splitlines()[-1] == "and 1 older ones"
+
+
+def test_no_runs(trellis, bucket):
+    assert trellis("runs")[:2] == (0, f"No such run in gs://{bucket}.\n")
+
+
+def test_adding_old_runs(google, digits, bucket, trellis):
+    write_files(google.buckets, a_plan_of(digits, "old", bucket), a_board())
+    assert "No such run" in trellis("runs")[1]
+    out = trellis("runs", "--add-missing")[1]
+    assert out.startswith("1 runs were added to the index.")
+    assert "digits/old" in out
+
+
+def test_two_runs_side_by_side(google, digits, bucket, add, trellis):
+    better = a_board(a_contender("training/1", 0.99, 0.98, 1, hyperparameters={"filters": 32}))
+    for folder, board in {"one": a_board(), "two": better}.items():
+        add(a_run(digits, folder, board))
+        write_files(google.buckets, a_plan_of(digits, folder, bucket), board)
+    code, out, _ = trellis("compare", "digits/one", "digits/two")
+    rows = [line.split("  ") for line in out.splitlines()]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert code == 0
+    assert ["accuracy ↑", "0.9700 [0.9500, 0.9800]", "0.9900 [0.9800, 1.0000]"] in cells
+    assert ["winner.filters", "-", "32"] in cells
+    assert "test splits differ" not in out
+
+
+def test_a_run_that_is_not_there(digits, add, trellis):
+    add(a_run(digits, "one"))
+    code, _, errors = trellis("compare", "digits/two")
+    assert (code, errors) == (1, "digits/two: digits has no run 'two'; its newest are one\n")
+
+
+def test_a_bucket_that_is_not_there(google, dags, trellis):
+    text = (dags / "platform.yaml").read_text()
+    (dags / "platform.yaml").write_text(text.replace("bucket: results-", "bucket: no-"))
+    code, _, errors = trellis("runs")
+    assert code == 1
+    assert "cannot be read" in errors

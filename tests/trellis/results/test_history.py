@@ -1,0 +1,39 @@
+"""What was served when, and what runs cost by month."""
+
+from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run
+from trellis.results import Index
+from trellis.results.history import months, served
+
+
+def test_who_put_which_version_into_service_and_why(digits):
+    promoted = a_run(digits, "good", a_board(), a_deployment())
+    newest, first = served(Index((promoted,), (a_rollback(),)))
+    assert (first.how, first.version, first.before, first.run) == ("promoted", "2", "1", "good")
+    assert (first.why, first.user) == ("training/1 passes all 2 checks", "ada")
+    assert (newest.how, newest.version, newest.before) == ("rolled back", "1", "2")
+    assert (newest.why, newest.user) == ("asked for version 'previous'", "ada")
+
+
+def test_a_deployment_that_gave_up(digits):
+    retreated = a_deployment(state="retreated", reason="smoke_10: too slow")
+    (change,) = served(Index((a_run(digits, "bad", a_board(), retreated),)))
+    assert (change.how, change.why) == ("retreated", "smoke_10: too slow")
+
+
+def test_runs_that_changed_nothing(digits):
+    going_on = a_deployment(state="deploying")
+    runs = (a_run(digits), a_run(digits, "b", a_board()), a_run(digits, "c", a_board(), going_on))
+    assert served(Index(runs)) == []
+
+
+def test_months(digits):
+    january = "2026-01-31T23:59:59+00:00"
+    runs = [
+        a_run(digits, "a", a_board(), created="2026-02-01T00:00:00+00:00"),
+        a_run(digits, "b", a_board(), created=january),
+        a_run(digits, "c", created=january),
+    ]
+    february, first = months(runs)
+    assert (february.month, february.runs) == ("2026-02", 1)
+    assert (first.month, first.runs, first.at_most_usd) == ("2026-01", 2, 3.84)
+    assert first.contenders_usd == 0.25

@@ -1,0 +1,63 @@
+"""The index, written to a real Cloud Storage."""
+
+import pytest
+
+from tests.trellis.results.made import a_board, a_plan_of, a_rollback, a_run
+from trellis.results import load_index
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.lookups import documents, records, storage
+
+
+@pytest.fixture
+def platform(google, group, request):
+    bucket = f"records-{request.node.name.replace('_', '-')}"[:60].rstrip("-")
+    (google.buckets / bucket).mkdir()
+    return group.model_copy(update={"bucket": bucket})
+
+
+@pytest.fixture
+def runs(platform):
+    """The index as somebody sees it who has only the bucket."""
+
+    def read():
+        return load_index(storage._client(platform.connection), platform.bucket).runs
+
+    return read
+
+
+def test_a_run_is_there_from_its_plan_on(digits, platform, runs):
+    run = Run(platform.bucket, "digits", "r")
+    planned = a_run(digits, bucket=platform.bucket)
+    records.begin(platform, run, planned)
+    assert runs() == (planned,)
+    records.end(platform, run, a_board(), None, None)
+    (ended,) = runs()
+    assert (ended.user, ended.result.value) == ("ada", 0.97)
+    # A whole run that is cleared keeps its result until it has another.
+    records.begin(platform, run, planned)
+    assert runs() == (ended,)
+
+
+def test_a_run_that_was_planned_before_there_was_an_index(digits, platform, runs):
+    run = Run(platform.bucket, "digits", "old")
+    documents.write(platform, "run_plan", run.plan, a_plan_of(digits, "old", platform.bucket))
+    records.end(platform, run, a_board(), None, "a training failed")
+    (found,) = runs()
+    assert (found.folder, found.trigger, found.result.failure) == ("old", None, "a training failed")
+
+
+def test_a_record_of_another_version_is_made_again(digits, platform, runs):
+    run = Run(platform.bucket, "digits", "r")
+    documents.write(platform, "run_plan", run.plan, a_plan_of(digits, "r", platform.bucket))
+    storage.write_json(platform, run.record, {"format": 2})
+    records.end(platform, run, a_board(), None, None)
+    assert [found.result.value for found in runs()] == [0.97]
+
+
+def test_a_rollback_is_recorded_once(platform):
+    rollback = a_rollback()
+    decided = {"run_id": "a:b", "asked": "previous", "version": rollback.version, "before": None}
+    for user in ("ada", "grace"):
+        records.add_rollback(platform, user, "digits", decided)
+    (found,) = load_index(storage._client(platform.connection), platform.bucket).rollbacks
+    assert (found.user, found.run_id, found.before) == ("ada", "a:b", None)
