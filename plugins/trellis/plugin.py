@@ -1,12 +1,33 @@
-"""What Airflow loads Trellis by: the entry point of the distribution, or trellis_plugin.py."""
+"""What Airflow loads Trellis by: the entry point of the distribution, or trellis_plugin.py.
+
+Every process of Airflow imports this module. The pages of all runs are imported by the api-server
+alone, when somebody first asks for one.
+"""
+
+from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
 from trellis.schedules import CronUntilTimetable
 
 
+async def results(scope: Any, receive: Any, send: Any) -> None:
+    """The pages of all runs, an ASGI application."""
+    from trellis.web.app import app
+
+    await app(scope, receive, send)
+
+
 class TrellisPlugin(AirflowPlugin):
-    """Registers the timetable; without it no scheduler can load a DAG that has an `until`."""
+    """Registers the timetable, without which no scheduler can load a DAG that has an `until`, and
+    the pages of all runs.
+    """
 
     name = "trellis"
     timetables = [CronUntilTimetable]  # noqa: RUF012
+    fastapi_apps = [{"app": results, "url_prefix": "/trellis", "name": "Trellis"}]  # noqa: RUF012
+    # In a window of its own: within Airflow's frame, links to Google Cloud and to Airflow's own
+    # pages would be dead. Relative, since Airflow may not be at its host's root.
+    external_views = [  # noqa: RUF012
+        {"name": "Trellis", "href": "trellis/", "destination": "nav", "category": "browse"}
+    ]

@@ -23,7 +23,8 @@ _PAGE = """\
 {baselines}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 {deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
-The files of each run are in `gs://{bucket}/{name}/runs/RUN/`. A triggered run may use other numbers
+[All runs, their scores and what was served](trellis/experiments/{name}). The files of each run are
+in `gs://{bucket}/{name}/runs/RUN/`. A triggered run may use other numbers
 than those above: the trigger form explains them.
 {serving}
 ### When it fails at night

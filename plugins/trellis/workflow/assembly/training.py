@@ -10,6 +10,7 @@ from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import deployment as deploy
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.links import ResultsLink
 from trellis.workflow.assembly.page import page
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.pricing import cost
@@ -89,6 +90,10 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
     # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
     dag.params = run_params(experiment)
+    link = ResultsLink(experiment.name, experiment.generation)
+    for name in ("plan", "compare", "result"):
+        task = dag.get_task(name)
+        task.operator_extra_links = (*task.operator_extra_links, link)
     return dag
 
 

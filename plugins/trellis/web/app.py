@@ -1,0 +1,209 @@
+"""The pages and their addresses. They only read; who may not see an experiment is told that there
+is none.
+"""
+
+import functools
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse
+from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.responses import Response
+
+from trellis.results import Index, load_index
+from trellis.results.comparison import compare
+from trellis.results.files import RunFiles, load_files, read
+from trellis.results.index import run_folders
+from trellis.results.selection import Selection
+from trellis.web import access, pages
+from trellis.web.access import Place
+from trellis.web.cache import IndexCache
+from trellis.workflow.contracts.layout import Run
+
+STYLE = Path(__file__).with_name("style.css")
+MOST_COMPARED = 8
+
+# As layout.run_folder makes them.
+_FOLDER = re.compile(r"[A-Za-z0-9_.~-]+")
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'self'"
+)
+# A report is one file with its own styles and pictures. `sandbox`: whatever else is in it, no
+# script of it runs, and it has no part in the session of who reads it.
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'self'; sandbox"
+)
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    # What one person may see must not be kept for another.
+    "Cache-Control": "no-store",
+}
+
+
+@functools.cache
+def _client(connection: str) -> Any:
+    """Of Cloud Storage, as the group's connection has it."""
+    from airflow.providers.google.cloud.hooks.gcs import GCSHook
+
+    return GCSHook(gcp_conn_id=connection).get_conn()
+
+
+_indexes = IndexCache(lambda place: load_index(_client(place.connection), place.bucket))
+
+
+def places(user: GetUserDep) -> dict[str, Place]:
+    """What the signed-in user may see. Whoever is not signed in gets no further."""
+    return access.visible(user)
+
+
+Places = Annotated[dict[str, Place], Depends(places)]
+
+app = FastAPI(title="Trellis", docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@app.get("/")
+def overview(
+    request: Request,
+    seen: Places,
+    selection: Annotated[Selection, Depends()],
+    page: Annotated[int, Query(ge=1)] = 1,
+) -> HTMLResponse:
+    """All experiments and runs."""
+    return HTMLResponse(pages.overview(request, list(seen), _index(seen), selection, page))
+
+
+@app.get("/experiments/{name}")
+def experiment(
+    request: Request, seen: Places, name: str, page: Annotated[int, Query(ge=1)] = 1
+) -> HTMLResponse:
+    """The history of one experiment."""
+    place = _place(seen, name)
+    index = _index({name: place})
+    known = {run.folder for run in index.runs}
+    folders = run_folders(_client(place.connection), place.bucket, name)
+    missing = [folder for folder in folders if folder not in known]
+    return HTMLResponse(pages.experiment(request, name, index, missing, page))
+
+
+@app.get("/experiments/{name}/runs/{folder}")
+def run(request: Request, seen: Places, name: str, folder: str) -> HTMLResponse:
+    """One run."""
+    files = _files(seen, name, folder)
+    records = {record.folder: record for record in _index({name: seen[name]}).runs}
+    return HTMLResponse(pages.run(request, records.get(folder), files))
+
+
+@app.get("/experiments/{name}/runs/{folder}/report")
+def report(seen: Places, name: str, folder: str) -> HTMLResponse:
+    """The report that the run's comparison wrote."""
+    place, run = _run(seen, name, folder)
+    content = read(_client(place.connection), run.report)
+    if content is None:
+        raise HTTPException(404, "This run has no report.")
+    return HTMLResponse(content, headers={"Content-Security-Policy": _REPORT_POLICY})
+
+
+@app.get("/compare")
+def comparison(
+    request: Request, seen: Places, run: Annotated[list[str] | None, Query()] = None
+) -> HTMLResponse:
+    """Several runs side by side. run: EXPERIMENT/FOLDER of each."""
+    names = list(dict.fromkeys(run or ()))
+    if not 2 <= len(names) <= MOST_COMPARED:
+        raise HTTPException(400, f"Choose 2 to {MOST_COMPARED} runs, not {len(names)}.")
+    files = []
+    for one in names:
+        name, _, folder = one.partition("/")
+        files.append(_files(seen, name, folder))
+    return HTMLResponse(pages.comparison(request, files, compare(files)))
+
+
+@app.get("/style.css")
+def style() -> FileResponse:
+    """The same for everybody."""
+    return FileResponse(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
+
+
+@app.exception_handler(AnyHTTPException)
+def refused(request: Request, error: AnyHTTPException) -> HTMLResponse:
+    """Why there is no page."""
+    login = None
+    if error.status_code == 401:
+        login = get_auth_manager().get_url_login(next_url=str(request.url))
+    page = pages.message(request, str(error.detail), login)
+    return HTMLResponse(page, error.status_code)
+
+
+@app.middleware("http")
+async def protect(request: Request, call_next: Any) -> Response:
+    """The headers of every answer."""
+    response: Response = await call_next(request)
+    for name, value in {"Content-Security-Policy": _POLICY, **_HEADERS}.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _index(seen: dict[str, Place]) -> Index:
+    """The records of these experiments, newest first."""
+    found = []
+    for place in dict.fromkeys(seen.values()):
+        own = [name for name, at in seen.items() if at == place]
+        try:
+            found.append(_indexes.get(place).only(own))
+        except Exception as error:
+            raise _unreadable(place, error) from error
+    if len(found) == 1:
+        return found[0]
+    return Index(
+        tuple(
+            sorted((r for i in found for r in i.runs), key=lambda r: (r.created, r.folder))[::-1]
+        ),
+        tuple(sorted((r for i in found for r in i.rollbacks), key=lambda r: r.at)[::-1]),
+        tuple(name for i in found for name in i.unreadable),
+    )
+
+
+def _run(seen: dict[str, Place], name: str, folder: str) -> tuple[Place, Run]:
+    """A run that the user may see, if there is one. Raises HTTPException 404."""
+    place = _place(seen, name)
+    if not _FOLDER.fullmatch(folder) or not folder.strip("."):
+        raise HTTPException(404, f"{name} has no run {folder}.")
+    return place, Run(place.bucket, name, folder)
+
+
+def _files(seen: dict[str, Place], name: str, folder: str) -> RunFiles:
+    """Of a run, whether it is in the index or not. Raises HTTPException 404."""
+    place, run = _run(seen, name, folder)
+    try:
+        files = load_files(_client(place.connection), run)
+    except Exception as error:
+        raise _unreadable(place, error) from error
+    if files.plan is None and files.leaderboard is None and not files.problems:
+        raise HTTPException(404, f"{name} has no run {folder}.")
+    return files
+
+
+def _place(seen: dict[str, Place], name: str) -> Place:
+    if name not in seen:
+        raise HTTPException(
+            404, f"There is no experiment {name} with a run, or you may not see its runs."
+        )
+    return seen[name]
+
+
+def _unreadable(place: Place, error: Exception) -> HTTPException:
+    """Google refuses, or there are no credentials: a person must know which bucket and who asks."""
+    return HTTPException(
+        502,
+        f"Airflow's api-server cannot read gs://{place.bucket} with the connection "
+        f"{place.connection}: {getattr(error, 'message', None) or error}. It needs the role "
+        "storage.objectViewer there.",
+    )

@@ -1,0 +1,111 @@
+"""Drawings of numbers, as coordinates for the templates."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trellis.results.scores import places, score
+from trellis.workflow.contracts.record import Result, RunRecord
+
+WIDTH, HEIGHT = 720, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
+MOST = 100
+"""Points that are drawn; older ones are in the list."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A line across the drawing. y: in pixels from the top."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run's score. x, y, low, high: in pixels from the left or the top."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    served: bool
+    label: str
+
+
+@dataclass(frozen=True)
+class History:
+    """Scores of an experiment's winners, oldest first.
+
+    changes: where, in pixels from the left, a run has another dataset than the one before. left
+    out: runs whose primary metric is another one, or that are too old.
+    """
+
+    metric: str
+    goal: str
+    points: tuple[Point, ...]
+    ticks: tuple[Tick, ...]
+    changes: tuple[float, ...]
+    left_out: int
+    first: str
+    last: str
+
+
+def history(runs: Sequence[RunRecord]) -> History | None:
+    """Of runs of one experiment, newest first; None if none has a result."""
+    ended = [(run, run.result) for run in reversed(runs) if run.result]
+    if not ended:
+        return None
+    newest = ended[-1][1]
+    shown = [(run, result) for run, result in ended if result.metric == newest.metric][-MOST:]
+    ticks = _ticks(min(r.low for _, r in shown), max(r.high for _, r in shown))
+    low, high = ticks[0], ticks[-1]
+
+    def y(value: float) -> float:
+        return round(_TOP + (high - value) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
+
+    step = (WIDTH - _LEFT - _RIGHT) / len(shown)
+    xs = [round(_LEFT + (i + 0.5) * step, 1) for i in range(len(shown))]
+    digits = _digits(ticks, newest)
+    return History(
+        metric=newest.metric,
+        goal=newest.goal,
+        points=tuple(
+            Point(x, y(r.value), y(r.low), y(r.high), _served(r), _label(run, r))
+            for x, (run, r) in zip(xs, shown, strict=True)
+        ),
+        ticks=tuple(Tick(y(tick), f"{tick:.{digits}f}") for tick in ticks),
+        changes=tuple(
+            round(x - step / 2, 1)
+            for x, (run, _), (before, _) in zip(xs[1:], shown[1:], shown, strict=False)
+            if run.dataset != before.dataset
+        ),
+        left_out=len(ended) - len(shown),
+        first=shown[0][0].created[:10],
+        last=shown[-1][0].created[:10],
+    )
+
+
+def _served(result: Result) -> bool:
+    return result.deployment is not None and result.deployment.state == "serving"
+
+
+def _label(run: RunRecord, result: Result) -> str:
+    served = ", served" if _served(result) else ""
+    return f"{run.folder}: {result.winner} {score(result, result.decimals)}{served}"
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Three to seven round numbers, of which the first and last enclose the values."""
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    raw = (high - low) / 4
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    step = next(magnitude * m for m in (1, 2, 5, 10) if magnitude * m >= raw)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [step * n for n in range(first, last + 1)]
+
+
+def _digits(ticks: Sequence[float], result: Result) -> int:
+    needed = -math.floor(math.log10(ticks[1] - ticks[0]))
+    return max(0, min(needed, places(result.decimals)))

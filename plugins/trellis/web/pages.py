@@ -1,0 +1,202 @@
+"""What the pages say, gathered and rendered."""
+
+import functools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jinja2
+from fastapi import Request
+
+from trellis.results import Index
+from trellis.results.comparison import Comparison, Score
+from trellis.results.files import RunFiles
+from trellis.results.history import Change, months, number, served
+from trellis.results.scores import score
+from trellis.results.selection import FILTERS, Selection
+from trellis.web import access, charts
+from trellis.workflow.contracts.record import RunRecord
+
+PAGE = 50
+"""Runs of a list that are shown at once."""
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Line:
+    """An experiment in the list of all. newest: its newest run. best: its newest with a result."""
+
+    name: str
+    owner: str
+    task: str
+    runs: int
+    newest: RunRecord
+    best: RunRecord | None
+    champion: Change | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One page of a list of runs. states: Airflow's, by (experiment, run id)."""
+
+    runs: Sequence[RunRecord]
+    states: Mapping[tuple[str, str], str]
+    total: int
+    number: int
+    query: str
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-self.total // PAGE))
+
+
+def overview(
+    request: Request, experiments: Sequence[str], index: Index, selection: Selection, page: int
+) -> str:
+    """All experiments. experiments: those that the user may see."""
+    found = selection.of(index.runs)
+    chosen = {name: value for name, value in asdict(selection).items() if value}
+    return _render(
+        request,
+        "overview",
+        experiments=experiments,
+        lines=_lines(found, served(index)),
+        list=_shown(found, page, chosen),
+        months=months(found),
+        filters={name: _choices(index.runs, name) for name in FILTERS},
+        chosen=chosen,
+        unreadable=index.unreadable,
+    )
+
+
+def experiment(request: Request, name: str, index: Index, missing: Sequence[str], page: int) -> str:
+    """One experiment. missing: folders of its runs that are not in the index."""
+    return _render(
+        request,
+        "experiment",
+        name=name,
+        newest=index.runs[0] if index.runs else None,
+        history=charts.history(index.runs),
+        changes=served(index),
+        list=_shown(index.runs, page, {}),
+        months=months(index.runs),
+        missing=missing,
+        unreadable=index.unreadable,
+    )
+
+
+def run(request: Request, record: RunRecord | None, files: RunFiles) -> str:
+    """One run. record: None if it is not in the index."""
+    plan = files.plan
+    run_id = plan["run_id"] if plan else None
+    key = (files.run.experiment, run_id or "")
+    return _render(
+        request,
+        "run",
+        name=files.run.experiment,
+        record=record,
+        run=files.run,
+        run_id=run_id,
+        state=access.states([key]).get(key),
+        plan=plan,
+        board=files.leaderboard,
+        deployment=files.deployment,
+        problems=files.problems,
+    )
+
+
+def comparison(request: Request, files: Sequence[RunFiles], found: Comparison) -> str:
+    """Runs side by side."""
+    return _render(request, "compare", files=files, found=found)
+
+
+def message(request: Request, text: str, login: str | None) -> str:
+    """Why there is no page. login: where one signs in, if that is what lacks."""
+    return _render(request, "message", text=text, login=login)
+
+
+def _lines(runs: Sequence[RunRecord], changes: Sequence[Change]) -> list[Line]:
+    by_name: dict[str, list[RunRecord]] = defaultdict(list)
+    for record in runs:
+        by_name[record.experiment].append(record)
+    champions: dict[str, Change] = {}
+    for change in changes:
+        if change.how != "retreated":
+            champions.setdefault(change.experiment, change)
+    return [
+        Line(
+            name,
+            own[0].owner,
+            own[0].task,
+            len(own),
+            own[0],
+            next((r for r in own if r.result), None),
+            champions.get(name),
+        )
+        for name, own in sorted(by_name.items())
+    ]
+
+
+def _shown(runs: Sequence[RunRecord], page: int, chosen: Mapping[str, str]) -> Shown:
+    part = runs[(page - 1) * PAGE : page * PAGE]
+    states = access.states([(record.experiment, record.run_id) for record in part])
+    return Shown(part, states, len(runs), page, urlencode(chosen))
+
+
+def _choices(runs: Sequence[RunRecord], name: str) -> list[str]:
+    if name == "tag":
+        return sorted({tag for record in runs for tag in record.tags})
+    return sorted({getattr(record, name) for record in runs})
+
+
+def _render(request: Request, template: str, **values: Any) -> str:
+    """root: address of these pages; airflow: of Airflow's own."""
+    scope = request.scope
+    root = scope.get("root_path", "")
+    airflow = scope.get("app_root_path", "")
+    page = _environment().get_template(f"{template}.html.j2")
+    return page.render(root=root, airflow=airflow, **values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "segment": lambda text: quote(text, safe=""),
+        "moment": lambda iso: iso[:16].replace("T", " ") if iso else "",
+        "usd": lambda amount: f"{amount:,.2f}",
+        "score": lambda found, decimals: score(found, decimals),
+        "interval": _interval,
+        "version": number,
+        "console": _console,
+        "bucket": lambda uri: (
+            "https://console.cloud.google.com/storage/browser/"
+            + quote(uri.removeprefix("gs://").rstrip("/"))
+        ),
+    }
+    environment.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
+    return environment
+
+
+def _interval(estimate: Mapping[str, Any], decimals: int) -> str:
+    """Of a leaderboard's estimate."""
+    return score(Score(estimate["value"], *estimate["interval"]), decimals)
+
+
+def _console(resource: str) -> str:
+    """Page of a model's version or an endpoint, with the addresses of the Google provider."""
+    _, project, _, region, kind, name = resource.split("/")
+    name, _, version = name.partition("@")
+    place = f"locations/{quote(region)}/{quote(kind)}/{quote(name)}"
+    path = f"models/{place}/versions/{quote(version)}/properties" if version else place
+    return f"https://console.cloud.google.com/vertex-ai/{path}?project={quote(project)}"

@@ -1,0 +1,210 @@
+"""What the pages show, and that nothing in a run's files becomes a part of the page."""
+
+import html
+import html.parser
+import json
+import re
+
+import pytest
+
+from tests.trellis.results.made import (
+    a_board,
+    a_contender,
+    a_deployment,
+    a_plan_of,
+    a_rollback,
+    a_run,
+    write_files,
+)
+
+VOID = {"meta", "link", "input", "br", "line", "circle"}
+
+
+class Page(html.parser.HTMLParser):
+    """Raises AssertionError if elements are not closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+        assert len(self.ids) == len(set(self.ids))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [v for name, v in attrs if name in ("href", "src", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page(get):
+    def page(path, person="ada", status=200):
+        answer = get(person, path)
+        assert answer.status_code == status, answer.text
+        Page(answer.text)
+        return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", answer.text)))
+
+    return page
+
+
+def test_all_runs(digits, breast_cancer, add, bucket, page):
+    served = a_run(digits, "good", a_board(), a_deployment(), created="2026-02-01T10:00:00+00:00")
+    add(served)
+    add(a_run(breast_cancer, "going-on", created="2026-01-02T10:00:00+00:00"))
+    add(a_rollback(at="2026-03-01T00:00:00+00:00"), "rollbacks")
+    text = page("/trellis/")
+    assert "digits trellis multiclass_classification 1 2026-02-01 10:00" in text
+    assert "accuracy 0.9700 [0.9500, 0.9800]" in text
+    assert "version 1, rolled back 2026-03-01 00:00" in text
+    assert "served as version 2" in text
+    assert "no result" in text
+    assert "2026-02 1 1.92 0.25" in text
+    assert "2026-01 1 1.92 0.00" in text
+
+
+def test_no_run_yet(bucket, page):
+    text = page("/trellis/")
+    assert "No run." in text
+
+
+def test_filters_keep_what_was_asked_over_pages(digits, breast_cancer, add, get, page):
+    for number in range(60):
+        add(a_run(digits, f"r{number:02}", tags=["nightly"]))
+    add(a_run(breast_cancer, "rows"))
+    text = page("/trellis/?tag=nightly")
+    assert "60 runs, page 1 of 2" in text
+    assert "rows" not in text
+    raw = get("ada", "/trellis/?tag=nightly&page=2").text
+    assert 'rel="prev" href="/trellis/?page=1&amp;tag=nightly"' in raw
+    assert '<option value="nightly" selected>' in raw
+    assert raw.count('type="checkbox"') == 10
+    assert "No run." in page("/trellis/?owner=nobody")
+
+
+def test_the_history_of_an_experiment(digits, add, bucket, client, get, page):
+    first = a_run(digits, "a", a_board(), created="2026-01-01T00:00:00+00:00")
+    better = a_board(a_contender("training/1", 0.99, 0.98, 1))
+    second = a_run(digits, "b", better, a_deployment(), created="2026-01-02T00:00:00+00:00")
+    add(first)
+    add(second.model_copy(update={"dataset": "beef"}))
+    add(a_rollback(), "rollbacks")
+    client.bucket(bucket).blob("digits/runs/old/plan.json").upload_from_string("{}")
+    text = page("/trellis/experiments/digits")
+    assert "rolled back asked for version 'previous' ada 2" in text
+    assert "promoted training/1 passes all 2 checks ada, b 1" in text
+    assert "1 run is not in the index" in text
+    drawn = Page(get("ada", "/trellis/experiments/digits").text).tags
+    circles = [about for tag, about in drawn if tag == "circle"]
+    assert ["served" in about.get("class", "") for about in circles] == [False, True]
+    assert float(circles[0]["cy"]) > float(circles[1]["cy"])
+    assert sum(about.get("class") == "change" for tag, about in drawn if tag == "line") == 1
+
+
+def test_a_run_with_its_report(google, digits, add, bucket, get, page):
+    add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
+    write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board(), a_deployment())
+    text = page("/trellis/experiments/digits/runs/r")
+    assert "training/1 (winner) 0.9700 [0.9500, 0.9800]" in text
+    assert "training/1 is promoted: training/1 passes all 2 checks." in text
+    assert "at most 1.92 USD" in text
+    assert f"tensorboard --logdir gs://{bucket}/digits/runs/r/training" in text
+    raw = get("ada", "/trellis/experiments/digits/runs/r").text
+    assert 'src="/trellis/experiments/digits/runs/r/report"' in raw
+    assert (
+        "https://console.cloud.google.com/vertex-ai/models/locations/us-central1/models/digits/"
+        "versions/2/properties?project=1"
+    ) in raw
+    report = get("ada", "/trellis/experiments/digits/runs/r/report")
+    assert "<title>Report</title>" in report.text
+    assert report.headers["content-security-policy"].endswith("; sandbox")
+
+
+def test_a_run_that_is_not_in_the_index(google, digits, bucket, page):
+    write_files(google.buckets, a_plan_of(digits, "old", bucket))
+    assert "this run is not in it" in page("/trellis/experiments/digits/runs/old")
+    page("/trellis/experiments/digits/runs/old/report", status=404)
+    page("/trellis/experiments/digits/runs/gone", status=404)
+
+
+def test_files_that_cannot_be_read_are_told(google, digits, bucket, page):
+    folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
+    (folder / "leaderboard/leaderboard.json").write_text(json.dumps({"schema": 1}))
+    text = page("/trellis/experiments/digits/runs/r")
+    assert "leaderboard.json does not fit leaderboard.schema.json" in text
+
+
+def test_runs_side_by_side(google, digits, bucket, page):
+    for folder, accuracy in (("a", 0.9), ("b", 0.95)):
+        board = a_board(a_contender("training/1", accuracy, 0.8, 0.99))
+        plan = a_plan_of(digits, folder, bucket)
+        plan["configuration"]["seed"] = accuracy
+        write_files(google.buckets, plan, board)
+    text = page("/trellis/compare?run=digits/a&run=digits/b")
+    assert "accuracy ↑ 0.9000 [0.8000, 0.9900] 0.9500 [0.8000, 0.9900]" in text
+    assert "All on the same test split." in text
+    assert "seed 0.9 0.95" in text
+    page("/trellis/compare?run=digits/a", status=400)
+    page("/trellis/compare?run=digits/a&run=digits/a", status=400)
+    page("/trellis/compare?run=digits/a&run=digits/gone", status=404)
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+def test_what_a_run_says_is_text(google, digits, add, bucket, get):
+    hostile = digits.model_copy(update={"owner": HOSTILE, "about": HOSTILE})
+    board = a_board(a_contender("training/1", 0.9, 0.8, 1, hyperparameters={HOSTILE: HOSTILE}))
+    board["promotion"]["reason"] = HOSTILE
+    for folder in ("a", "b"):
+        add(a_run(hostile, folder, board, failure=HOSTILE, tags=[HOSTILE], bucket=bucket))
+        plan = a_plan_of(hostile, folder, bucket)
+        plan["dataset"]["source"] = plan["configuration"]["seed"] = HOSTILE + folder
+        write_files(google.buckets, plan, board)
+    add(a_rollback(user=HOSTILE), "rollbacks")
+    for path in (
+        "/trellis/",
+        "/trellis/?owner=%3Cscript%3Ealert(1)%3C/script%3E",
+        "/trellis/experiments/digits",
+        "/trellis/experiments/digits/runs/a",
+        "/trellis/compare?run=digits/a&run=digits/b",
+        "/trellis/experiments/%3Cscript%3Ealert(1)",
+    ):
+        answer = get("ada", path)
+        tags = {tag for tag, _ in Page(answer.text).tags}
+        assert not tags & {"script", "img"}, path
+        assert "alert(1)" in answer.text, path
+
+
+def test_the_browser_asks_nobody_else_and_runs_nothing(google, digits, add, bucket, get):
+    add(a_run(digits, "r", a_board(), bucket=bucket))
+    write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
+    for path in ("/trellis/", "/trellis/experiments/digits", "/trellis/experiments/digits/runs/r"):
+        answer = get("ada", path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"
+        tags = Page(answer.text).tags
+        assert not [about for _, about in tags if "style" in about or "onclick" in about]
+        asked = [about["href"] for tag, about in tags if tag == "link"]
+        asked += [about["src"] for _, about in tags if "src" in about]
+        assert all(address.startswith("/trellis/") for address in asked)
+    assert get(None, "/trellis/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_a_bucket_that_cannot_be_read_is_told(bucket, get, google, monkeypatch):
+    from trellis.web import access
+
+    gone = access.Place("no-such-bucket", "google_cloud_default")
+    monkeypatch.setattr(access, "visible", lambda user: {"digits": gone})
+    answer = get("ada", "/trellis/")
+    assert answer.status_code == 502
+    assert "cannot read gs://no-such-bucket with the connection google_cloud_default" in answer.text
