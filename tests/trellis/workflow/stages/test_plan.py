@@ -181,9 +181,11 @@ def test_a_manifest_that_cannot_be_used_is_refused(plan, bucket, text, message):
 def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
     bucket, digits, group, kind, conf, deploys
 ):
-    with DAG("digits"):
+    with DAG("digits") as dag:
         operator = task(digits, group).operator
     params = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
-    dag_run = SimpleNamespace(run_type=DagRunType(kind), run_after=CREATED)
-    operator.python_callable(params=params | conf, run_id="demo", dag_run=dag_run)
+    dag_run = SimpleNamespace(
+        run_type=DagRunType(kind), run_after=CREATED, triggering_user_name=None
+    )
+    operator.python_callable(params=params | conf, run_id="demo", dag=dag, dag_run=dag_run)
     assert ("deploy" in read(bucket)["configuration"]) == deploys
