@@ -316,3 +316,20 @@ def test_a_split_that_is_not_the_groups_is_refused(tmp_path, capsys):
     source = write_table(tmp_path / "null", grouped(split_by=patients), SMALL, split=split)
     assert run(source, tmp_path / "other") == 1
     assert "the group (patient) is NULL: in 1 row, key 'été/0'" in capsys.readouterr().err
+
+
+def test_a_rule_without_hashes_is_the_column_of_the_rows(tmp_path, capsys):
+    splits = [SPLITS[n % 3] for n in range(ROWS)]
+    rule = {"rule": "column fold"}
+    source = write_table(tmp_path / "source", small(split=splits), SMALL, split=rule)
+    assert run(source, tmp_path / "dataset") == 0
+    description = dataset_description.load(str(tmp_path / "dataset"))
+    assert description.split == Split("column fold")
+    for name in SPLITS:
+        keys = {e["key"][0].decode() for e in read_examples(tmp_path / "dataset", name)}
+        assert keys == {key for key, split in zip(KEYS, splits, strict=True) if split == name}
+    splits[4] = "holdout"
+    source = write_table(tmp_path / "bad", small(split=splits), SMALL, split=rule)
+    assert run(source, tmp_path / "other") == 1
+    error = capsys.readouterr().err
+    assert "column `split` is none of train, validation, test: in 1 row, key 'été/4'" in error

@@ -6,6 +6,7 @@ trainer/contracts/columns.schema.json describes every field:
      "task": "binary_classification", "multiclass_classification" or "regression",
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
                "by": "patient_id"},              only where groups, not keys, decide the split
+              or {"rule": "column fold"}         where no hash does: as the column `split` says
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
@@ -169,6 +170,8 @@ def parse(content: bytes, address: str) -> Columns:
 
 
 def _split(document: Mapping) -> Split:
+    if "rule" in document:
+        return Split(document["rule"])
     by = document.get("by")
     ranges = {name: tuple(document[name]) for name in SPLITS}
     return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)
@@ -176,8 +179,9 @@ def _split(document: Mapping) -> Split:
 
 def _check(columns: Columns) -> None:
     """Raise ExportError for what the schema cannot express."""
-    edges = [edge for split in SPLITS for edge in columns.split.ranges[split]]
-    if (edges[0], edges[-1]) != (0, BUCKETS) or edges[1:5:2] != edges[2:5:2]:
+    ranges = columns.split.ranges
+    edges = [edge for split in SPLITS for edge in ranges[split]] if ranges else []
+    if (edges and (edges[0], edges[-1]) != (0, BUCKETS)) or edges[1:5:2] != edges[2:5:2]:
         raise ExportError(f"the split's ranges {edges} do not cover 0..{BUCKETS - 1} in order")
     for attribute in ("name", "column"):
         values = [getattr(feature, attribute) for feature in columns.features]

@@ -97,14 +97,18 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         hashed = SPLIT_BY
         of_hashed = fingerprints(groups.fill_null("").to_numpy(zero_copy_only=False))
         arrays["group"] = pa.array(of_hashed)
-    splits = assign_fingerprints(of_hashed, columns.split.ranges)
     stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
-    differs = stated.fill_null(-1).to_numpy() != splits
-    findings.add(
-        f"column `split` is not the split of the {hashed}: ABS(MOD(FARM_FINGERPRINT({hashed}), "
-        f"100)) in {dict(columns.split.ranges)}",
-        names[differs & known],
-    )
+    splits = stated.fill_null(-1).to_numpy()
+    if columns.split.ranges:
+        assigned = assign_fingerprints(of_hashed, columns.split.ranges)
+        findings.add(
+            f"column `split` is not the split of the {hashed}: ABS(MOD(FARM_FINGERPRINT({hashed}), "
+            f"100)) in {dict(columns.split.ranges)}",
+            names[(assigned != splits) & known],
+        )
+        splits = assigned
+    else:
+        findings.add(f"column `split` is none of {', '.join(SPLITS)}", names[splits < 0])
     arrays["label"] = _label(batch.column("label"), columns, names, findings)
     for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
         if features := columns.of(*kinds):

@@ -51,9 +51,11 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
     rows = {name: int(layout.rows(index).sum()) for index, name in enumerate(SPLITS)}
     for name in SPLITS:
         if not rows[name]:
+            why = "the table is too small for its share of " if columns.split.ranges else ""
             raise ExportError(
-                f"the {name} split has no row ({rows}); the table is too small for its share of "
-                f"{dict(columns.split.ranges)}: take more rows, or give that split a larger share"
+                f"the {name} split has no row ({rows}); {why}"
+                f"{dict(columns.split.ranges) or columns.split.rule}: take more rows, or give that "
+                "split a larger share"
             )
     classes = tuple(sorted(labels, key=natural_order))
     if not columns.is_regression:

@@ -13,7 +13,7 @@ from typing import Any
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.split import GroupSplit
+from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
 
 MOST_FEATURES = 1000
@@ -41,9 +41,16 @@ KINDS = {
 }
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
-_GROUP_TYPES = ("STRING", "INT64")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
+
+# What a column that decides the split may be, by the rule.
+_DECIDING: dict[type, tuple[Sequence[str], str]] = {
+    GroupSplit: (_KEY_TYPES, "a group is text or a whole number"),
+    TimeSplit: (PARTITION_TYPES, "a day or a moment"),
+    ColumnSplit: (_CLASS_TYPES, "a split's name is text, a whole number or a BOOL"),
+    StratifiedSplit: (_CLASS_TYPES, "what is divided is text, a whole number or a BOOL"),
+}
 
 # The REST API's type names that differ from GoogleSQL's.
 _SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
@@ -208,9 +215,10 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         why = "a run's interval selects days or moments"
         partition = find("partition", wanted.partition, PARTITION_TYPES, why)
     split_by = None
-    if isinstance(wanted.split, GroupSplit):
-        why = "a group is text or a whole number"
-        split_by = find("split.by", wanted.split.by, _GROUP_TYPES, why)
+    if wanted.split.decided_by is not None:
+        types, why = _DECIDING[type(wanted.split)]
+        role = f"split.{wanted.split.opening[0]}"
+        split_by = find(role, wanted.split.decided_by, types, why)
     features = _features(experiment, known, by_name, (key, label, partition, split_by), problems)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
@@ -226,7 +234,9 @@ def _features(
 ) -> list[Feature]:
     wanted = experiment.row_source
     if wanted.features is None:
-        taken = {column.name.lower() for column in others if column is not None}
+        stays = isinstance(wanted.split, StratifiedSplit)
+        roles = others[:-1] if stays else others
+        taken = {column.name.lower() for column in roles if column is not None}
         chosen = [column for column in known if column.name.lower() not in taken]
     else:
         chosen = []

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import model_validator
 
-from trellis.workflow.spec.sections import OneOf, Variant, broken, key
+from trellis.workflow.spec.quantities import Date, Scalar
+from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 
 
 class _Shares(Variant):
@@ -35,7 +36,7 @@ class KeySplit(_Shares):
 
     opening = ()
     title = "splits by the key"
-    column: ClassVar[None] = None
+    decided_by: ClassVar[None] = None
 
 
 class GroupSplit(_Shares):
@@ -51,14 +52,117 @@ class GroupSplit(_Shares):
     )
 
     @property
-    def column(self) -> str:
+    def decided_by(self) -> str:
         """The column that decides."""
         return self.by
 
 
+class TimeSplit(Variant):
+    """By time: learn from the past, be scored on what came later."""
+
+    opening = ("time",)
+    title = "splits by time"
+
+    time: str = key(
+        "DATE, DATETIME or TIMESTAMP column (UTC): train is before both of the days named here; "
+        "no feature, unless it is named as one",
+        min_length=1,
+    )
+    validation: Date = key("first day of the validation split (UTC)")
+    test: Date = key("first day of the test split (UTC)")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "TimeSplit":
+        if self.validation >= self.test:
+            raise broken(f"validation {self.validation} is not before test {self.test}")
+        return self
+
+    @property
+    def decided_by(self) -> str:
+        """The column that decides."""
+        return self.time
+
+    @property
+    def rule(self) -> str:
+        """The rule, for people."""
+        return f"{self.time}: validation from {self.validation}, test from {self.test}"
+
+
+class SplitNames(Section):
+    """What a column of one's own calls the splits."""
+
+    train: list[Scalar] = key("its values for train", ["train"], min_length=1)
+    validation: list[Scalar] = key("its values for validation", ["validation"], min_length=1)
+    test: list[Scalar] = key("its values for test", ["test"], min_length=1)
+
+    @model_validator(mode="after")
+    def _differ(self) -> "SplitNames":
+        found = [value for values in self.texts.values() for value in values]
+        for n, value in enumerate(found):
+            if value in found[:n]:
+                raise broken(f"'{value}' stands twice; a value is of one split")
+        return self
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """By split, the values as BigQuery writes them as a STRING."""
+        return {
+            name: [str(v).lower() if isinstance(v, bool) else str(v) for v in values]
+            for name, values in self
+        }
+
+
+class ColumnSplit(Variant):
+    """By a column that names each row's split."""
+
+    opening = ("column",)
+    title = "splits by a column of one's own"
+
+    column: str = key("column that names each row's split; never a feature", min_length=1)
+    names: SplitNames = key("what it calls them; any other value is refused", SplitNames())
+
+    @property
+    def decided_by(self) -> str:
+        """The column that decides."""
+        return self.column
+
+    @property
+    def rule(self) -> str:
+        """The rule, for people."""
+        return f"column {self.column}"
+
+
+class StratifiedSplit(_Shares):
+    """Shares of each value of a column, exactly; for small data."""
+
+    opening = ("stratify",)
+    title = "stratified splits"
+
+    stratify: str = key(
+        "column, such as the label, each value of which is divided by the shares, in the order of "
+        "the keys' hashes; for small data: other rows may change a row's split",
+        min_length=1,
+    )
+
+    @property
+    def decided_by(self) -> str:
+        """The column that decides."""
+        return self.stratify
+
+    @property
+    def rule(self) -> str:
+        """The rule, for people."""
+        shares = "/".join(map(str, self.shares))
+        return f"{shares} percent of each {self.stratify}, by rank of FARM_FINGERPRINT(key)"
+
+
 Split = Annotated[
-    KeySplit | GroupSplit,
-    OneOf("shares in percent, with `by: COLUMN` if rows belong together", "no rule"),
+    KeySplit | GroupSplit | TimeSplit | ColumnSplit | StratifiedSplit,
+    OneOf(
+        "shares in percent, also with `by: COLUMN` or `stratify: COLUMN`; `time: COLUMN`, or "
+        "`column: COLUMN`",
+        "no rule",
+    ),
 ]
 
 

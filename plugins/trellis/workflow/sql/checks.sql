@@ -28,21 +28,21 @@ SELECT
     LIMIT {{ most_classes * 3 }}
   ) AS classes,
 {% if split_by %}
-  COUNTIF(split_by IS NULL) AS split_by_missing,
   ARRAY(
-    SELECT key
+    SELECT AS STRUCT split_by AS value, COUNT(*) AS examples, MIN(key) AS key
     FROM {{ snapshot | identifier }}
-    WHERE key IS NOT NULL AND split_by IS NULL
-    ORDER BY key
+    WHERE split IS NULL
+    GROUP BY split_by
+    ORDER BY COUNT(*) DESC, split_by
     LIMIT 5
-  ) AS split_by_missing_keys,
+  ) AS unassigned,
   ARRAY(
     SELECT AS STRUCT split, COUNT(DISTINCT split_by) AS number
     FROM {{ snapshot | identifier }}
-    WHERE split_by IS NOT NULL
+    WHERE split IS NOT NULL
     GROUP BY split
     ORDER BY split
-  ) AS groups_by_split,
+  ) AS values_by_split,
 {% endif %}
 {% if regression %}
   MIN(label) = MAX(label) AS label_constant,

@@ -3,10 +3,47 @@
 {# The split of a key, or of a group: a pure function of it, the same as in Python (trainer/exporting/splits.py). #}
 {% macro split_of(value, split, train) %}
 CASE
+{% if value != "key" %}
+    WHEN {{ value }} IS NULL THEN NULL
+{% endif %}
     WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train }} THEN {{ train | literal }}
     WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train + split.validation }} THEN 'validation'
     ELSE 'test'
   END
+{%- endmacro %}
+
+{# What decides a row's split, as text: a moment so that it sorts by time. #}
+{% macro deciding(column, split) %}
+{% if split.opening == ("time",) %}
+FORMAT_TIMESTAMP('%Y-%m-%dT%H:%M:%E6SZ', TIMESTAMP({{ column }}))
+{%- else %}
+CAST({{ column }} AS STRING)
+{%- endif %}
+{%- endmacro %}
+
+{# The split of a row by another rule than a hash, from split_by; NULL where the rule has none. #}
+{% macro split_by_rule(split) %}
+{% if split.opening == ("time",) %}
+CASE
+    WHEN split_by IS NULL THEN NULL
+    WHEN split_by < '{{ split.validation }}' THEN 'train'
+    WHEN split_by < '{{ split.test }}' THEN 'validation'
+    ELSE 'test'
+  END
+{%- elif split.opening == ("column",) %}
+CASE
+{% for name, values in split.names.texts.items() %}
+    WHEN split_by IN ({% for value in values %}{{ value | literal }}{{ ", " if not loop.last }}{% endfor %}) THEN '{{ name }}'
+{% endfor %}
+  END
+{%- else %}
+CASE
+    WHEN split_by IS NULL THEN NULL
+    WHEN place < size - test_size - validation_size THEN 'train'
+    WHEN place < size - test_size THEN 'validation'
+    ELSE 'test'
+  END
+{%- endif %}
 {%- endmacro %}
 
 {# The rows of a table or (query), those of the partition if there is one. #}

@@ -1,4 +1,4 @@
-{% from "macros.sql" import columns_of, rows_of, split_of %}
+{% from "macros.sql" import columns_of, deciding, rows_of, split_by_rule, split_of %}
 -- The frozen dataset: one row for each example, with its key, split, label and features.
 WITH source AS (
   {{ rows_of(source, partition) | trim }}
@@ -7,15 +7,42 @@ examples AS (
   SELECT
     CAST(source.{{ key | identifier }} AS STRING) AS key,
 {% if split_by %}
-    CAST(source.{{ split_by | identifier }} AS STRING) AS split_by,
+    {{ deciding("source." ~ (split_by | identifier), split) | trim }} AS split_by,
 {% endif %}
     CAST(source.{{ label | identifier }} AS {{ label_type }}) AS label,
     {{ columns_of(features) | trim }}
   FROM source
 )
+{% if split.opening == ("stratify",) %},
+-- Of each value: its rows in the order of their keys' hashes, and how many are for which split. At
+-- least one for test, then for validation, but one for train before either.
+ranked AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY split_by ORDER BY FARM_FINGERPRINT(key), key) - 1 AS place,
+    COUNT(*) OVER (PARTITION BY split_by) AS size
+  FROM examples
+),
+tested AS (
+  SELECT
+    *,
+    LEAST(GREATEST(DIV(size * {{ split.test }} + 50, 100), 1), size - 1) AS test_size
+  FROM ranked
+),
+assigned AS (
+  SELECT
+    *,
+    LEAST(GREATEST(DIV(size * {{ split.validation }} + 50, 100), 1), size - 1 - test_size) AS validation_size
+  FROM tested
+)
+{% endif %}
 SELECT
   key,
+{% if split.opening in ((), ("by",)) %}
   {{ split_of("split_by" if split_by else "key", split, "train") }} AS split,
+{% else %}
+  {{ split_by_rule(split) | trim }} AS split,
+{% endif %}
 {% if split_by %}
   split_by,
 {% endif %}
@@ -23,4 +50,4 @@ SELECT
 {% for feature in features %}
   {{ feature.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}
-FROM examples
+FROM {{ "assigned" if split.opening == ("stratify",) else "examples" }}

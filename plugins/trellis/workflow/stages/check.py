@@ -4,7 +4,8 @@ Only the snapshot has cost anything by then. A snapshot that passes gets its col
 describes the rows and lets the export start:
 
     {"schema": 1, "task": "binary_classification",
-     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},     also "by": "COLUMN"
+     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},
+                                  also "by": "COLUMN"; of a rule without hashes only "rule": TEXT
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},
      "features": [{"name": "radius mean", "column": "radius_mean", "type", "kind"}],
      "vocabulary": 1000,
@@ -28,7 +29,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.stages import groups, job_messages
+from trellis.workflow.stages import job_messages, split_checks
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
 
@@ -59,7 +60,9 @@ class CheckOperator(BigQueryJobOperator):
         plan = self._plan(context)
         assert plan.table is not None
         (row,) = job.result()
-        problems, warnings = judge(dict(row.items()), plan.table, plan.experiment.task)
+        problems, warnings = judge(
+            dict(row.items()), plan.table, plan.experiment.task, plan.experiment.source.split
+        )
         # The number of rows of a view or query was unknown before.
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
@@ -111,15 +114,17 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     return job_messages.query(plan.experiment, platform, statement)
 
 
-def judge(row: Mapping[str, Any], table: Table, task: str) -> tuple[list[str], list[str]]:
+def judge(
+    row: Mapping[str, Any], table: Table, task: str, split: Any
+) -> tuple[list[str], list[str]]:
     """Problems of the rows, and warnings.
 
-    `row`: the result of checks.sql.
+    `row`: the result of checks.sql. `split`: the file's rule.
     """
     if not row["examples"]:
         return ["there are none: the source has no rows for this run"], []
-    of_groups, warnings = groups.judge(row, table)
-    problems = [*_keys(row, table), *of_groups, *_labels(row, table, task), *_features(row)]
+    of_splits, warnings = split_checks.judge(row, table, split)
+    problems = [*_keys(row, table), *of_splits, *_labels(row, table, task), *_features(row)]
     for feature in row["features"]:
         if feature["not_a_number"]:
             warnings.append(
@@ -158,14 +163,18 @@ def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
     }
 
 
-def _rule(split: KeySplit | GroupSplit) -> dict[str, Any]:
-    """Which part of the hundred belongs to which split, and what is hashed if not the key."""
+def _rule(split: Any) -> dict[str, Any]:
+    """Which part of the hundred belongs to which split, and what is hashed if not the key; of a
+    rule without hashes its description, as the rows' splits are then those of the snapshot.
+    """
+    if not isinstance(split, KeySplit | GroupSplit):
+        return {"rule": split.rule}
     middle = split.train + split.validation
     return {
         "train": [0, split.train],
         "validation": [split.train, middle],
         "test": [middle, 100],
-        **({} if split.column is None else {"by": split.column}),
+        **({} if split.decided_by is None else {"by": split.decided_by}),
     }
 
 
@@ -191,11 +200,10 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
             f"{_list(row['labels_bad_keys'])}: leave them out in a query"
         ]
     absent = {"train", "validation", "test"} - {entry["split"] for entry in row["classes"]}
-    what = "the groups of " if table.split_by else ""
-    problems = [
-        f"the {split} split is empty: {what}{row['examples']} examples are too few for these shares"
-        for split in sorted(absent)
-    ]
+    few = f"{row['examples']} examples are too few for these shares"
+    if table.split_by is not None:
+        few = f"no '{table.split_by.name}' of the {row['examples']} examples belongs there"
+    problems = [f"the {split} split is empty: {few}" for split in sorted(absent)]
     if table.regression:
         if row["label_constant"]:
             problems.append(f"label '{name}' is the same in every row: nothing to learn")

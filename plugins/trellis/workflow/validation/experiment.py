@@ -8,6 +8,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
+from trellis.workflow.spec.split import StratifiedSplit, TimeSplit
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis.workflow.validation.machines import machine_problems
@@ -48,7 +49,7 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
-        if source.split.column is not None:
+        if source.split.decided_by is not None:
             message = "is for tables: a manifest has no columns beside image and label"
             yield Problem(("source", "split", *source.split.opening), message)
         return
@@ -73,20 +74,30 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _split_column(source: RowSource) -> Iterator[Problem]:
-    """The column that decides an example's split has no other role. BigQuery ignores case."""
-    by = (source.split.column or "").lower()
-    if not by:
+    """Roles that the column which decides an example's split cannot have. BigQuery ignores case."""
+    split = source.split
+    name = (split.decided_by or "").lower()
+    if not name:
         return
-    where = ("source", "split", *source.split.opening)
-    for role, column in (("key", source.key_), ("label", source.label)):
-        if column.lower() == by:
-            why = "without `by` the key decides" if role == "key" else "it would be given away"
-            yield Problem(where, f"'{column}' is the {role}: {why}")
-    for name in ("features", "categorical"):
-        for n, column in enumerate(getattr(source, name) or []):
-            if column.lower() == by:
-                message = f"'{column}' keeps rows together (split.by), and is never a feature"
-                yield Problem(("source", name, n), message)
+    where = ("source", "split", *split.opening)
+    if source.key_.lower() == name:
+        yield Problem(where, f"'{source.key_}' is the key, which decides where no rule is given")
+    if isinstance(split, StratifiedSplit):
+        return
+    if source.label.lower() == name:
+        yield Problem(where, f"'{source.label}' is the label; to divide each class, `stratify` it")
+    if isinstance(split, TimeSplit):
+        if (source.partition or "").lower() == name:
+            message = f"'{source.partition}' is the partition: a run's interval is of one split"
+            yield Problem(where, message)
+        return
+    for role in ("features", "categorical"):
+        for n, column in enumerate(getattr(source, role) or []):
+            if column.lower() == name:
+                message = (
+                    f"'{column}' decides the split ({', '.join(split.opening)}), and is no feature"
+                )
+                yield Problem(("source", role, n), message)
 
 
 def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:

@@ -133,6 +133,10 @@ def test_what_keeps_rows_together_is_no_feature(table):
     assert named(found.features)["split_by"][0] == "split_by_2"
     assert "Patient" not in named(found.features)
     assert from_json(found.to_json()) == found
+    # A day stays out unless it is named; what is divided evenly may well be learned from.
+    cuts = {"time": "measured_on", "validation": "2024-01-02", "test": "2024-01-03"}
+    assert "measured_on" not in named(table(CELLS, split=cuts, partition=None).features)
+    assert "stage" in named(table(CELLS, split={"stratify": "stage"}).features)
     # Without it, all is as it was.
     plain = table([*CELLS, patient, clash])
     assert named(plain.features)["split_by"][0] == "split_by"

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.spec.split import ColumnSplit, GroupSplit, KeySplit
 from trellis.workflow.stages.check import judge
 
 RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
@@ -30,7 +31,7 @@ def table(regression=False):
 
 
 def judged(task="binary_classification", **changes):
-    return judge(GOOD | changes, table(), task)
+    return judge(GOOD | changes, table(), task, KeySplit())
 
 
 def feature(**changes):
@@ -90,7 +91,7 @@ def test_a_number_that_never_changes_is_refused():
         {"split": split, "label": None, "examples": 3} for split in ("train", "validation", "test")
     ]
     row = GOOD | {"classes": classes, "label_constant": True}
-    problems, _ = judge(row, table(regression=True), "regression")
+    problems, _ = judge(row, table(regression=True), "regression", KeySplit())
     assert problems == ["label 'kind' is the same in every row: nothing to learn"]
 
 
@@ -101,15 +102,14 @@ def test_a_thousand_bad_features_are_not_all_listed():
     assert problems[-1] == "... and 980 more features"
 
 
-def grouped(train=90, validation=25, test=25, missing=()):
+def grouped(train=90, validation=25, test=25, unassigned=(), split=None):
     numbers = {"train": train, "validation": validation, "test": test}
     row = GOOD | {
-        "split_by_missing": len(missing),
-        "split_by_missing_keys": missing,
-        "groups_by_split": [{"split": s, "number": n} for s, n in numbers.items() if n],
+        "unassigned": [dict(zip(("value", "examples", "key"), u, strict=True)) for u in unassigned],
+        "values_by_split": [{"split": s, "number": n} for s, n in numbers.items() if n],
     }
     by_patient = dataclasses.replace(table(), split_by=Column("patient", "INT64"))
-    return judge(row, by_patient, "binary_classification")
+    return judge(row, by_patient, "binary_classification", split or GroupSplit(by="patient"))
 
 
 def test_groups_that_are_enough_pass():
@@ -117,8 +117,20 @@ def test_groups_that_are_enough_pass():
 
 
 def test_a_row_without_a_group_is_refused():
-    (problem,), _ = grouped(missing=["a1", "a2"])
-    assert problem.startswith("split.by 'patient' is NULL in 2 rows, as at the keys 'a1', 'a2'")
+    (problem,), _ = grouped(unassigned=[(None, 2, "a1")])
+    assert problem == (
+        "split.by 'patient' is NULL in 2 rows, as at the key 'a1': give each a group of its own, "
+        "or leave them out in a query"
+    )
+
+
+def test_a_value_that_names_no_split_is_refused_with_row_and_value():
+    own = ColumnSplit.model_validate({"column": "patient", "names": {"train": [0, 1], "test": [2]}})
+    (problem,), _ = grouped(unassigned=[("9", 1, "a1")], split=own)
+    assert problem == (
+        "split.column 'patient' is '9' in 1 row, as at the key 'a1': expected one of '0', '1', "
+        "'validation', '2'; name it in split.names, or leave them out in a query"
+    )
 
 
 def test_one_group_says_nothing_of_others():

@@ -1,5 +1,6 @@
 """Tables and queries, looked at by a real BigQuery: what is planned, what is refused and why."""
 
+import collections
 import datetime
 import json
 
@@ -81,13 +82,13 @@ def content(google, group):
 def checked(plan, client, group):
     """Freezes the rows of a query and checks them: the problems, and the warnings."""
 
-    def checked(query):
-        planned = plan("checked", query=query)
+    def checked(query, **changes):
+        planned = plan("checked", query=query, **changes)
         for job in (snapshot.job(planned, group), check.job(planned, group)):
             statement = job["query"].pop("query")
             config = QueryJobConfig.from_api_repr(job)
             rows = list(client.query_and_wait(statement, job_config=config))
-        return check.judge(rows[0], planned.table, TASK)
+        return check.judge(rows[0], planned.table, TASK, planned.experiment.source.split)
 
     return checked
 
@@ -273,35 +274,41 @@ def test_good_rows_pass_and_nan_is_said(checked):
 VISITS = "CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant, CAST(n AS FLOAT64) AS x"
 
 
-def test_rows_of_one_group_are_in_one_split(plan, client, group):
+@pytest.fixture
+def frozen(plan, client, group):
+    """Freezes the rows of a query by a rule: the plan, and (key, split, split_by) of each row."""
+
+    def frozen(columns, split):
+        query = f"SELECT {VISITS}, {columns} FROM {ROWS}"
+        planned = plan("frozen", query=query, split=split)
+        job = snapshot.job(planned, group)
+        statement = job["query"].pop("query")
+        client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
+        table = job_messages.snapshot(planned, group)
+        rows = client.query_and_wait(f"SELECT key, split, split_by FROM {table}")
+        return planned, [tuple(row) for row in rows]
+
+    return frozen
+
+
+def test_rows_of_one_group_are_in_one_split(plan, frozen, client, group):
     """The snapshot holds each row's group, and the split that its hash, not the key's, falls into;
     the baselines learn from no group.
     """
-    query = f"SELECT {VISITS}, DIV(n, 3) AS `patient id` FROM {ROWS}"
-    by_key = plan("by-key", query=query)
-    planned = plan("by-patient", query=query, split={"by": "patient id", "train": 60, "test": 30})
-    assert planned.dataset.fingerprint != by_key.dataset.fingerprint
+    rule = {"by": "patient id", "train": 60, "test": 30}
+    planned, rows = frozen("DIV(n, 3) AS `patient id`", rule)
     assert [f.name for f in planned.table.features] == ["x"]
-    job = snapshot.job(planned, group)
-    statement = job["query"].pop("query")
-    client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
-    table = job_messages.snapshot(planned, group)
-    rows = client.query_and_wait(
-        f"SELECT split_by, ABS(MOD(FARM_FINGERPRINT(split_by), 100)), ARRAY_AGG(DISTINCT split) "
-        f"FROM {table} GROUP BY 1, 2"
+    query = planned.experiment.row_source.query
+    assert planned.dataset.fingerprint != plan("by-key", query=query).dataset.fingerprint
+    hashes = client.query_and_wait(
+        "SELECT CAST(n AS STRING), ABS(MOD(FARM_FINGERPRINT(CAST(n AS STRING)), 100)) "
+        "FROM UNNEST(GENERATE_ARRAY(0, 100)) AS n"
     )
-    splits = {group: (bucket, set(splits)) for group, bucket, splits in rows}
-    assert set(splits) == {str(n) for n in range(101)}
-    for bucket, found in splits.values():
-        assert found == {"train" if bucket < 60 else "validation" if bucket < 70 else "test"}
-    assert set(map(len, [found for _, found in splits.values()])) == {1}
-
-    job = check.job(planned, group)
-    statement = job["query"].pop("query")
-    (row,) = client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
-    assert check.judge(row, planned.table, TASK) == ([], [])
-    by_split = {entry["split"]: entry["number"] for entry in row["groups_by_split"]}
-    assert sum(by_split.values()) == 101
+    buckets = dict(tuple(row) for row in hashes)
+    assert {group for _, _, group in rows} == set(buckets)
+    for _, split, of in rows:
+        bucket = buckets[of]
+        assert split == ("train" if bucket < 60 else "validation" if bucket < 70 else "test")
     described = check.columns_json(planned, group, 300)
     assert described["split"] == {
         "train": [0, 60], "validation": [60, 70], "test": [70, 100], "by": "patient id",
@@ -310,14 +317,60 @@ def test_rows_of_one_group_are_in_one_split(plan, client, group):
     assert "split_by" not in automl_tables.views(planned, group)["query"]["query"]
 
 
-def test_a_row_without_a_group_is_found(plan, client, group):
-    query = f"SELECT {VISITS}, IF(n = 7, NULL, DIV(n, 3)) AS patient FROM {ROWS}"
-    planned = plan("no-group", query=query, split={"by": "patient"})
-    for job in (snapshot.job(planned, group), check.job(planned, group)):
-        statement = job["query"].pop("query")
-        rows = list(client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job)))
-    problems, _ = check.judge(rows[0], planned.table, TASK)
-    assert any("'patient' is NULL in 1 row, as at the keys '7'" in p for p in problems), problems
+def test_the_past_is_learned_from_and_the_rest_scored(frozen, group):
+    """Rows of 300 hours from 2024-01-01 on; each day belongs to the split that starts with it."""
+    moment = "TIMESTAMP_ADD(TIMESTAMP '2024-01-01', INTERVAL n HOUR) AS moment"
+    rule = {"time": "moment", "validation": "2024-01-09", "test": "2024-01-11"}
+    planned, rows = frozen(moment, rule)
+    assert [f.name for f in planned.table.features] == ["x"]
+    for key, split, _ in rows:
+        hours = int(key)
+        assert split == ("train" if hours < 192 else "validation" if hours < 240 else "test")
+    assert check.columns_json(planned, group, 300)["split"] == {
+        "rule": "moment: validation from 2024-01-09, test from 2024-01-11"
+    }
+
+
+def test_a_column_of_ones_own_names_the_splits(frozen):
+    rule = {"column": "fold", "names": {"train": [0, 1, 2], "validation": [3], "test": [4]}}
+    planned, rows = frozen("MOD(n, 5) AS fold", rule)
+    assert [f.name for f in planned.table.features] == ["x"]
+    for key, split, _ in rows:
+        assert split == ("train", "train", "train", "validation", "test")[int(key) % 5]
+
+
+def test_each_class_is_divided_by_the_shares(frozen):
+    """`site` has 276 rows of a, 20 of b, 3 of c and 1 of d."""
+    site = "IF(n <= 276, 'a', IF(n <= 296, 'b', IF(n < 300, 'c', 'd'))) AS site"
+    _, rows = frozen(site, {"stratify": "site", "train": 70, "validation": 10, "test": 20})
+    found = collections.Counter((site, split) for _, split, site in rows)
+    assert found == {
+        ("a", "train"): 193, ("a", "validation"): 28, ("a", "test"): 55,
+        ("b", "train"): 14, ("b", "validation"): 2, ("b", "test"): 4,
+        ("c", "train"): 1, ("c", "validation"): 1, ("c", "test"): 1,
+        ("d", "train"): 1,
+    }  # fmt: skip
+    # Other features of the same rows leave each where it is.
+    rule = {"stratify": "site", "train": 70, "validation": 10, "test": 20}
+    assert sorted(frozen(f"{site}, -n AS y", rule)[1]) == sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "split", "problem"),
+    [
+        ("IF(n = 7, NULL, n) AS who", {"by": "who"}, "is NULL in 1 row, as at the key '7'"),
+        ("IF(n = 7, 'x', 'train') AS who", {"column": "who"}, "is 'x' in 1 row, as at the key '7'"),
+        ("'train' AS who", {"column": "who"}, "the test split is empty: no 'who' of the 300 exam"),
+        (
+            "IF(n < 3, NULL, DATE '2024-01-01') AS who",
+            {"time": "who", "validation": "2024-01-09", "test": "2024-01-11"},
+            "split.time 'who' is NULL in 2 rows",
+        ),
+    ],
+)
+def test_rows_that_belong_to_no_split_are_found(checked, columns, split, problem):
+    problems, _ = checked(f"SELECT {VISITS}, {columns} FROM {ROWS}", split=split)
+    assert any(problem in found for found in problems), problems
 
 
 def select(**changes):
