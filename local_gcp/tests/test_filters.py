@@ -102,7 +102,7 @@ def test_filters(text, yes, no):
 def test_what_is_not_emulated_is_refused_by_name(text, complaint):
     with pytest.raises(RpcError) as refusal:
         parse_filter(text, FIELDS)
-    assert refusal.value.field == "filter"
+    assert refusal.value.violations[0][0] == "filter"
     assert complaint in refusal.value.message
 
 

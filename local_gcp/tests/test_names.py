@@ -58,7 +58,7 @@ def test_regions_may_be_fewer_and_others(monkeypatch):
     ["1", "projects/p", f"{LOCATION}/models/1", f"{LOCATION}/customJobs/1/x", f"{LOCATION}"],
 )
 def test_other_forms_are_refused(name):
-    with pytest.raises(RpcError, match="is not projects/PROJECT/locations/LOCATION/customJobs/ID"):
+    with pytest.raises(RpcError, match="Invalid CustomJob resource name"):
         names.resource(name, "customJobs")
 
 

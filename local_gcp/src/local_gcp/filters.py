@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from local_gcp.wire import RpcError, invalid_argument
+from local_gcp.field_errors import invalid_field
+from local_gcp.wire import RpcError
 
 Predicate = Callable[[Any], bool]
 """Whether a resource message matches."""
@@ -135,7 +136,7 @@ def parse_filter(text: str, fields: Mapping[str, Field], where: str = "filter") 
 
 
 def _refusal(where: str, text: str, problem: str) -> RpcError:
-    return invalid_argument(where, f"in {text!r}: {problem}.")
+    return invalid_field(where, f"Invalid filter {text!r}: {problem}.")
 
 
 class _Parser:

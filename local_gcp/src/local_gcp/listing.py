@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from google.protobuf import field_mask_pb2
 
-from local_gcp.wire import invalid_argument
+from local_gcp.field_errors import invalid_field
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def page(resources: Iterable[T], page_size: int, page_token: str) -> tuple[list[
     two calls, no other one is repeated or left out. INVALID_ARGUMENT for a bad size or token.
     """
     if page_size < 0:
-        raise invalid_argument("page_size", f"{page_size} is negative.")
+        raise invalid_field("page_size", f"{page_size} is negative.")
     size = min(page_size or DEFAULT_SIZE, LARGEST_SIZE)
     ordered = sorted(resources, key=_position, reverse=True)
     if page_token:
@@ -42,7 +42,7 @@ def masked(resource: T, mask: field_mask_pb2.FieldMask) -> T:
     try:
         mask.MergeMessage(kind.pb(resource), kind.pb(result))
     except ValueError as error:
-        raise invalid_argument("read_mask", str(error)) from None
+        raise invalid_field("read_mask", str(error)) from None
     return result
 
 
@@ -58,5 +58,5 @@ def _decode(token: str) -> tuple[str, str]:
     try:
         time, name = base64.urlsafe_b64decode(token).decode().split("\n")
     except (binascii.Error, ValueError):
-        raise invalid_argument("page_token", f"{token!r} is not a token of this method.") from None
+        raise invalid_field("page_token", f"{token!r} is not a token of this method.") from None
     return time, name

@@ -8,8 +8,9 @@ import re
 import grpc
 
 from local_gcp import regions
+from local_gcp.field_errors import invalid_field
 from local_gcp.project import PROJECT_NUMBER, project_id
-from local_gcp.wire import RpcError, invalid_argument
+from local_gcp.wire import RpcError
 
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)(?P<rest>/.+)?")
 
@@ -22,7 +23,8 @@ def location(parent: str, field: str = "parent") -> str:
     """
     match = _PARENT.fullmatch(parent)
     if not match or match["rest"]:
-        raise invalid_argument(field, f"{parent!r} is not projects/PROJECT/locations/LOCATION.")
+        expected = f"expected projects/PROJECT/locations/LOCATION, got {parent!r}"
+        raise invalid_field(field, f"Invalid Location resource name. (local_gcp: {expected}.)")
     return _canonical(match)
 
 
@@ -30,8 +32,9 @@ def resource(name: str, collection: str, field: str = "name") -> str:
     """projects/P/locations/L/COLLECTION/ID with the project's number; the same errors."""
     match = _PARENT.fullmatch(name)
     if not match or not re.fullmatch(rf"/{collection}/[^/]+", match["rest"] or ""):
-        form = f"projects/PROJECT/locations/LOCATION/{collection}/ID"
-        raise invalid_argument(field, f"{name!r} is not {form}.")
+        kind = collection[0].upper() + collection[1:].removesuffix("s")
+        expected = f"expected projects/PROJECT/locations/LOCATION/{collection}/ID, got {name!r}"
+        raise invalid_field(field, f"Invalid {kind} resource name. (local_gcp: {expected}.)")
     return _canonical(match)
 
 

@@ -27,17 +27,10 @@ from google.protobuf import empty_pb2
 from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
+from local_gcp.field_errors import invalid_field
 from local_gcp.state import State
 from local_gcp.variants import Variants
-from local_gcp.wire import (
-    RpcError,
-    failed_precondition,
-    invalid_argument,
-    not_emulated,
-    not_found,
-    pack,
-    status_of,
-)
+from local_gcp.wire import RpcError, failed_precondition, not_emulated, not_found, pack, status_of
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +207,7 @@ class Operations:
         """The operations of a resource (MODEL, ENDPOINT) or a location, with all it contains."""
         matches = filters.parse_filter(request.filter, _FIELDS)
         if request.page_token:
-            raise invalid_argument("page_token", f"{request.page_token!r}: there is one page only.")
+            raise invalid_field("page_token", f"{request.page_token!r} is not a token.")
         prefix = f"{names.with_number(request.name)}/"
         if self._variants.list_operations == "unimplemented" and _UNLISTED.match(prefix):
             # Google's message for a method that a service does not have.

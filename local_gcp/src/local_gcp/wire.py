@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -65,29 +65,33 @@ _OPERATIONS = {
 class RpcError(Exception):
     """A status other than OK.
 
-    `field` names the offending request field; Google's clients show it from the BadRequest detail
-    that Vertex AI sends too.
+    `violations`: (field of the request, message) of each invalid field, parts of `message`. They
+    are sent as a BadRequest detail, which Google's clients show.
     """
 
-    def __init__(self, code: grpc.StatusCode, message: str, field: str | None = None):
+    def __init__(
+        self, code: grpc.StatusCode, message: str, violations: Sequence[tuple[str, str]] = ()
+    ):
         super().__init__(message)
-        self.code, self.message, self.field = code, message, field
+        self.code, self.message, self.violations = code, message, violations
 
     def status(self) -> Any:
         """The `grpc.Status` with google.rpc details."""
         message = _shortened(self.message)
         status = status_pb2.Status(code=getattr(code_pb2, self.code.name), message=message)
-        if self.field:
-            violation = error_details_pb2.BadRequest.FieldViolation(
-                field=self.field, description=message
-            )
-            status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
+        if self.violations:
+            detail, left = error_details_pb2.BadRequest(), len(message)
+            for field, description in self.violations:
+                detail.field_violations.add(field=field, description=description[:left])
+                left = max(0, left - len(description))
+            status.details.add().Pack(detail)
         return rpc_status.to_status(status)
 
 
 def invalid_argument(field: str, problem: str) -> RpcError:
-    """INVALID_ARGUMENT, with the request field's path as Google writes it (job_spec.scheduling)."""
-    return RpcError(grpc.StatusCode.INVALID_ARGUMENT, f"{field}: {problem}", field)
+    """INVALID_ARGUMENT for a field of the request; Vertex AI's have a form: see `field_errors`."""
+    message = f"{field}: {problem}"
+    return RpcError(grpc.StatusCode.INVALID_ARGUMENT, message, [(field, problem)])
 
 
 def not_found(name: str) -> RpcError:

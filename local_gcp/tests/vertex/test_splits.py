@@ -61,11 +61,11 @@ def test_what_is_left_of_the_fractions_goes_to_the_sets_without_one(given_, part
     ("config", "tabular", "words"),
     [
         ({"fraction_split": {"training_fraction": 1.2}}, True, "sum up to 1"),
-        ({"filter_split": {"training_filter": "-"}}, True, "datasets of images only"),
-        ({"predefined_split": {"key": "use"}}, False, "tabular datasets only"),
-        ({"predefined_split": {}}, True, "predefined_split.key: is required"),
+        ({"filter_split": {"training_filter": "-"}}, True, "Only datasets of images"),
+        ({"predefined_split": {"key": "use"}}, False, "Only tabular datasets"),
+        ({"predefined_split": {}}, True, "predefined_split.key; Message: Required"),
         ({"timestamp_split": {"training_fraction": 1}}, True, "timestamp_split.key"),
-        ({"filter_split": {"training_filter": "-"}}, False, "validation_filter: is required"),
+        ({"filter_split": {"training_filter": "-"}}, False, "validation_filter; Message: Required"),
         ({"stratified_split": {"key": "a"}}, True, "does not emulate config.stratified_split"),
     ],
 )

@@ -5,14 +5,23 @@ import pytest
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format
 
-from local_gcp.vertex.validation import check_display_name, check_job_spec, check_labels
+from local_gcp.field_errors import REQUIRED
+from local_gcp.vertex.validation import (
+    LABEL_RULES,
+    check_display_name,
+    check_job_spec,
+    check_labels,
+    check_resource,
+)
 from local_gcp.wire import RpcError
 
+MACHINE = {"machineType": "n1-standard-4"}
 POOL = {
-    "machineSpec": {"machineType": "n1-standard-4"},
+    "machineSpec": MACHINE,
     "replicaCount": 1,
     "containerSpec": {"imageUri": "gcr.io/p/app/job:1"},
 }
+A = {"name": "A", "value": "x"}
 PACKAGE = {
     "executorImageUri": "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest",
     "packageUris": ["gs://b/trainer-0.1.tar.gz"],
@@ -73,19 +82,19 @@ def test_usual_jobs_are_accepted(job_spec):
 @pytest.mark.parametrize(
     ("job_spec", "field", "rule"),
     [
-        (spec(), "worker_pool_specs", "the first worker pool is required"),
-        (spec({}, POOL), "worker_pool_specs", "the first worker pool is required"),
-        (spec(*[POOL] * 5), "worker_pool_specs", "at most 4"),
+        (spec(), "worker_pool_specs", "The first worker pool is required"),
+        (spec({}, POOL), "worker_pool_specs", "The first worker pool is required"),
+        (spec(*[POOL] * 5), "worker_pool_specs", "It has 5 pools; at most 4"),
         (
             spec({**POOL, "replicaCount": 2}),
             "worker_pool_specs[0].replica_count",
-            "is 2, but the first worker pool, the primary, has exactly 1 replica",
+            "2 is not 1: the first worker pool, the primary, has exactly 1 replica",
         ),
         (spec(POOL, without("replicaCount")), "worker_pool_specs[1].replica_count", "at least 1"),
         (
             spec(without("machineSpec")),
             "worker_pool_specs[0].machine_spec.machine_type",
-            "required",
+            REQUIRED,
         ),
         (
             spec(without("containerSpec")),
@@ -95,7 +104,7 @@ def test_usual_jobs_are_accepted(job_spec):
         (
             spec({**POOL, "containerSpec": {"args": ["x"]}}),
             "worker_pool_specs[0].container_spec.image_uri",
-            "is required",
+            REQUIRED,
         ),
         (
             spec({**POOL, "containerSpec": {"imageUri": "i", "env": [{"name": "A B"}]}}),
@@ -103,15 +112,25 @@ def test_usual_jobs_are_accepted(job_spec):
             "'A B'",
         ),
         (
-            spec({**POOL, "containerSpec": {"imageUri": "i", "env": [{"name": "A"}] * 101}}),
+            spec({**POOL, "containerSpec": {"imageUri": "i", "env": [{"name": "A"}]}}),
+            "worker_pool_specs[0].container_spec.env[0].value",
+            REQUIRED,
+        ),
+        (
+            spec({**POOL, "containerSpec": {"imageUri": "i", "env": [A] * 2}}),
             "worker_pool_specs[0].container_spec.env",
-            "at most 100",
+            "EnvVar names must be unique.",
+        ),
+        (
+            spec({**POOL, "containerSpec": {"imageUri": "i", "env": [A] * 101}}),
+            "worker_pool_specs[0].container_spec.env",
+            "At most 100",
         ),
         *[
             (
                 spec({**without("containerSpec"), "pythonPackageSpec": without(key, PACKAGE)}),
                 f"worker_pool_specs[0].python_package_spec.{field}",
-                "is required",
+                REQUIRED,
             )
             for key, field in [
                 ("executorImageUri", "executor_image_uri"),
@@ -162,13 +181,15 @@ def test_usual_jobs_are_accepted(job_spec):
             "'/gcs/b/out' is not gs://BUCKET/...",
         ),
         (spec(POOL, scheduling={"timeout": "-1s"}), "scheduling.timeout", "negative"),
+        (spec(POOL, network="default"), "network", "'default' is not projects/PROJECT_NUMBER/"),
     ],
 )
 def test_what_vertex_refuses_is_refused_with_field_and_rule(job_spec, field, rule):
     error = refusal(job_spec)
     assert error.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert error.field == f"job_spec.{field}"
-    assert rule in error.message
+    ((named, message),) = error.violations
+    assert named == f"job_spec.{field}"
+    assert rule in message
 
 
 @pytest.mark.parametrize(
@@ -189,6 +210,22 @@ def test_what_would_change_the_outcome_here_is_refused_by_name(job_spec, name):
     assert name in error.message
 
 
+@pytest.mark.filterwarnings("ignore:Unrecognized")
+@pytest.mark.parametrize(
+    ("numbers", "field"),
+    [
+        ({"scheduling": {"strategy": 99}}, "scheduling.strategy"),
+        (
+            {"workerPoolSpecs": [{**POOL, "machineSpec": {**MACHINE, "acceleratorType": 999}}]},
+            "worker_pool_specs[0].machine_spec.accelerator_type",
+        ),
+    ],
+)
+def test_numbers_that_an_enum_does_not_have(numbers, field):
+    error = refusal(spec(POOL, **numbers))
+    assert [named for named, _ in error.violations] == [f"job_spec.{field}"]
+
+
 @pytest.mark.parametrize("name", ["x", "x" * 128, "ünïcode / with spaces"])
 def test_display_names(name):
     check_display_name(name, "display_name")
@@ -201,7 +238,8 @@ def test_bad_display_names(name):
 
 
 @pytest.mark.parametrize(
-    "labels", [{}, {"a": ""}, {"a_b-1": "0-x_"}, {"straße": "größe"}, {"x" * 63: "y" * 63}]
+    "labels",
+    [{}, {"a": ""}, {"a_b-1": "0-x_"}, {"straße": "größe"}, {"1a": ""}, {"x" * 63: "y" * 63}],
 )
 def test_labels(labels):
     check_labels(labels, "labels")
@@ -210,17 +248,35 @@ def test_labels(labels):
 @pytest.mark.parametrize(
     ("labels", "rule"),
     [
-        ({"A": "x"}, "must begin with a lowercase letter"),
-        ({"1a": "x"}, "must begin with a lowercase letter"),
-        ({"": "x"}, "must begin with a lowercase letter"),
-        ({"a.b": "x"}, "'a.b', may have lowercase letters, digits, _ and - only"),
-        ({"a": "X"}, "value of 'a', 'X', may have lowercase"),
-        ({"a": "x" * 64}, "is longer than 63"),
-        ({"x" * 64: ""}, "is longer than 63"),
-        ({f"a{n}": "" for n in range(65)}, "at most 64"),
+        ({"A": "x"}, "the key 'A' does not start with a lowercase letter or number"),
+        ({"_a": "x"}, "the key '_a' does not start with a lowercase letter or number"),
+        ({"": "x"}, "the key '' does not start with a lowercase letter or number"),
+        ({"a.b": "x"}, "the key, 'a.b', has other characters"),
+        ({"a": "X"}, "the value of 'a', 'X', has other characters"),
+        ({"a": "x" * 64}, "the value of 'a', 'xx"),
+        ({"x" * 64: ""}, "the key, 'xx"),
+        ({"a": "名" * 43}, "the value of 'a', '名"),
+        ({f"a{n}": "" for n in range(65)}, "there are 65"),
     ],
 )
 def test_bad_labels(labels, rule):
     with pytest.raises(RpcError, match="labels") as error:
         check_labels(labels, "labels")
-    assert rule in error.value.message
+    assert f"{LABEL_RULES} (local_gcp: {rule}" in error.value.message
+
+
+KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+def test_a_key_in_the_region():
+    job = api.CustomJob(display_name="n", encryption_spec={"kms_key_name": KEY})
+    check_resource(job, "custom_job", "us-central1")
+    with pytest.raises(RpcError, match="The key is in us-central1, the resource in europe-west4"):
+        check_resource(job, "custom_job", "europe-west4")
+
+
+@pytest.mark.parametrize("key", ["", "k", f"{KEY}/cryptoKeyVersions/1"])
+def test_bad_keys(key):
+    job = api.CustomJob(display_name="n", encryption_spec={"kms_key_name": key})
+    with pytest.raises(RpcError, match=r"custom_job\.encryption_spec\.kms_key_name"):
+        check_resource(job, "custom_job", "us-central1")

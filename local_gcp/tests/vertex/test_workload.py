@@ -91,4 +91,6 @@ def test_what_differs_here_is_noted():
 def test_an_image_without_a_program_is_refused_with_its_field():
     with pytest.raises(RpcError) as refusal:
         spec({"container_spec": {"image_uri": "gcr.io/other"}})
-    assert refusal.value.field == "job_spec.worker_pool_specs[0].container_spec.image_uri"
+    assert (
+        refusal.value.violations[0][0] == "job_spec.worker_pool_specs[0].container_spec.image_uri"
+    )

@@ -56,8 +56,7 @@ class CustomJobs:
         self, parent: str, sent: api.CustomJob, data: Mapping[str, str] | None = None
     ) -> api.CustomJob:
         """Store and start a job. `data`: variables that lead its program to a managed dataset."""
-        validation.check_display_name(sent.display_name, "custom_job.display_name")
-        validation.check_labels(sent.labels, "custom_job.labels")
+        validation.check_resource(sent, "custom_job", names.last(parent))
         validation.check_job_spec(sent.job_spec, "custom_job.job_spec")
         job_id = names.new_id()
         spec = run_spec(

@@ -14,11 +14,12 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import filters, names
+from local_gcp.field_errors import invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.state import State
 from local_gcp.vertex.models import Models, key
 from local_gcp.vertex.resources import timestamp
-from local_gcp.wire import invalid_argument, not_found
+from local_gcp.wire import not_found
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/modelevaluation"
 CLASSIFICATION = f"{_SCHEMA}/classification_metrics_1.0.0.yaml"
@@ -63,7 +64,7 @@ class Evaluations:
     def get_model_evaluation(self, request: Any, _context: Any) -> api.ModelEvaluation:
         match = _NAME.fullmatch(request.name)
         if not match:
-            raise invalid_argument("name", f"{request.name!r} is not MODEL/evaluations/ID.")
+            raise invalid_field("name", f"{request.name!r} is not MODEL/evaluations/ID.")
         model = self._models.find(match["model"])
         evaluation = self._table.get(f"{key(model)}/evaluations/{match['id']}")
         if evaluation is None:

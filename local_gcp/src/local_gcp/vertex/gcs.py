@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_gcp.wire import failed_precondition, invalid_argument
+from local_gcp.field_errors import REQUIRED, invalid_field
+from local_gcp.wire import failed_precondition
 
 _WILDCARDS = re.compile(r"[*?\[]")
 
@@ -16,7 +17,7 @@ def local_path(buckets: Path, uri: str, field: str = "uri") -> Path:
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     # An object may be called a/../b; a path below the buckets must not leave them.
     if not uri.startswith("gs://") or not bucket or ".." in uri.split("/"):
-        raise invalid_argument(field, f"{uri!r} is not gs://BUCKET/OBJECT.")
+        raise invalid_field(field, f"{uri!r} is not gs://BUCKET/OBJECT.")
     return buckets / bucket / name
 
 
@@ -43,12 +44,12 @@ def matching(buckets: Path, uris: Iterable[str], field: str) -> list[Path]:
             raise failed_precondition(f"{field}: there is no file at {uri}.")
         found.update(files)
     if not found:
-        raise invalid_argument(field, "is required: one or more gs://BUCKET/OBJECT.")
+        raise invalid_field(field, f"{REQUIRED} Name one or more gs://BUCKET/OBJECT.")
     return sorted(found)
 
 
 def check_folder(uri: str, field: str) -> str:
     """gs://BUCKET/FOLDER/ with its slash at the end; INVALID_ARGUMENT for another form."""
     if not re.fullmatch(r"gs://[^/]+(/.*)?", uri) or ".." in uri.split("/"):
-        raise invalid_argument(field, f"{uri!r} is not gs://BUCKET/FOLDER.")
+        raise invalid_field(field, f"{uri!r} is not gs://BUCKET/FOLDER.")
     return uri.rstrip("/") + "/"

@@ -15,6 +15,7 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import filters, names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
@@ -22,13 +23,7 @@ from local_gcp.variants import Variants
 from local_gcp.vertex import validation
 from local_gcp.vertex.artifacts import Artifacts
 from local_gcp.vertex.resources import deletion_metadata, timestamp
-from local_gcp.wire import (
-    already_exists,
-    failed_precondition,
-    invalid_argument,
-    not_emulated,
-    not_found,
-)
+from local_gcp.wire import already_exists, failed_precondition, not_emulated, not_found
 
 DEFAULT = "default"
 _ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
@@ -117,10 +112,10 @@ class Models:
         model_name, _, version = sent.name.partition("@")
         allowed = _OF_A_VERSION if version not in ("", "-") else _OF_A_MODEL
         if not paths:
-            raise invalid_argument("update_mask", "is required.")
+            raise invalid_field("update_mask", REQUIRED)
         for path in paths:
             if path not in {*_OF_A_VERSION, *_OF_A_MODEL}:
-                raise invalid_argument("update_mask", f"{path!r} cannot be updated.")
+                raise invalid_field("update_mask", f"{path!r} cannot be updated.")
             if path not in allowed:
                 raise failed_precondition(
                     f"{path} cannot be updated by the name {sent.name!r}: a model has "
@@ -180,7 +175,7 @@ class Models:
     def delete_model_version(self, request: Any, _context: Any) -> Any:
         model = self.find(request.name)
         if "@" not in request.name:
-            raise invalid_argument("name", f"{request.name!r} names no version (@VERSION).")
+            raise invalid_field("name", f"{request.name!r} names no version (@VERSION).")
         _check_deletable(model)
         # By its number: an alias may have moved when the operation ends.
         sent = api.DeleteModelVersionRequest(name=key(model))
@@ -212,18 +207,18 @@ class Models:
 
         `container`: whether the model has a serving container (AutoML's have none).
         """
-        validation.check_display_name(model.display_name, f"{field}.display_name")
-        validation.check_labels(model.labels, f"{field}.labels")
+        validation.check_resource(model, field, names.last(parent))
         if container and not model.container_spec.image_uri:
-            raise invalid_argument(f"{field}.container_spec.image_uri", "is required.")
+            raise invalid_field(f"{field}.container_spec.image_uri", REQUIRED)
+        validation.check_env(model.container_spec.env, f"{field}.container_spec.env")
         for number, alias in enumerate(model.version_aliases):
             _check_alias(alias, f"{field}.version_aliases[{number}]")
         if parent_model:
             if model_id:
-                raise invalid_argument("model_id", "is only for a new model: parent_model is set.")
+                raise invalid_field("model_id", "It is only for a new model: parent_model is set.")
             self.find(parent_model)
         elif model_id and not _MODEL_ID.fullmatch(model_id):
-            raise invalid_argument("model_id", f"{model_id!r} is not {_MODEL_ID.pattern}.")
+            raise invalid_field("model_id", f"{model_id!r} does not match {_MODEL_ID.pattern}.")
         elif model_id and self._versions(f"{parent}/models/{model_id}"):
             raise already_exists(f"{parent}/models/{model_id}")
 
@@ -377,9 +372,7 @@ def _check_order(request: Any) -> None:
 
 def _check_alias(alias: str, field: str) -> None:
     if not _ALIAS.fullmatch(alias):
-        raise invalid_argument(
-            field, f"{alias!r} is not an alias: it has to match {_ALIAS.pattern}."
-        )
+        raise invalid_field(field, f"{alias!r} is not an alias: it must match {_ALIAS.pattern}.")
 
 
 def _now() -> dict[str, Any]:

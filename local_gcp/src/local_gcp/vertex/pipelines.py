@@ -22,6 +22,7 @@ from google.protobuf import empty_pb2
 from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
+from local_gcp.field_errors import invalid_field
 from local_gcp.jobs.run import Run
 from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
@@ -41,7 +42,7 @@ from local_gcp.vertex.resources import (
     timestamp,
 )
 from local_gcp.vertex.training import FIELD, Task
-from local_gcp.wire import RpcError, invalid_argument, not_emulated
+from local_gcp.wire import RpcError, not_emulated
 
 log = logging.getLogger(__name__)
 
@@ -149,8 +150,7 @@ class Pipelines:
 
     def _check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         """INVALID_ARGUMENT, NOT_FOUND or UNIMPLEMENTED for a pipeline that cannot run."""
-        validation.check_display_name(pipeline.display_name, f"{FIELD}.display_name")
-        validation.check_labels(pipeline.labels, f"{FIELD}.labels")
+        validation.check_resource(pipeline, FIELD, names.last(parent))
         if pipeline.training_task_definition not in self._tasks:
             raise not_emulated(
                 f"the training task {pipeline.training_task_definition!r}",
@@ -158,7 +158,7 @@ class Pipelines:
             )
         for field in ("model_id", "parent_model"):
             if getattr(pipeline, field) and "model_to_upload" not in pipeline:
-                raise invalid_argument(f"{FIELD}.{field}", "needs a model_to_upload.")
+                raise invalid_field(f"{FIELD}.{field}", "It requires model_to_upload.")
         self._task(pipeline).check(parent, pipeline)
 
     def _stage(self, name: str) -> None:

@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from local_gcp.wire import invalid_argument, not_emulated
+from local_gcp.field_errors import REQUIRED, invalid_field
+from local_gcp.wire import not_emulated
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform_v1 as api
@@ -40,16 +41,16 @@ def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
     wrong = ("filter_split",) if tabular else ("predefined_split", "timestamp_split")
     if kind in wrong:
         only = "datasets of images" if tabular else "tabular datasets"
-        raise invalid_argument(f"{field}.{kind}", f"is for {only} only.")
+        raise invalid_field(f"{field}.{kind}", f"Only {only} can have it.")
     if kind in ("fraction_split", "timestamp_split"):
         fractions(getattr(config, kind), f"{field}.{kind}")
     if kind in ("predefined_split", "timestamp_split") and not getattr(config, kind).key:
-        raise invalid_argument(f"{field}.{kind}.key", "is required: the name of a column.")
+        raise invalid_field(f"{field}.{kind}.key", f"{REQUIRED} It names a column.")
     if kind == "filter_split":
         for name in NAMES:
             if not getattr(config.filter_split, f"{name}_filter"):
-                raise invalid_argument(
-                    f"{field}.filter_split.{name}_filter", "is required; - matches nothing."
+                raise invalid_field(
+                    f"{field}.filter_split.{name}_filter", f"{REQUIRED} - matches nothing."
                 )
 
 
@@ -66,7 +67,7 @@ def fractions(split: Any, field: str) -> tuple[float, float, float]:
     given = [getattr(split, f"{name}_fraction") for name in NAMES]
     rest = 1 - sum(given)
     if min(given) < 0 or rest < -1e-9:
-        raise invalid_argument(field, f"the fractions {given} must be positive and sum up to 1.")
+        raise invalid_field(field, f"The fractions {given} must be positive and sum up to 1.")
     open_ = [default if not value else 0.0 for value, default in zip(given, _DEFAULT, strict=True)]
     shares = [share / sum(open_) for share in open_] if sum(open_) else [1.0, 0.0, 0.0]
     return tuple(value + max(rest, 0.0) * share for value, share in zip(given, shares, strict=True))

@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 from local_gcp.bigquery.errors import BigQueryError
 from local_gcp.bigquery.refs import DatasetRef, TableRef
 from local_gcp.bigquery.schema import field_from_arrow
+from local_gcp.field_errors import invalid_field
 from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits
 from local_gcp.vertex.csv_rows import csv_rows
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_emulated
+from local_gcp.wire import RpcError, failed_precondition, not_emulated
 
 
 class Tables:
@@ -84,7 +85,7 @@ class Tables:
             yield self._warehouse
         except BigQueryError as error:
             code = _CODES.get(error.reason, grpc.StatusCode.FAILED_PRECONDITION)
-            raise RpcError(code, f"{field}: {error.message}", field) from None
+            raise RpcError(code, f"{field}: {error.message}") from None
 
 
 _CODES = {
@@ -103,7 +104,7 @@ def table_ref(uri: str, field: str) -> TableRef:
             raise ValueError
         ref = TableRef.parse(text, project_id())
     except (BigQueryError, ValueError):
-        raise invalid_argument(field, f"{uri!r} is not bq://PROJECT.DATASET.TABLE.") from None
+        raise invalid_field(field, f"{uri!r} is not bq://PROJECT.DATASET.TABLE.") from None
     _check_project(ref.project, field)
     return ref
 
@@ -111,7 +112,7 @@ def table_ref(uri: str, field: str) -> TableRef:
 def destination(uri: str, field: str) -> tuple[str | None, str | None]:
     """(dataset, table) in bq://PROJECT[.DATASET[.TABLE]]; None for those it lacks."""
     if not uri.startswith("bq://"):
-        raise invalid_argument(field, f"{uri!r} is not bq://PROJECT[.DATASET[.TABLE]].")
+        raise invalid_field(field, f"{uri!r} is not bq://PROJECT[.DATASET[.TABLE]].")
     parts = uri.removeprefix("bq://").replace(":", ".").rstrip(".").split(".")
     _check_project(parts[0], field)
     try:
@@ -121,13 +122,13 @@ def destination(uri: str, field: str) -> tuple[str | None, str | None]:
             return DatasetRef.parse(".".join(parts), project_id()).dataset, None
         ref = TableRef.parse(".".join(parts), project_id())
     except BigQueryError as error:
-        raise invalid_argument(field, error.message) from None
+        raise invalid_field(field, error.message) from None
     return ref.dataset, ref.table
 
 
 def _check_project(project: str, field: str) -> None:
     if project != project_id():
-        raise invalid_argument(field, f"the only project here is {project_id()}, not {project!r}.")
+        raise invalid_field(field, f"The only project is {project_id()}, not {project!r}.")
 
 
 def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> int:

@@ -13,6 +13,7 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format
 
 from local_gcp import names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.run import Run
 from local_gcp.vertex import validation
 from local_gcp.vertex.custom_jobs import CustomJobs
@@ -21,7 +22,6 @@ from local_gcp.vertex.datasets.dataset_service import IMAGE, Datasets
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.tuning.space import as_text
-from local_gcp.wire import invalid_argument
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 FIELD = "training_pipeline"
@@ -74,9 +74,9 @@ class CustomTask:
             where = f"{FIELD}.model_to_upload"
             self._models.check(parent, model, pipeline.model_id, pipeline.parent_model, where)
             if not model.artifact_uri and not spec.base_output_directory.output_uri_prefix:
-                raise invalid_argument(
+                raise invalid_field(
                     f"{field}.base_output_directory",
-                    "is required to upload a model: its files are those below BASE/model.",
+                    f"{REQUIRED} An uploaded model has the files below BASE/model.",
                 )
 
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, str]:
@@ -101,7 +101,7 @@ class CustomTask:
         job = api.CustomJob(
             display_name=f"{pipeline.display_name[:100]}-custom-job",
             job_spec=spec,
-            encryption_spec=pipeline.encryption_spec,
+            encryption_spec=pipeline.encryption_spec or None,
         )
         parent = pipeline.name.partition("/trainingPipelines/")[0]
         job = self._custom_jobs.create(parent, job, data=staged or {})
@@ -129,7 +129,7 @@ def find_dataset(datasets: Datasets, pipeline: api.TrainingPipeline) -> api.Data
     field = f"{FIELD}.input_data_config.dataset_id"
     number = pipeline.input_data_config.dataset_id
     if not number:
-        raise invalid_argument(field, "is required.")
+        raise invalid_field(field, REQUIRED)
     return datasets.find(f"{parent}/datasets/{number}", field)
 
 
@@ -140,7 +140,7 @@ def _spec(pipeline: api.TrainingPipeline, field: str) -> api.CustomJobSpec:
         _write_numbers_as_text(sent)
         json_format.ParseDict(sent, api.CustomJobSpec.pb(spec))
     except (TypeError, AttributeError, json_format.ParseError) as error:
-        raise invalid_argument(field, str(error)) from None
+        raise invalid_field(field, str(error)) from None
     return spec
 
 

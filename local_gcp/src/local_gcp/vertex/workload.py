@@ -11,10 +11,10 @@ from pathlib import Path
 
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import invalid_field
 from local_gcp.jobs.images import Image, ImageError, find_image
 from local_gcp.jobs.run import Pool, Program, Spec
 from local_gcp.project import PROJECT_NUMBER
-from local_gcp.wire import invalid_argument
 
 _INSTALLER = Path(__file__).with_name("python_package.py")
 _DAY = 86400.0
@@ -94,7 +94,7 @@ def _pool(
         image = _image(task.image_uri, f"{field}.container_spec.image_uri")
         argv = image.command(task.command, task.args)
         if not argv:
-            raise invalid_argument(
+            raise invalid_field(
                 f"{field}.container_spec.command",
                 f"images.yaml has no entrypoint for {task.image_uri}, and the job has none.",
             )
@@ -103,7 +103,7 @@ def _pool(
         task = pool.python_package_spec
         image = _image(task.executor_image_uri, f"{field}.python_package_spec.executor_image_uri")
         if image.runs_by:
-            raise invalid_argument(
+            raise invalid_field(
                 f"{field}.python_package_spec",
                 f"{image.bin} runs in containers, which get no Python packages here: use a "
                 "container_spec.",
@@ -124,4 +124,4 @@ def _image(uri: str, field: str) -> Image:
     try:
         return find_image(uri)
     except ImageError as error:
-        raise invalid_argument(field, str(error)) from None
+        raise invalid_field(field, str(error)) from None

@@ -120,8 +120,16 @@ def test_what_is_refused_starts_nothing(vertex, home):
     inputs = pipeline["training_task_inputs"]
     images = cases.image_pipeline(pipeline["input_data_config"]["dataset_id"])
     for changes, error, words in [
-        ({"input_data_config": None}, exceptions.InvalidArgument, "input_data_config: is required"),
-        ({"model_to_upload": None}, exceptions.InvalidArgument, "model_to_upload: is required"),
+        (
+            {"input_data_config": None},
+            exceptions.InvalidArgument,
+            "input_data_config; Message: Required",
+        ),
+        (
+            {"model_to_upload": None},
+            exceptions.InvalidArgument,
+            "model_to_upload; Message: Required",
+        ),
         (images, exceptions.InvalidArgument, "is not a dataset of images"),
         (
             {"training_task_inputs": {**inputs, "trainBudgetMilliNodeHours": 10}},

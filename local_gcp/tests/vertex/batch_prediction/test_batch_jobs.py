@@ -233,7 +233,11 @@ def test_a_job_goes_on_from_where_a_kill_left_it(
     ("fields", "error", "words"),
     [
         ({"display_name": ""}, exceptions.InvalidArgument, "display_name"),
-        ({"dedicated_resources": None}, exceptions.InvalidArgument, "machine_type: is required"),
+        (
+            {"dedicated_resources": None},
+            exceptions.InvalidArgument,
+            "machine_type; Message: Required",
+        ),
         ({"generate_explanation": True}, exceptions.MethodNotImplemented, "explanations"),
         (
             {"input_config": {"instances_format": "tf-record"}},
@@ -248,7 +252,7 @@ def test_a_job_goes_on_from_where_a_kill_left_it(
                 }
             },
             exceptions.InvalidArgument,
-            "bigquery_source: is required",
+            "bigquery_source; Message: Required",
         ),
         ({"model": "publishers/google/models/x"}, exceptions.MethodNotImplemented, "publisher"),
         (

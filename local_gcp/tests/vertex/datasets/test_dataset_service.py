@@ -152,7 +152,7 @@ def test_list_update_delete(vertex):
                 "metadata": {"inputConfig": {"bigquerySource": {"uri": "bq://other.lab.t"}}},
             },
             exceptions.InvalidArgument,
-            "the only project here",
+            "The only project is",
         ),
     ],
 )

@@ -181,10 +181,14 @@ def test_the_numbers_of_replicas_can_be_changed(vertex, upload, endpoint, deploy
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"min_replica_count": 0}, exceptions.InvalidArgument, "min_replica_count: is 0"),
+        (
+            {"min_replica_count": 0},
+            exceptions.InvalidArgument,
+            "min_replica_count; Message: 0 is less than 1",
+        ),
         ({"max_replica_count": 1, "min_replica_count": 2}, exceptions.InvalidArgument, "less than"),
         ({"max_replica_count": 10**6}, exceptions.ResourceExhausted, "local_gcp starts at most"),
-        ({"machine_spec": {}}, exceptions.InvalidArgument, "machine_type: is required"),
+        ({"machine_spec": {}}, exceptions.InvalidArgument, "machine_type; Message: Required"),
     ],
 )
 def test_impossible_resources_are_refused(upload, begin, changes, error, words):

@@ -40,7 +40,7 @@ def test_an_empty_split_takes_no_traffic():
     [
         ({"1": 99}, "must add up to 100, they add up to 99"),
         ({"1": 50, "3": 50}, "'3' is not the ID of a DeployedModel"),
-        ({"1": 120, "2": -20}, "the traffic of '1' is 120"),
+        ({"1": 120, "2": -20}, "The traffic of '1' is 120"),
     ],
 )
 def test_a_wrong_split_is_refused(split, words):

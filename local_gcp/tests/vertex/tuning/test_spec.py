@@ -210,10 +210,12 @@ def test_what_is_refused(changes, field, words):
 @pytest.mark.filterwarnings("ignore:Unrecognized Algorithm")
 def test_an_unknown_algorithm_is_refused():
     _, problems = read(job(study_algorithm=77))
-    assert "no algorithm number 77" in problems.text()
+    assert "no algorithm number 77" in problems.error().message
 
 
 def test_one_answer_names_all_problems():
     _, problems = read(job(max_trial_count=0, study_metrics=[]))
-    assert problems.text().startswith("List of found errors:\t1.Field: max_trial_count; Message: ")
-    assert "\t2.Field: study_spec.metrics; Message: " in problems.text()
+    error = problems.error()
+    assert error.message.startswith("List of found errors:\t1.Field: max_trial_count; Message: ")
+    assert "\t2.Field: study_spec.metrics; Message: " in error.message
+    assert [field for field, _ in error.violations] == ["max_trial_count", "study_spec.metrics"]

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from local_gcp.wire import RpcError, invalid_argument, not_emulated
+from local_gcp.field_errors import REQUIRED, invalid_field
+from local_gcp.wire import RpcError, not_emulated
 
 _HOUR = 3600.0
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -105,9 +106,9 @@ def tabular(sent: Any, field: str) -> TabularInputs:
     )
     given.check_empty()
     if result.target in (t.column for t in result.transformations):
-        raise given.wrong("transformations", f"the target {result.target!r} cannot be a feature.")
+        raise given.wrong("transformations", f"The target {result.target!r} cannot be a feature.")
     if result.weight == result.target:
-        raise given.wrong("weightColumnName", "is the target column.")
+        raise given.wrong("weightColumnName", "It is the target column.")
     return result
 
 
@@ -141,10 +142,10 @@ def _objective_value(given: _Fields, objective: str) -> float | None:
         value = given.take(name)
         if wanted.get(objective) == name:
             if not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise given.wrong(name, f"is required for {objective}: a number from 0 to 1.")
+                raise given.wrong(name, f"{REQUIRED} {objective} needs a number from 0 to 1.")
             result = float(value)
         elif value is not None:
-            raise given.wrong(name, f"does not belong to the objective {objective or '(default)'}.")
+            raise given.wrong(name, f"The objective {objective or '(default)'} does not use it.")
     return result
 
 
@@ -153,7 +154,7 @@ def _transformations(sent: Any, field: str) -> Iterable[Transformation]:
     for number, entry in enumerate(sent or []):
         where = f"{field}.transformations[{number}]"
         if not isinstance(entry, dict) or len(entry) != 1:
-            raise invalid_argument(where, "expected an object with one transformation.")
+            raise invalid_field(where, "Expected an object with one transformation.")
         ((kind, details),) = entry.items()
         kind = _snake(kind)
         if kind not in KINDS:
@@ -169,7 +170,7 @@ def _transformations(sent: Any, field: str) -> Iterable[Transformation]:
         )
         given.check_empty()
         if column in seen:
-            raise invalid_argument(where, f"the column {column!r} has a transformation already.")
+            raise invalid_field(where, f"The column {column!r} has a transformation already.")
         seen.add(column)
         yield result
 
@@ -189,7 +190,7 @@ class _Fields:
 
     def __init__(self, sent: Any, field: str):
         if not isinstance(sent, dict):
-            raise invalid_argument(field, f"expected an object, got {sent!r}.")
+            raise invalid_field(field, f"Expected an object, got {sent!r}.")
         self.field = field
         self._left = {_snake(name): value for name, value in sent.items() if value is not None}
 
@@ -201,7 +202,7 @@ class _Fields:
         if value is None and not required:
             return ""
         if not isinstance(value, str) or (required and not value):
-            raise self.wrong(name, "is required." if value is None else "must be a text.")
+            raise self.wrong(name, REQUIRED if value is None else f"{value!r} is not a text.")
         return value
 
     def boolean(self, name: str) -> bool:
@@ -222,11 +223,11 @@ class _Fields:
         return number
 
     def wrong(self, name: str, problem: str) -> RpcError:
-        return invalid_argument(f"{self.field}.{name}", problem)
+        return invalid_field(f"{self.field}.{name}", problem)
 
     def check_empty(self) -> None:
         for name in self._left:
-            raise self.wrong(name, "is not a field of these inputs.")
+            raise self.wrong(name, "There is no such field.")
 
 
 def _snake(name: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.program import own_program
 from local_gcp.jobs.run import Run
 from local_gcp.jobs.runner import Runner
@@ -30,7 +31,7 @@ from local_gcp.vertex.models import Models
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import FIELD, find_dataset
 from local_gcp.vertex.training import inputs as task_inputs
-from local_gcp.wire import already_exists, failed_precondition, invalid_argument
+from local_gcp.wire import already_exists, failed_precondition
 
 _DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition"
 TABULAR_TASK = f"{_DEFINITIONS}/automl_tabular_1.0.0.yaml"
@@ -62,16 +63,16 @@ class AutoMlTask:
 
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         if "input_data_config" not in pipeline:
-            raise invalid_argument(f"{FIELD}.input_data_config", "is required.")
+            raise invalid_field(f"{FIELD}.input_data_config", REQUIRED)
         dataset = find_dataset(self._datasets, pipeline)
         if dataset.metadata_schema_uri != self.kind:
-            raise invalid_argument(
-                f"{FIELD}.input_data_config.dataset_id", f"is not a dataset of {self.what}."
+            raise invalid_field(
+                f"{FIELD}.input_data_config.dataset_id", f"It is not a dataset of {self.what}."
             )
         config = pipeline.input_data_config
         layout.check(config, dataset, False, f"{FIELD}.input_data_config")
         if "model_to_upload" not in pipeline:
-            raise invalid_argument(f"{FIELD}.model_to_upload", "is required.")
+            raise invalid_field(f"{FIELD}.model_to_upload", REQUIRED)
         self._models.check(
             parent,
             pipeline.model_to_upload,

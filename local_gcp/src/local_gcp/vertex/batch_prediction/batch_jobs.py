@@ -89,7 +89,7 @@ class BatchPredictionJobs:
             raise not_emulated(f"{FIELD}.unmanaged_container_model", "Upload the model.")
         if "publishers/" in sent.model:
             raise not_emulated(f"publisher models ({sent.model})")
-        requests.check_message(sent)
+        requests.check_message(sent, names.last(parent))
         model = self._models.find(sent.model)
         requests.check(sent, model)
         self._check_destination(sent.output_config.bigquery_destination.output_uri)
@@ -145,7 +145,7 @@ class BatchPredictionJobs:
         """Refuse a fully named table that exists."""
         field = f"{FIELD}.output_config.bigquery_destination.output_uri"
         if uri.count(".") == 2 and self._tables.exists(uri, field):
-            raise RpcError(grpc.StatusCode.ALREADY_EXISTS, f"{field}: {uri} exists.", field)
+            raise RpcError(grpc.StatusCode.ALREADY_EXISTS, f"{field}: {uri} exists.")
 
     def _begin(self, name: str) -> None:
         """Prepare the instances of a job, then submit its run."""

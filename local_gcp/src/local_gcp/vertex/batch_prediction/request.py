@@ -15,10 +15,11 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format
 
 from local_gcp import names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.images import ImageError, find_image
 from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.vertex import gcs, tables, validation
-from local_gcp.wire import invalid_argument, not_emulated
+from local_gcp.wire import not_emulated
 
 FIELD = "batch_prediction_job"
 CONTAINER_INPUTS = ("jsonl", "csv", "bigquery", "file-list")
@@ -39,13 +40,12 @@ def model_kind(model: api.Model) -> str:
     return "image" if "image" in model.metadata_schema_uri else "tabular"
 
 
-def check_message(sent: api.BatchPredictionJob) -> None:
+def check_message(sent: api.BatchPredictionJob, region: str) -> None:
     """Refuse errors that do not depend on the model, before the model is read."""
-    validation.check_display_name(sent.display_name, f"{FIELD}.display_name")
-    validation.check_labels(sent.labels, f"{FIELD}.labels")
+    validation.check_resource(sent, FIELD, region)
     for name in ("model", "input_config", "output_config"):
         if not getattr(sent, name):
-            raise invalid_argument(f"{FIELD}.{name}", "is required.")
+            raise invalid_field(f"{FIELD}.{name}", REQUIRED)
 
 
 def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
@@ -129,10 +129,10 @@ def container(model: api.Model) -> dict[str, Any]:
     try:
         image = find_image(spec.image_uri)
     except ImageError as error:
-        raise invalid_argument(f"{field}.image_uri", str(error)) from None
+        raise invalid_field(f"{field}.image_uri", str(error)) from None
     argv = image.command(spec.command, spec.args)
     if not argv:
-        raise invalid_argument(
+        raise invalid_field(
             f"{field}.command",
             f"images.yaml has no entrypoint for {spec.image_uri}, and the model has none.",
         )
@@ -190,38 +190,38 @@ def errors_table(info: api.BatchPredictionJob.OutputInfo) -> str:
 def _check_format(config: Any, name: str, oneof: str, field: str, known: Any) -> None:
     form = getattr(config, name)
     if form not in known:
-        raise invalid_argument(
+        raise invalid_field(
             f"{FIELD}.{field}.{name}", f"{form!r} is not one of the model's: {', '.join(known)}."
         )
     given = type(config).pb(config).WhichOneof(oneof)
     wanted = f"{'bigquery' if form == 'bigquery' else 'gcs'}_{oneof}"
     if given != wanted:
-        raise invalid_argument(
-            f"{FIELD}.{field}.{wanted}", f"is required for the format {form!r}, not {given}."
+        raise invalid_field(
+            f"{FIELD}.{field}.{wanted}", f"{REQUIRED} The format {form!r} needs it, not {given}."
         )
 
 
 def _check_instances(sent: api.BatchPredictionJob, kind: str) -> None:
     shape, field = sent.instance_config, f"{FIELD}.instance_config"
     if shape.instance_type not in ("", "object", "array"):
-        raise invalid_argument(f"{field}.instance_type", "is neither object nor array.")
+        raise invalid_field(f"{field}.instance_type", "Expected object or array.")
     if shape.included_fields and shape.excluded_fields:
-        raise invalid_argument(f"{field}.excluded_fields", "included_fields are given already.")
+        raise invalid_field(f"{field}.excluded_fields", "included_fields are set already.")
     if "instance_config" in sent and shape:
         if kind != "container":
             raise not_emulated(f"{field} for AutoML models")
         if sent.input_config.instances_format not in ("jsonl", "bigquery"):
-            raise invalid_argument(field, "is for jsonl and bigquery only.")
+            raise invalid_field(field, "Only the formats jsonl and bigquery can have it.")
     size = sent.manual_batch_tuning_parameters.batch_size
     if not 0 <= size <= _LARGEST_BATCH:
-        raise invalid_argument(
+        raise invalid_field(
             f"{FIELD}.manual_batch_tuning_parameters.batch_size",
             f"{size} is not from 1 to {_LARGEST_BATCH}.",
         )
     known = {"image": {"confidenceThreshold", "maxPredictions"}, "tabular": set()}
     given = parameters(sent)
     if kind in known and set(_camel(given)) - known[kind]:
-        raise invalid_argument(f"{FIELD}.model_parameters", f"{given} are not this model's.")
+        raise invalid_field(f"{FIELD}.model_parameters", f"The model has no parameters {given}.")
 
 
 def _camel(given: Any) -> dict[str, Any]:

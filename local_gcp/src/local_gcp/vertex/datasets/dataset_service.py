@@ -15,6 +15,7 @@ from google.protobuf import json_format
 from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
@@ -23,7 +24,7 @@ from local_gcp.vertex.background import Background
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.items import Items
 from local_gcp.vertex.resources import deletion_metadata, timestamp
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_emulated, not_found
+from local_gcp.wire import RpcError, failed_precondition, not_emulated, not_found
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/dataset"
 TABULAR = f"{_SCHEMA}/metadata/tabular_1.0.0.yaml"
@@ -61,8 +62,7 @@ class Datasets:
 
     def create_dataset(self, request: Any, _context: Any) -> Any:
         parent, sent = names.location(request.parent), request.dataset
-        validation.check_display_name(sent.display_name, "dataset.display_name")
-        validation.check_labels(sent.labels, "dataset.labels")
+        validation.check_resource(sent, "dataset", names.last(parent))
         if sent.metadata_schema_uri not in _TITLES:
             raise not_emulated(
                 f"datasets of the kind {sent.metadata_schema_uri!r}",
@@ -107,7 +107,7 @@ class Datasets:
         sent, paths = request.dataset, list(request.update_mask.paths)
         for path in paths:
             if path not in ("display_name", "description", "labels"):
-                raise invalid_argument("update_mask", f"{path!r} cannot be updated.")
+                raise invalid_field("update_mask", f"{path!r} cannot be updated.")
         with self._state.transaction():
             dataset = self.find(sent.name)
             if sent.etag and sent.etag != dataset.etag:
@@ -138,11 +138,11 @@ class Datasets:
     def import_data(self, request: Any, _context: Any) -> Any:
         dataset = self.find(request.name)
         if dataset.metadata_schema_uri != IMAGE:
-            raise invalid_argument(
-                "name", "a tabular dataset has its source in its metadata; nothing is imported."
+            raise invalid_field(
+                "name", "A tabular dataset has its source in its metadata; nothing is imported."
             )
         if not request.import_configs:
-            raise invalid_argument("import_configs", "is required.")
+            raise invalid_field("import_configs", REQUIRED)
         for number, config in enumerate(request.import_configs):
             field = f"import_configs[{number}]"
             if config.import_schema_uri != SINGLE_LABEL:
@@ -258,8 +258,8 @@ def _metadata(sent: api.Dataset) -> dict[str, Any]:
     bigquery = config.get("bigquerySource", config.get("bigquery_source"))
     storage = config.get("gcsSource", config.get("gcs_source"))
     if (bigquery is None) == (storage is None):
-        raise invalid_argument(
-            f"{field}.inputConfig", "expected either a gcsSource or a bigquerySource."
+        raise invalid_field(
+            f"{field}.inputConfig", "Expected either a gcsSource or a bigquerySource."
         )
     if bigquery is not None:
         uri = _mapping(bigquery, f"{field}.inputConfig.bigquerySource").get("uri")
@@ -268,10 +268,10 @@ def _metadata(sent: api.Dataset) -> dict[str, Any]:
     uris = _mapping(storage, f"{field}.inputConfig.gcsSource").get("uri") or []
     uris = [uris] if isinstance(uris, str) else uris
     if not uris:
-        raise invalid_argument(f"{field}.inputConfig.gcsSource.uri", "is required.")
+        raise invalid_field(f"{field}.inputConfig.gcsSource.uri", REQUIRED)
     for uri in uris:
         if not str(uri).startswith("gs://"):
-            raise invalid_argument(
+            raise invalid_field(
                 f"{field}.inputConfig.gcsSource.uri", f"{uri!r} is not gs://BUCKET/OBJECT."
             )
     return {"inputConfig": {"gcsSource": {"uri": uris}}}
@@ -280,13 +280,13 @@ def _metadata(sent: api.Dataset) -> dict[str, Any]:
 def _either(given: dict[str, Any], name: str, other: str, field: str) -> dict[str, Any]:
     value = given.get(name, given.get(other))
     if value is None:
-        raise invalid_argument(f"{field}.{name}", "is required: where the rows are.")
+        raise invalid_field(f"{field}.{name}", f"{REQUIRED} It names the source of the rows.")
     return _mapping(value, f"{field}.{name}")
 
 
 def _mapping(value: Any, field: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise invalid_argument(field, f"expected an object, got {value!r}.")
+        raise invalid_field(field, f"Expected an object, got {value!r}.")
     return value
 
 

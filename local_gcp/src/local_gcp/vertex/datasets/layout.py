@@ -21,12 +21,13 @@ import pyarrow.parquet as pq
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import filters, names
+from local_gcp.field_errors import invalid_field
 from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits, tables
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.dataset_service import IMAGE, ITEM_FIELDS, source
 from local_gcp.vertex.datasets.items import CLASSIFICATION
-from local_gcp.wire import failed_precondition, invalid_argument, not_emulated
+from local_gcp.wire import failed_precondition, not_emulated
 
 _SHARD = "00000-of-00001"
 
@@ -52,15 +53,13 @@ def check(config: api.InputDataConfig, dataset: api.Dataset, custom: bool, field
     elif "bigquery_destination" in config:
         where = f"{field}.bigquery_destination"
         if images or not isinstance(source(dataset), str):
-            raise invalid_argument(where, "is for tabular datasets with a BigQuery source.")
+            raise invalid_field(where, "Only tabular datasets with a BigQuery source can have it.")
         if tables.destination(config.bigquery_destination.output_uri, where) != (None, None):
-            raise invalid_argument(where, "names a project (bq://PROJECT): a dataset is made.")
+            raise invalid_field(where, "Expected bq://PROJECT: a dataset is created.")
     else:
-        raise invalid_argument(field, "gcs_destination or bigquery_destination is required.")
+        raise invalid_field(field, "gcs_destination or bigquery_destination is required.")
     if images and config.annotation_schema_uri != CLASSIFICATION:
-        raise invalid_argument(
-            f"{field}.annotation_schema_uri", f"is required for images: {CLASSIFICATION}."
-        )
+        raise invalid_field(f"{field}.annotation_schema_uri", f"Images need {CLASSIFICATION}.")
 
 
 def assign_items(items: Sequence[importing.Item], config: api.InputDataConfig) -> np.ndarray:

@@ -17,6 +17,7 @@ from google.cloud import aiplatform_v1 as api
 from google.rpc import code_pb2, status_pb2
 
 from local_gcp import filters, names
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
 from local_gcp.state import State
@@ -28,13 +29,7 @@ from local_gcp.vertex.endpoints.etags import Etags
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.models import Models, key
 from local_gcp.vertex.resources import deletion_metadata, timestamp
-from local_gcp.wire import (
-    already_exists,
-    failed_precondition,
-    invalid_argument,
-    not_emulated,
-    not_found,
-)
+from local_gcp.wire import already_exists, failed_precondition, not_emulated, not_found
 
 _FIELDS = {
     "endpoint": filters.Id("endpoint"),
@@ -88,7 +83,7 @@ class Endpoints:
     def create_endpoint(self, request_: Any, _context: Any) -> Any:
         parent = names.location(request_.parent)
         sent = request_.endpoint
-        request.check_endpoint(sent, request_.endpoint_id)
+        request.check_endpoint(sent, request_.endpoint_id, names.last(parent))
         traffic.check(sent.traffic_split, (), "endpoint.traffic_split")
         now = timestamp(time.time())
         endpoint = api.Endpoint(
@@ -127,10 +122,10 @@ class Endpoints:
     def update_endpoint(self, request_: Any, _context: Any) -> api.Endpoint:
         sent, paths = request_.endpoint, list(request_.update_mask.paths)
         if not paths:
-            raise invalid_argument("update_mask", "is required.")
+            raise invalid_field("update_mask", REQUIRED)
         for path in paths:
             if path not in _UPDATABLE:
-                raise invalid_argument("update_mask", f"{path!r} cannot be updated.")
+                raise invalid_field("update_mask", f"{path!r} cannot be updated.")
         with self._state.lock:
             endpoint = self._find(sent.name)
             if sent.etag:
@@ -239,10 +234,10 @@ class Endpoints:
     def mutate_deployed_model(self, request_: Any, _context: Any) -> Any:
         sent, paths = request_.deployed_model, list(request_.update_mask.paths)
         if not paths:
-            raise invalid_argument("update_mask", "is required.")
+            raise invalid_field("update_mask", REQUIRED)
         for path in paths:
             if path not in _MUTABLE:
-                raise invalid_argument("update_mask", f"{path!r} cannot be mutated.")
+                raise invalid_field("update_mask", f"{path!r} cannot be mutated.")
         with self._state.lock:
             endpoint, deployment = self._deployed(request_.endpoint, sent.id)
             changed = api.DeployedModel(self._listed(endpoint, sent.id))

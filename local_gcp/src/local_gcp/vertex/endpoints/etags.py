@@ -40,5 +40,4 @@ class Etags:
                 f"Specified Endpoint `etag`: `{etag}` does not match server `etag`: "
                 f"`{endpoint.etag}`: {endpoint.name} was changed by another request. Read it "
                 "again.",
-                "endpoint.etag",
             )

@@ -19,8 +19,9 @@ from typing import Any
 
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import invalid_field
 from local_gcp.vertex.endpoints import values
-from local_gcp.wire import failed_precondition, invalid_argument, not_emulated
+from local_gcp.wire import failed_precondition, not_emulated
 
 Instance = Mapping[str, Any]
 Predict = Callable[[Sequence[Instance]], list[Any]]
@@ -43,7 +44,7 @@ def attribute(
         )
     paths = parameters.sampled_shapley_attribution.path_count
     if not 1 <= paths <= _MOST_PATHS:
-        raise invalid_argument("path_count", f"is {paths}, not 1 to {_MOST_PATHS}.")
+        raise invalid_field("path_count", f"{paths} is not from 1 to {_MOST_PATHS}.")
     if len(spec.metadata.outputs) != 1 or not spec.metadata.inputs:
         raise failed_precondition(
             "explanation_spec.metadata needs inputs (fields of the instances) and one output (a "
@@ -106,7 +107,7 @@ def _baselines(spec: api.ExplanationSpec, instance: Any, where: str) -> list[dic
     given: dict[str, list[Any]] = {}
     for feature, metadata in spec.metadata.inputs.items():
         if not isinstance(instance, dict) or feature not in instance:
-            raise invalid_argument(where, f"has no field {feature!r}, which is to be explained.")
+            raise invalid_field(where, f"The field {feature!r} to explain is missing.")
         own = instance[feature]
         if isinstance(own, (list, dict)):
             raise not_emulated(
@@ -151,7 +152,7 @@ def _chosen(parameters: api.ExplanationParameters, output: Mapping[Any, float]) 
     pb = type(parameters).pb(parameters)
     if indices := [int(value.number_value) for value in pb.output_indices.values]:
         if not all(0 <= index < len(keys) for index in indices):
-            raise invalid_argument("output_indices", f"the output has {len(keys)} elements.")
+            raise invalid_field("output_indices", f"The output has {len(keys)} elements.")
         return [keys[index] for index in indices]
     ranked = sorted(keys, key=lambda key: -output[key])
     return ranked if parameters.top_k == -1 else ranked[: parameters.top_k or 1]

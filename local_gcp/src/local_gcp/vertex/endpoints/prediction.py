@@ -23,11 +23,12 @@ import grpc
 from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import invalid_field
 from local_gcp.vertex.endpoints import explain, traffic, values
 from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
-from local_gcp.wire import RpcError, failed_precondition, invalid_argument, not_found
+from local_gcp.wire import RpcError, failed_precondition, not_found
 
 LARGEST_REQUEST = 1_500_000
 """Bytes."""
@@ -113,7 +114,7 @@ class Predictions:
         try:
             sent = json.dumps(body).encode()
         except RecursionError:
-            raise invalid_argument("instances", "they are nested too deeply.") from None
+            raise invalid_field("instances", "They are nested too deeply.") from None
         answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout, again=True)
         _check_status(answer)
         try:
@@ -217,7 +218,7 @@ def _body(pb: Any) -> dict[str, Any]:
         values.check_finite(body)
     except ValueError as error:
         field, _, problem = str(error).partition(": ")
-        raise invalid_argument(field, f"{problem}.") from None
+        raise invalid_field(field, f"{problem}.") from None
     return body
 
 
@@ -237,8 +238,8 @@ def _overridden(
     inputs = type(result).pb(result).metadata.inputs
     for feature, metadata in type(override).pb(override).metadata.inputs.items():
         if feature not in inputs:
-            raise invalid_argument(
-                "explanation_spec_override.metadata.inputs", f"there is no input {feature!r}."
+            raise invalid_field(
+                "explanation_spec_override.metadata.inputs", f"There is no input {feature!r}."
             )
         del inputs[feature].input_baselines[:]
         inputs[feature].input_baselines.extend(metadata.input_baselines)

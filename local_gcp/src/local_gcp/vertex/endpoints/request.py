@@ -10,8 +10,9 @@ import re
 import grpc
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.vertex import validation
-from local_gcp.wire import RpcError, invalid_argument, not_emulated
+from local_gcp.wire import RpcError, not_emulated
 
 _ENDPOINT_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?|[1-9][0-9]{0,8}")
 _DEPLOYED_ID = re.compile(r"[0-9]{1,10}")
@@ -33,15 +34,14 @@ _DEPLOYED = {
 REPLICAS_PER_CORE = 8
 
 
-def check_endpoint(endpoint: api.Endpoint, endpoint_id: str) -> None:
+def check_endpoint(endpoint: api.Endpoint, endpoint_id: str, region: str) -> None:
     """Check a new endpoint."""
-    validation.check_display_name(endpoint.display_name, "endpoint.display_name")
-    validation.check_labels(endpoint.labels, "endpoint.labels")
+    validation.check_resource(endpoint, "endpoint", region)
     for name, instead in _ENDPOINT.items():
         if getattr(endpoint, name):
             raise not_emulated(f"endpoint.{name}", instead)
     if endpoint_id and not _ENDPOINT_ID.fullmatch(endpoint_id):
-        raise invalid_argument("endpoint_id", f"{endpoint_id!r} is not {_ENDPOINT_ID.pattern}.")
+        raise invalid_field("endpoint_id", f"{endpoint_id!r} is not {_ENDPOINT_ID.pattern}.")
 
 
 def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
@@ -52,11 +52,11 @@ def check_deployed(deployed: api.DeployedModel, cores: int) -> None:
     if deployed.display_name:
         validation.check_display_name(deployed.display_name, "deployed_model.display_name")
     if deployed.id and not _DEPLOYED_ID.fullmatch(deployed.id):
-        raise invalid_argument("deployed_model.id", f"{deployed.id!r} is not 1 to 10 digits.")
+        raise invalid_field("deployed_model.id", f"{deployed.id!r} is not 1 to 10 digits.")
     if "automatic_resources" not in deployed:
         field = "deployed_model.dedicated_resources"
         if "dedicated_resources" not in deployed:
-            raise invalid_argument(field, "is required.")
+            raise invalid_field(field, REQUIRED)
         machine = deployed.dedicated_resources.machine_spec
         validation.check_machine(machine, f"{field}.machine_spec", serving=True)
     check_replicas(deployed, cores)
@@ -69,14 +69,14 @@ def check_replicas(deployed: api.DeployedModel, cores: int) -> None:
     kind = "dedicated_resources" if dedicated else "automatic_resources"
     field = f"deployed_model.{kind}"
     if least < 1:
-        raise invalid_argument(f"{field}.min_replica_count", f"is {least}; 1 is the least.")
+        raise invalid_field(f"{field}.min_replica_count", f"{least} is less than 1.")
     if most < least:
-        raise invalid_argument(
-            f"{field}.max_replica_count", f"is {most}, less than min_replica_count, {least}."
+        raise invalid_field(
+            f"{field}.max_replica_count", f"{most} is less than min_replica_count ({least})."
         )
     if not 1 <= required <= least:
-        raise invalid_argument(
-            f"{field}.required_replica_count", f"is {required}, not 1 to {least}."
+        raise invalid_field(
+            f"{field}.required_replica_count", f"{required} is not from 1 to {least}."
         )
     if most > REPLICAS_PER_CORE * cores:
         raise RpcError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from local_gcp.wire import invalid_argument
+from local_gcp.field_errors import invalid_field
 
 NEW = "0"
 """Key of the new model in the traffic split of a DeployModel."""
@@ -20,15 +20,15 @@ def check(split: Mapping[str, int], deployed: Collection[str], field: str) -> No
     for model, percent in split.items():
         if model not in deployed:
             known = ", ".join(sorted(deployed)) or "none"
-            raise invalid_argument(
+            raise invalid_field(
                 field, f"{model!r} is not the ID of a DeployedModel of this Endpoint ({known})."
             )
         if not 0 <= percent <= 100:
-            raise invalid_argument(field, f"the traffic of {model!r} is {percent}, not 0 to 100.")
+            raise invalid_field(field, f"The traffic of {model!r} is {percent}, not 0 to 100.")
     total = sum(split.values())
     if total != 100:
-        raise invalid_argument(
-            field, f"the traffic percentage values must add up to 100, they add up to {total}."
+        raise invalid_field(
+            field, f"The traffic percentage values must add up to 100, they add up to {total}."
         )
 
 

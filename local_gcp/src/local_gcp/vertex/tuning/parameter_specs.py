@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import REQUIRED
 from local_gcp.vertex.tuning.problems import NOT_EMULATED, Problems
 from local_gcp.vertex.tuning.space import (
     Categorical,
@@ -34,7 +35,7 @@ def read_parameters(
 
 def _check_parameter_ids(specs: Sequence[api.StudySpec.ParameterSpec], problems: Problems) -> None:
     if not specs:
-        problems.add(_FIELD, "Required; name at least one parameter to tune.")
+        problems.add(_FIELD, f"{REQUIRED} Name at least one parameter to tune.")
     seen: set[str] = set()
     for i, spec in enumerate(specs):
         field = f"{_FIELD}[{i}].parameter_id"
@@ -117,7 +118,7 @@ def _check_range(
 def _check_discrete(values: Sequence[float], field: str, scale: Scale, problems: Problems) -> None:
     field = f"{field}.values"
     if not values:
-        problems.add(field, "Required; list at least one value.")
+        problems.add(field, f"{REQUIRED} List at least one value.")
     elif len(values) > _MAX_DISCRETE_VALUES:
         problems.add(field, f"{len(values)} values; at most {_MAX_DISCRETE_VALUES} are allowed.")
     elif not all(map(math.isfinite, values)):
@@ -136,7 +137,7 @@ def _check_discrete(values: Sequence[float], field: str, scale: Scale, problems:
 def _check_categories(spec: api.StudySpec.ParameterSpec, field: str, problems: Problems) -> None:
     values = spec.categorical_value_spec.values
     if not values:
-        problems.add(f"{field}.values", "Required; list at least one value.")
+        problems.add(f"{field}.values", f"{REQUIRED} List at least one value.")
     for value in sorted({v for v in values if list(values).count(v) > 1}):
         problems.add(f"{field}.values", f"{value!r} is there twice.")
     if spec.scale_type:

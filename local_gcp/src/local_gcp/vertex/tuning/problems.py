@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from local_gcp.field_errors import REQUIRED, invalid_fields
+from local_gcp.wire import RpcError
+
 NOT_EMULATED = "local_gcp does not emulate this"
 
 
@@ -36,14 +39,10 @@ class Problems:
     def check_id(self, field: str, value: str) -> None:
         """An id of a metric or parameter: there, and without white space."""
         if not value:
-            self.add(field, "Required.")
+            self.add(field, REQUIRED)
         elif re.search(r"\s", value):
             self.add(field, f"{value!r} contains white space.")
 
-    def text(self) -> str:
-        """All of it, in the format of Vertex AI's own answers."""
-        entries = (
-            f"{number}.Field: {problem.field}; Message: {problem.message}"
-            for number, problem in enumerate(self.found, 1)
-        )
-        return "List of found errors:\t" + "\t".join(entries)
+    def error(self) -> RpcError:
+        """The error with all of them."""
+        return invalid_fields(*((problem.field, problem.message) for problem in self.found))

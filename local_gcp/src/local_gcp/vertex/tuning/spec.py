@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.field_errors import REQUIRED
 from local_gcp.vertex.tuning.parameter_specs import read_parameters
 from local_gcp.vertex.tuning.problems import NOT_EMULATED, Problems
 from local_gcp.vertex.tuning.space import Double, Parameter
@@ -71,9 +72,9 @@ def read_study(name: str, job: api.HyperparameterTuningJob, problems: Problems) 
 
 def _check_counts(job: api.HyperparameterTuningJob, problems: Problems) -> None:
     if job.max_trial_count < 1:
-        problems.add("max_trial_count", "Required; must be at least 1.")
+        problems.add("max_trial_count", f"{REQUIRED} It must be at least 1.")
     if job.parallel_trial_count < 1:
-        problems.add("parallel_trial_count", "Required; must be at least 1.")
+        problems.add("parallel_trial_count", f"{REQUIRED} It must be at least 1.")
     elif 1 <= job.max_trial_count < job.parallel_trial_count:
         problems.add(
             "parallel_trial_count",
@@ -89,7 +90,7 @@ def _check_counts(job: api.HyperparameterTuningJob, problems: Problems) -> None:
 
 def _metric(spec: api.StudySpec, problems: Problems) -> tuple[str, bool]:
     if not spec.metrics:
-        problems.add("study_spec.metrics", "Required; name the metric that the trials report.")
+        problems.add("study_spec.metrics", f"{REQUIRED} Name the metric that the trials report.")
         return "", True
     if len(spec.metrics) > 1:
         names = ", ".join(metric.metric_id for metric in spec.metrics)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import grpc
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 
@@ -30,7 +29,7 @@ from local_gcp.vertex.tuning.space import flags
 from local_gcp.vertex.tuning.spec import read_study
 from local_gcp.vertex.tuning.trials import Trial
 from local_gcp.vertex.workload import run_spec
-from local_gcp.wire import RpcError, not_found
+from local_gcp.wire import not_found
 
 _COLLECTION = "hyperparameterTuningJobs"
 _FIELD = "hyperparameter_tuning_job"
@@ -147,12 +146,11 @@ class TuningJobs:
 
 def _check(job: api.HyperparameterTuningJob, location: str) -> None:
     """Raise INVALID_ARGUMENT or UNIMPLEMENTED for a job that cannot run, before it starts."""
-    validation.check_display_name(job.display_name, f"{_FIELD}.display_name")
-    validation.check_labels(job.labels, f"{_FIELD}.labels")
+    validation.check_resource(job, _FIELD, location)
     problems = Problems(f"{_FIELD}.")
     read_study("", job, problems)
     if problems:
-        raise RpcError(grpc.StatusCode.INVALID_ARGUMENT, problems.text(), problems.found[0].field)
+        raise problems.error()
     field = f"{_FIELD}.trial_job_spec"
     validation.check_job_spec(job.trial_job_spec, field)
     run_spec(job.trial_job_spec, "0", location, trial="1", field=field)
