@@ -318,13 +318,16 @@ def test_a_split_that_is_not_the_groups_is_refused(tmp_path, capsys):
     assert "the group (patient) is NULL: in 1 row, key 'été/0'" in capsys.readouterr().err
 
 
-def test_a_rule_without_hashes_is_the_column_of_the_rows(tmp_path, capsys):
+def test_a_rule_without_hashes_is_the_column_of_the_rows_and_findings_are_kept(tmp_path, capsys):
     splits = [SPLITS[n % 3] for n in range(ROWS)]
     rule = {"rule": "column fold"}
-    source = write_table(tmp_path / "source", small(split=splits), SMALL, split=rule)
+    findings = [{"check": "label", "feature": "the x", "text": "it tells the label"}]
+    table = small(split=splits)
+    source = write_table(tmp_path / "source", table, SMALL, split=rule, findings=findings)
     assert run(source, tmp_path / "dataset") == 0
     description = dataset_description.load(str(tmp_path / "dataset"))
     assert description.split == Split("column fold")
+    assert description.warnings[0] == "it tells the label"
     for name in SPLITS:
         keys = {e["key"][0].decode() for e in read_examples(tmp_path / "dataset", name)}
         assert keys == {key for key, split in zip(KEYS, splits, strict=True) if split == name}

@@ -11,7 +11,8 @@ trainer/contracts/columns.schema.json describes every field:
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
      "vocabulary": 1000,            maximum number of terms per categorical feature
-     "source": {"table", "query", "partition", "snapshot", "rows": 569}}       as dataset.json's
+     "source": {"table", "query", "partition", "snapshot", "rows": 569},       as dataset.json's
+     "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
 validation or test), `label` (STRING, or FLOAT64 for a regression), one column per feature, and
@@ -95,7 +96,10 @@ class TableFeature:
 
 @dataclass(frozen=True)
 class Columns:
-    """columns.json; the module's docstring explains the fields. sha256: of the file's bytes."""
+    """columns.json; the module's docstring explains the fields.
+
+    sha256: of the file's bytes. findings: what the data checks found, in sentences.
+    """
 
     task: str
     split: Split
@@ -105,6 +109,7 @@ class Columns:
     vocabulary: int
     source: Mapping[str, object]
     sha256: str
+    findings: tuple[str, ...] = ()
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -161,6 +166,7 @@ def parse(content: bytes, address: str) -> Columns:
         vocabulary=document["vocabulary"],
         source=document["source"],
         sha256=hashlib.sha256(content).hexdigest(),
+        findings=tuple(entry["text"] for entry in document.get("findings", ())),
     )
     try:
         _check(columns)

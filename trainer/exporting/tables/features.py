@@ -54,7 +54,7 @@ def make_plan(
     places = dict.fromkeys(_VECTOR_OF.values(), 0)
     features: list[Feature] = []
     empty: list[TableFeature] = []
-    warnings: list[str] = []
+    warnings = list(columns.findings)
     for feature in columns.features:
         index = None
         if vector := _VECTOR_OF.get(feature.kind):

@@ -69,6 +69,11 @@ class RowSource(_Stored):
         min_length=1,
     )
     categorical: list[str] = key("integer columns to treat as categories, as text columns are", [])
+    data_checks: Literal["warn", "refuse"] = key(
+        "what a sign of leakage does before anything is trained: a feature that tells the label, "
+        "an identifier, rows that belong together or are copies in two splits",
+        "warn",
+    )
     partition: str | None = key(
         "DATE, DATETIME or TIMESTAMP column: a run takes the rows of its data interval (UTC)",
         None,

@@ -1,4 +1,8 @@
+{% from "data_checks.sql" import features_alone %}
 -- What would make a training pointless or wrong, found on the snapshot in one row.
+{% if alone %}
+WITH {{ features_alone(snapshot, alone, regression, bad_label, cells) }}
+{% endif %}
 SELECT
   COUNT(*) AS examples,
   COUNTIF(key IS NULL) AS keys_missing,
@@ -43,6 +47,10 @@ SELECT
     GROUP BY split
     ORDER BY split
   ) AS values_by_split,
+{% endif %}
+{% if alone %}
+  ARRAY(SELECT AS STRUCT * FROM features_alone ORDER BY feature) AS features_alone,
+  (SELECT AS STRUCT SUM(asked) AS asked, SUM(IF(learned > 0, asked, 0)) AS copied FROM copies) AS copies,
 {% endif %}
 {% if regression %}
   MIN(label) = MAX(label) AS label_constant,

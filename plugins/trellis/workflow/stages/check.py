@@ -10,10 +10,11 @@ describes the rows and lets the export start:
      "features": [{"name": "radius mean", "column": "radius_mean", "type", "kind"}],
      "vocabulary": 1000,
      "source": {"table", "query", "partition": {"column", "from", "to"} or null, "snapshot",
-                "rows": 569}}
+                "rows": 569},
+     "findings": [{"check": "group", "feature": "ward", "text": "..."}]}     of the data checks
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -29,7 +30,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.stages import job_messages, split_checks
+from trellis.workflow.stages import data_checks, job_messages, split_checks
+from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
 
@@ -66,13 +68,17 @@ class CheckOperator(BigQueryJobOperator):
         # The number of rows of a view or query was unknown before.
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
+        findings = data_checks.judge(dict(row.items()), plan.table)
+        refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)
+        problems += refused
+        warnings += told
         if problems:
             table = job_messages.snapshot(plan, self._platform)
             message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
             raise AirflowFailException(f"{message}\nNothing was spent on training.")
         for warning in warnings:
             print(f"Warning: {warning}")
-        content = columns_json(plan, self._platform, row["examples"])
+        content = columns_json(plan, self._platform, row["examples"], findings)
         address = layout.dataset_columns(plan.dataset.uri)
         documents.write(self._platform, "columns", address, content)
         print(f"{row['examples']:,} examples, {len(plan.table.features)} features")
@@ -109,6 +115,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         bad_label=plan.table.bad_label,
         regression=plan.table.regression,
         split_by=plan.table.split_by is not None,
+        alone=plan.table.of_baselines(),
+        cells=data_checks.MOST_CELLS,
         most_classes=MOST_CLASSES,
     )
     return job_messages.query(plan.experiment, platform, statement)
@@ -141,8 +149,10 @@ def judge(
     return problems, warnings
 
 
-def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
-    """The content of columns.json."""
+def columns_json(
+    plan: Plan, platform: Platform, rows: int, findings: Sequence[Finding] = ()
+) -> dict[str, Any]:
+    """The content of columns.json. findings: of the data checks, none of which refused the rows."""
     assert plan.table is not None
     source = plan.experiment.row_source
     return {
@@ -160,6 +170,7 @@ def columns_json(plan: Plan, platform: Platform, rows: int) -> dict[str, Any]:
             "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,
         },
+        "findings": [asdict(finding) for finding in findings],
     }
 
 

@@ -7,6 +7,7 @@ import pytest
 from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, KeySplit
 from trellis.workflow.stages.check import judge
+from trellis.workflow.stages.data_checks import Finding, divided
 
 RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
 CLASSES = [
@@ -142,3 +143,9 @@ def test_one_group_says_nothing_of_others():
     assert warnings == [
         "the test split has only 19 groups by split.by 'patient': intervals will be wide"
     ]
+
+
+def test_the_file_chooses_what_a_sign_of_leakage_does():
+    findings = [Finding("group", "ward", "rows belong together"), Finding("shift", "x", "x moved")]
+    assert divided(findings, "warn") == ([], ["rows belong together", "x moved"])
+    assert divided(findings, "refuse") == (["rows belong together"], ["x moved"])

@@ -12,7 +12,14 @@ from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec.platform import PlatformError
-from trellis.workflow.stages import automl_tables, bqml, check, job_messages, snapshot
+from trellis.workflow.stages import (
+    automl_tables,
+    bqml,
+    check,
+    data_checks,
+    job_messages,
+    snapshot,
+)
 from trellis.workflow.stages.plan import make
 from trellis.workflow.validation.file import with_changes
 
@@ -55,11 +62,15 @@ def client(google, group):
 def plan(client, breast_cancer, group):
     """Plans a run on a table or query, with some keys of the source changed."""
 
-    def plan(run_id="plan", interval=(None, None), days=(None, None), **changes):
+    def plan(run_id="plan", interval=(None, None), days=(None, None), task=TASK, **changes):
         source = {"bigquery": f"{DATASET}.cells", "partition": None} | changes
         if "query" in source:
             source["bigquery"] = None
-        experiment = with_changes(breast_cancer, {("source", k): v for k, v in source.items()})
+        changed = {("source", k): v for k, v in source.items()}
+        if task != TASK:
+            changed |= {("task",): task, ("baselines",): None, ("deploy",): None}
+            changed |= {("tune", "maximize"): None, ("tune", "minimize"): "rmse"}
+        experiment = with_changes(breast_cancer, changed)
         values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
         values |= {k: v for k, v in zip(run_params.DAYS, days, strict=True) if v}
         return make(experiment, group, values, run_id, CREATED, interval)
@@ -371,6 +382,93 @@ def test_each_class_is_divided_by_the_shares(frozen):
 def test_rows_that_belong_to_no_split_are_found(checked, columns, split, problem):
     problems, _ = checked(f"SELECT {VISITS}, {columns} FROM {ROWS}", split=split)
     assert any(problem in found for found in problems), problems
+
+
+@pytest.fixture
+def suspected(plan, client, group):
+    """What the data checks find in the rows of a query: (check, feature), and the texts."""
+
+    def suspected(query, **changes):
+        planned = plan("suspected", query=query, **changes)
+        for job in (snapshot.job(planned, group), check.job(planned, group)):
+            statement = job["query"].pop("query")
+            config = QueryJobConfig.from_api_repr(job)
+            rows = list(client.query_and_wait(statement, job_config=config))
+        found = data_checks.judge(rows[0], planned.table)
+        return [(finding.check, finding.feature) for finding in found], found
+
+    return suspected
+
+
+PATIENTS = """
+SELECT
+  CAST(n AS STRING) AS sample_id,
+  MOD(FARM_FINGERPRINT(CONCAT('p', CAST(DIV(n, 8) AS STRING))), 2) = 0 AS malignant,
+  DIV(n, 8) AS patient,
+  SIN(n) AS noise,
+  MOD(n, 7) = 0 AS flag
+FROM UNNEST(GENERATE_ARRAY(0, 6399)) AS n
+"""
+
+
+def test_visits_of_patients_in_two_splits_are_suspected_until_patients_decide(suspected):
+    """800 patients with 8 visits each, and a label that is the patient's."""
+    checks, (finding,) = suspected(PATIENTS)
+    assert checks == [("group", "patient")]
+    assert finding.text.startswith(
+        "feature 'patient' has 800 values, each in 8 rows or so, and the value alone tells the "
+        "label of 100.0% of the validation and test rows: do rows of one value belong together? "
+        "Then write `split: {by: patient}`"
+    )
+    assert suspected(PATIENTS, split={"by": "patient"}) == ([], [])
+
+
+def test_what_else_leaks_is_suspected(suspected):
+    checks, _ = suspected(
+        """
+        SELECT
+          CAST(n AS STRING) AS sample_id,
+          MOD(n, 2) = 0 AS malignant,
+          IF(MOD(n, 2) = 0, 'yes', 'no') AS diagnosis,
+          MOD(n, 2) + n / 10000 AS probability,
+          CONCAT('text ', CAST(n AS STRING)) AS remark,
+          10 * n AS record,
+          n = 5 AS rare,
+          SIN(n) AS noise,
+          MOD(n, 13) AS ward
+        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
+        """
+    )
+    assert checks == [
+        ("label", "diagnosis"),
+        ("label", "probability"),
+        ("identifier", "remark"),
+        ("identifier", "record"),
+        ("constant", "rare"),
+    ]
+
+
+def test_copies_of_rows_in_two_splits_are_suspected(suspected):
+    copies = """
+        SELECT CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant,
+          SIN(IF(MOD(n, 10) = 0, n - 1, n)) AS x
+        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
+        """
+    checks, (finding,) = suspected(copies)
+    assert checks == [("copies", None)]
+    assert "rows of validation and test equal a row of train in every feature" in finding.text
+
+
+def test_a_number_that_follows_the_label_of_a_regression_is_suspected(suspected, monkeypatch):
+    query = """
+        SELECT CAST(n AS STRING) AS sample_id, SIN(n) AS malignant, 3 * SIN(n) + 1 AS same,
+          COS(n) AS other, n AS moment
+        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
+        """
+    rule = {"column": "fold", "names": {"train": [0], "validation": [1], "test": [2]}}
+    query = f"SELECT *, IF(moment < 1500, 0, IF(moment < 1700, 1, 2)) AS fold FROM ({query})"
+    checks, _ = suspected(query, task="regression", split=rule)
+    assert checks == [("label", "same"), ("identifier", "moment"), ("shift", "moment")]
 
 
 def select(**changes):

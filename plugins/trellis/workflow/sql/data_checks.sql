@@ -1,0 +1,105 @@
+{# What each feature tells of the label by itself, and how it is spread: CTEs, the last `features_alone`. #}
+{% macro features_alone(snapshot, features, regression, bad_label, cells) %}
+cells AS (
+  SELECT split, CAST(label AS STRING) AS label, {{ "label" if regression else "CAST(NULL AS FLOAT64)" }} AS target, cell.*
+  FROM {{ snapshot | identifier }},
+    UNNEST([
+{% for feature in features %}
+{% set column = feature.clean %}
+      STRUCT(
+        {{ loop.index0 }} AS feature,
+        CAST({{ column }} AS STRING) AS value,
+{% if feature.kind == "categorical" %}
+        CAST(NULL AS FLOAT64) AS number
+{% elif feature.kind == "boolean" %}
+        CAST(CAST({{ column }} AS INT64) AS FLOAT64) AS number
+{% elif feature.kind == "timestamp" %}
+        CAST(UNIX_SECONDS({{ column }}) AS FLOAT64) AS number
+{% else %}
+        CAST({{ column }} AS FLOAT64) AS number
+{% endif %}
+      ){{ "," if not loop.last }}
+{% endfor %}
+    ]) AS cell
+  WHERE cell.value IS NOT NULL AND split IS NOT NULL AND NOT ({{ bad_label }})
+    -- Of a large table a sample, the same one always: about {{ "{:,}".format(cells) }} values.
+    AND ABS(MOD(FARM_FINGERPRINT(key), 1000000)) * {{ features | length }}
+      < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
+),
+-- A table of one feature: a value's most frequent label in the train split, asked for the other rows.
+by_label AS (
+  SELECT feature, value, label, COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS asked
+  FROM cells
+  GROUP BY feature, value, label
+),
+by_value AS (
+  SELECT
+    feature,
+    value,
+    SUM(learned) AS learned,
+    SUM(asked) AS asked,
+    ARRAY_AGG(asked ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS told
+  FROM by_label
+  GROUP BY feature, value
+),
+looked_up AS (
+  SELECT
+    feature,
+    COUNT(*) AS distinct_values,
+    SUM(learned + asked) AS examples,
+    MAX(learned + asked) AS most,
+    SUM(asked) AS asked,
+    SUM(IF(learned > 0, asked, 0)) AS known,
+    SUM(IF(learned > 0, told, 0)) AS told
+  FROM by_value
+  GROUP BY feature
+),
+-- Area under the ROC curve of a number alone, for each class against the rest, by mid-ranks.
+ranked AS (
+  SELECT
+    feature,
+    label,
+    (RANK() OVER (PARTITION BY feature ORDER BY number) - RANK() OVER (PARTITION BY feature ORDER BY number DESC)) / 2 AS place,
+    COUNT(*) OVER (PARTITION BY feature) AS numbers
+  FROM cells
+  WHERE number IS NOT NULL{{ " AND FALSE" if regression }}
+),
+by_class AS (
+  SELECT feature, label, COUNT(*) AS members, AVG(place) AS place, MAX(numbers) AS numbers
+  FROM ranked
+  GROUP BY feature, label
+),
+separated AS (
+  SELECT feature, COUNT(*) AS classes, MAX(ABS(place / (numbers - members))) + 0.5 AS auc
+  FROM by_class
+  WHERE members < numbers
+  GROUP BY feature
+),
+moved AS (
+  SELECT
+    feature,
+    AVG(IF(split = 'train', number, NULL)) AS train_mean,
+    AVG(IF(split = 'test', number, NULL)) AS test_mean,
+    STDDEV_POP(IF(split = 'train', number, NULL)) AS train_stddev,
+    CORR(number, target) AS correlation
+  FROM cells
+  WHERE number IS NOT NULL AND NOT IS_INF(number)
+  GROUP BY feature
+),
+features_alone AS (
+  SELECT looked_up.*, classes, auc, train_mean, test_mean, train_stddev, correlation
+  FROM looked_up
+  LEFT JOIN separated USING (feature)
+  LEFT JOIN moved USING (feature)
+),
+-- Rows that are equal in all features: the asked ones of which the train split has a copy.
+copies AS (
+  SELECT COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS asked
+  FROM {{ snapshot | identifier }}
+  GROUP BY FARM_FINGERPRINT(TO_JSON_STRING(STRUCT(
+{% for feature in features %}
+    {{ feature.column | identifier }}{{ "," if not loop.last }}
+{% endfor %}
+  )))
+)
+{%- endmacro %}

@@ -1,0 +1,152 @@
+"""Signs of leakage in a snapshot, found before anything is trained: warned of, or refused.
+
+Each feature is tried by itself: how well a lookup of its value in the train split, or its order,
+tells the labels of the other rows. Nothing is known of columns that are no features, nor of what
+several features tell together.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.workflow.contracts.table import Feature, Table
+
+MOST_CELLS = 20_000_000
+"""Values that the checks look at: of more, a sample of the rows."""
+
+_TOLD = 0.99
+"""Share of the asked rows whose label a lookup of one value tells: more is too good to be true."""
+
+_ORDERED = 0.995
+"""Area under the ROC curve of one number, which is too good in the same way."""
+
+_CORRELATED = 0.999
+"""The same of a regression: correlation of one number with the label."""
+
+_FEW_VALUES = 20
+"""Up to so many values are a category; rows that share one of more values may belong together."""
+
+_CONSTANT = 0.999
+"""Share of the rows with one value above which a feature tells next to nothing."""
+
+_MOVED = 1.0
+"""Difference of the means of test and train, in standard deviations: a shift."""
+
+_COPIED = 0.01
+"""Share of the validation and test rows that equal a row of train in every feature."""
+
+_LEAST = 40
+"""Rows of the other splits below which nothing is said."""
+
+_REFUSABLE = ("label", "group", "identifier", "copies")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sign. check: which, as columns.schema.json has it. feature: None of all together."""
+
+    check: str
+    feature: str | None
+    text: str
+
+
+def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
+    """The signs. `row`: the result of checks.sql."""
+    features = table.of_baselines()
+    alone = row.get("features_alone") or ()
+    common = _common(row["classes"])
+    found = [
+        finding
+        for entry in alone
+        for finding in _of_feature(features[entry["feature"]], entry, common)
+    ]
+    copies = row.get("copies") or {}
+    asked, copied = copies.get("asked") or 0, copies.get("copied") or 0
+    # Of features with a few values each, equal rows are to be expected.
+    varied = any(entry["distinct_values"] > 5 * _FEW_VALUES for entry in alone)
+    if varied and asked >= _LEAST and copied > _COPIED * asked:
+        text = (
+            f"{copied:,} of the {asked:,} rows of validation and test equal a row of train in "
+            "every feature: remove copies in a query, or keep them together (split.by)"
+        )
+        found.append(Finding("copies", None, text))
+    return found
+
+
+def divided(findings: Sequence[Finding], choice: str) -> tuple[list[str], list[str]]:
+    """Problems, and warnings. choice: the file's `data_checks`."""
+    refused = [f for f in findings if choice == "refuse" and f.check in _REFUSABLE]
+    return [f.text for f in refused], [f.text for f in findings if f not in refused]
+
+
+def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> Iterator[Finding]:
+    title, rows = f"feature '{feature.name}'", entry["examples"]
+    values, asked, known = entry["distinct_values"], entry["asked"], entry["known"]
+    if asked < _LEAST:
+        return
+    whole = feature.type in ("STRING", "INT64")
+    if (values == rows and whole) or (values >= 0.95 * rows and feature.type == "STRING"):
+        text = (
+            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and tells "
+            "nothing of others; leave it out of source.features"
+        )
+        yield Finding("identifier", feature.name, text)
+    elif known >= asked / 2 and 1 - entry["told"] / known <= (1 - _TOLD) * min(
+        1, 10 * (1 - common)
+    ):
+        share = f"{entry['told'] / known:.1%}"
+        if values > _FEW_VALUES and rows >= 2 * values:
+            text = (
+                f"{title} has {values:,} values, each in {rows / values:.0f} rows or so, and the "
+                f"value alone tells the label of {share} of the validation and test rows: do rows "
+                f"of one value belong together? Then write `split: {{by: {feature.name}}}`, or "
+                "name the column that keeps them together"
+            )
+            yield Finding("group", feature.name, text)
+        else:
+            text = (
+                f"{title} alone tells the label of {share} of the validation and test rows: is it "
+                "known before the label? If not, leave it out of source.features"
+            )
+            yield Finding("label", feature.name, text)
+    elif entry["classes"] == 2 and (entry["auc"] or 0) >= _ORDERED:
+        text = (
+            f"{title} alone orders the classes with an AUC of {entry['auc']:.4f}: is it known "
+            "before the label? If not, leave it out of source.features"
+        )
+        yield Finding("label", feature.name, text)
+    elif abs(entry["correlation"] or 0) >= _CORRELATED:
+        text = (
+            f"{title} has a correlation of {entry['correlation']:.4f} with the label: is it known "
+            "before the label? If not, leave it out of source.features"
+        )
+        yield Finding("label", feature.name, text)
+    if values > 1 and entry["most"] >= _CONSTANT * rows:
+        text = (
+            f"{title} has one value in {entry['most']:,} of {rows:,} rows: it tells next to nothing"
+        )
+        yield Finding("constant", feature.name, text)
+    yield from _shift(feature, entry)
+
+
+def _shift(feature: Feature, entry: Mapping[str, Any]) -> Iterator[Finding]:
+    train, test, spread = (entry[n] for n in ("train_mean", "test_mean", "train_stddev"))
+    if train is None or test is None or not spread:
+        return
+    distance = (test - train) / spread
+    if abs(distance) >= _MOVED:
+        text = (
+            f"feature '{feature.name}' is {abs(distance):.1f} standard deviations "
+            f"{'higher' if distance > 0 else 'lower'} in the test split than in train, on average"
+        )
+        yield Finding("shift", feature.name, text)
+
+
+def _common(classes: Sequence[Mapping[str, Any]]) -> float:
+    """Share of the most frequent label: what is told without knowing anything."""
+    counts: dict[Any, int] = {}
+    for entry in classes:
+        counts[entry["label"]] = counts.get(entry["label"], 0) + entry["examples"]
+    return (
+        max(counts.values(), default=0) / max(sum(counts.values()), 1) if len(counts) > 1 else 0.0
+    )
