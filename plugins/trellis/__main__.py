@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="folder of platform.yaml (default: the one above the experiment's)",
     )
     doctor = commands.add_parser(
-        "doctor", help="tell what the project lacks for a run; exit code 1 for findings"
+        "doctor", help="check that the project has what a run needs; exit code 1 for findings"
     )
     doctor.add_argument(
         "folder",

@@ -1,6 +1,6 @@
 """`trellis prices`: compares the table of machines with today's prices of Google's catalog.
 
-It prints what would change, and writes only if it is told to: into the checkout or installation
+It prints what would change, and writes only with `--write`: into the checkout or installation
 that it runs in, of which the wheel is then built.
 """
 

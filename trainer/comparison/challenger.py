@@ -48,7 +48,7 @@ _SEED = 0
 _LARGEST = 1_400_000
 _LARGEST_PRIVATE = 9_000_000
 
-# Of images, one in so many is asked for by its address; so are all after so many bytes of others,
+# One image in _ADDRESSED is requested by its address, as are all after _CARRIED_BYTES of others,
 # since Airflow reads the whole file at once.
 _ADDRESSED = 4
 _CARRIED_BYTES = 10_000_000

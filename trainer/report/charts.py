@@ -167,7 +167,7 @@ def _path(points: Points, x: Scale, y: Scale) -> str:
 
 
 def score(value: float, places: int = 4, signed: bool = False) -> str:
-    """A metric's value with so many decimals; a true minus sign, and a plus if asked."""
+    """A metric's value with this number of decimals; a true minus sign, and a plus if wanted."""
     if value is None or not math.isfinite(value):
         return "–"  # noqa: RUF001 (an en dash in a table's cell)
     shape = f",.{places}f" if places <= _PLACES else ".4g"

@@ -17,7 +17,7 @@ def moment(iso: str) -> str:
 
 
 def day(seconds: float) -> str:
-    """The UTC date that lies so many seconds after 1970 began; dates before it are negative."""
+    """The UTC date of a Unix time in seconds, which is negative before 1970."""
     try:
         return (_EPOCH + timedelta(seconds=seconds)).date().isoformat()
     except OverflowError:

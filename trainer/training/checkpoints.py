@@ -61,7 +61,7 @@ class Saved:
 
 
 def name(step: int, epochs: int) -> str:
-    """A checkpoint's folder after so many steps and epochs; later ones sort after earlier ones."""
+    """A checkpoint's folder for a step and an epoch; later ones sort after earlier ones."""
     return f"step-{step:010d}-epoch-{epochs:06d}"
 
 

@@ -18,7 +18,7 @@ class Scored(Protocol):
 
 
 def places(decimals: int) -> int:
-    """How many decimals are shown of a metric whose values are rounded to so many."""
+    """Number of decimals to show of a metric whose values are rounded to `decimals`."""
     return max(0, decimals - _NOT_SHOWN)
 
 

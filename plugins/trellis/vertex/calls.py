@@ -11,7 +11,7 @@ from typing import Any
 from google.api_core import exceptions, retry
 
 # Generous: a create answers in about a second, and with the client's default of 5 s a slow response
-# leaves a job that nobody knows of.
+# leaves an unknown job.
 CALL_TIMEOUT_SECONDS = 60.0
 
 BUSY = (

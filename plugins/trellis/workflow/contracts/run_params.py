@@ -91,7 +91,7 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
 
 
 def of_backfill(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a run that a backfill makes: it deploys only if it is told to."""
+    """The parameters of a backfill's run: it deploys only if `deploy_backfill` is set."""
     if DEPLOY_BACKFILL not in values:
         return dict(values)
     return {**values, "deploy": values["deploy"] and values[DEPLOY_BACKFILL]}

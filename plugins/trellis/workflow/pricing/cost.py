@@ -194,7 +194,7 @@ def serving(experiment: Experiment) -> Serving | None:
 
 
 def scan(source_bytes: int) -> float:
-    """US dollars of one query that reads so many bytes."""
+    """US dollars of one query that reads this number of bytes."""
     return max(source_bytes, _LEAST_BYTES) / _TIB * prices().bigquery["query_tib"]
 
 
