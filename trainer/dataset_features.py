@@ -8,6 +8,8 @@ Each record is a tf.train.Example. A record of images has the features
     label  int64, 1 value     index into `classes`
     uri    bytes, 1 value     of the test split: address of the file that the image was made of
     crc32c int64, 1 value     of the test split: checksum of that file
+    group  int64, 1 value     of the test split, if groups decide the split: FARM_FINGERPRINT of
+                              the image's group
 
 and a record of a table's rows
 

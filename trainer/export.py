@@ -14,6 +14,7 @@ A manifest is Vertex AI's image import CSV: one image per line, no header:
 
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       with the split, on every line or on none
+  gs://bucket/scans/0001.png,malignant,patient 7    with the group, for --split_by
 
 A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet in the same
 folder. A source whose name ends in .json is a table, any other a manifest.
@@ -150,7 +151,7 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
         raise ExportError(f"there is no manifest at {settings.source}") from error
-    manifest = parse(content, settings.source)
+    manifest = parse(content, settings.source, settings.split_by)
     check_rejected_share(manifest.rejected, manifest.lines, settings)
     plan = make_plan(manifest, settings)
     for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):

@@ -25,6 +25,7 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
     "encoding": "jpeg",
     "max_rejected": 0.05,
     "split_fractions": (80, 10, 10),
+    "split_by": None,
 }
 
 
@@ -68,6 +69,7 @@ def _image_settings(
         image=Feature("image", IMAGE, "uint8", values["encoding"], shape),
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
+        split_by=values["split_by"],
     )
 
 
@@ -144,6 +146,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
         metavar="A,B,C",
         help="images only: percent of train, validation and test; not used when the manifest names "
         "the splits (default: 80,10,10). For a table, columns.json has them",
+    )
+    add(
+        "--split_by",
+        metavar="NAME",
+        help="images only: the field after each label is a group, such as a patient, whose images "
+        "stay in one split; NAME says what the groups are. For a table, columns.json says it",
     )
     return parser
 

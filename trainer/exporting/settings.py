@@ -30,9 +30,11 @@ class ImageExportSettings(ExportSettings):
     """The flags of an export of images.
 
     image: height, width, channels and encoding of the stored images. max_rejected: share (0 to 1)
-    of manifest lines that may be rejected. fractions: percent of train, validation, test.
+    of manifest lines that may be rejected. fractions: percent of train, validation, test. split_by:
+    what the lines' groups are, which then decide the split; None: the images' names do.
     """
 
     image: Feature
     max_rejected: float
     fractions: tuple[int, int, int]
+    split_by: str | None = None

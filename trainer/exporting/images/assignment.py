@@ -10,7 +10,14 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 
-from trainer.dataset_description import COLUMN_RULE, HASH_RULE, SPLITS, Split, shard_name
+from trainer.dataset_description import (
+    COLUMN_RULE,
+    GROUP_RULE,
+    HASH_RULE,
+    SPLITS,
+    Split,
+    shard_name,
+)
 from trainer.exporting import ExportError
 from trainer.exporting.classes import natural_order
 from trainer.exporting.images.manifest import Manifest, Row
@@ -57,8 +64,10 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
         split = Split(COLUMN_RULE)
         rows = {name: [row for row in manifest.rows if row.split == name] for name in SPLITS}
     else:
-        split = Split(HASH_RULE, ranges(settings.fractions))
-        splits = assign((row.key for row in manifest.rows), split.ranges)
+        by = settings.split_by
+        split = Split(HASH_RULE if by is None else GROUP_RULE, ranges(settings.fractions), by)
+        hashed = (row.key if row.group is None else row.group for row in manifest.rows)
+        splits = assign(hashed, split.ranges)
         rows = {name: [] for name in SPLITS}
         for row, index in zip(manifest.rows, splits.tolist(), strict=True):
             rows[SPLITS[index]].append(row)

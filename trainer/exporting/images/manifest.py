@@ -1,6 +1,7 @@
 """Parses the manifest of images, Vertex AI's import CSV, without opening an image.
 
     [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
+    gs://BUCKET/OBJECT,label,group           where groups of images, as a patient's, stay together
 
 ML_USE is the example's split: training, validation or test, in upper or lower case. It is given on
 every line or on none: if only some lines had it, Vertex AI would split the rest at random,
@@ -32,13 +33,14 @@ _RELATIVE_IMAGE = re.compile(r"(?!/)(?!.*://).*\.\w{2,5}", re.DOTALL)
 
 
 class Row(NamedTuple):
-    """One line that may become an example. split is None unless the manifest names it."""
+    """One line that may become an example. split, group: None unless the manifest names them."""
 
     line: int
     uri: str
     key: str
     label: str
     split: str | None
+    group: str | None = None
 
 
 class Rejection(NamedTuple):
@@ -70,16 +72,21 @@ class Manifest:
     sha256: str
 
 
-def parse(content: bytes, address: str) -> Manifest:
-    """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong."""
+def parse(content: bytes, address: str, split_by: str | None = None) -> Manifest:
+    """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong.
+
+    split_by: what the field after each label is, a group that stays together; None: there is none.
+    """
     try:
         lines = _split_fields(content)
         _refuse_lines_without_image(lines, _resolver(address))
         names_splits = _check_ml_use(lines)
+        if split_by is not None:
+            _take_groups(lines, split_by, names_splits)
         _refuse_missing_labels(lines)
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
-    rows, rejected = _reject_unusable_labels(lines, names_splits)
+    rows, rejected = _reject_unusable_labels(lines, names_splits, split_by)
     rows, repeated = _reject_repeated_keys(rows)
     return Manifest(
         rows=tuple(rows),
@@ -99,7 +106,9 @@ class _Line:
     ml_use: str = ""
     uri: str = ""
     key: str = ""
+    after: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    group: str | None = None
 
 
 def _split_fields(content: bytes) -> list[_Line]:
@@ -151,7 +160,8 @@ def _refuse_lines_without_image(
             if found := resolve(field):
                 line.uri, line.key = found
                 line.ml_use = line.fields[0] if position else ""
-                line.labels = tuple(filter(None, line.fields[position + 1 :]))
+                line.after = tuple(line.fields[position + 1 :])
+                line.labels = tuple(filter(None, line.after))
                 break
         else:
             without.append(line)
@@ -186,6 +196,24 @@ def _check_ml_use(lines: list[_Line]) -> bool:
     return bool(naming)
 
 
+def _take_groups(lines: list[_Line], split_by: str, names_splits: bool) -> None:
+    """Take the second field after each image as its group. Raises ExportError if none has one."""
+    if names_splits:
+        raise ExportError(
+            f"the lines name splits (ML_USE), and split.by ({split_by}) decides them too: leave "
+            "one of the two out"
+        )
+    for line in lines:
+        label, group, *others = (*line.after, "", "")
+        line.labels = tuple(filter(None, (label, *others)))
+        line.group = group or None
+    if not any(line.group for line in lines):
+        raise ExportError(
+            f"none of {len(lines)} lines has a group ({split_by}) after its label; expected "
+            "gs://BUCKET/OBJECT,label,group"
+        )
+
+
 def _refuse_missing_labels(lines: list[_Line]) -> None:
     if not any(line.labels for line in lines):
         raise ExportError(
@@ -201,13 +229,16 @@ def _quote(lines: list[_Line]) -> str:
 
 
 def _reject_unusable_labels(
-    lines: list[_Line], names_splits: bool
+    lines: list[_Line], names_splits: bool, split_by: str | None
 ) -> tuple[list[Row], list[Rejection]]:
     rows, rejected = [], []
     for line in lines:
-        if len(line.labels) == 1:
+        if len(line.labels) == 1 and split_by is not None and line.group is None:
+            reason = f"no group ({split_by})"
+            rejected.append(Rejection(line.number, line.uri, line.labels[0], reason))
+        elif len(line.labels) == 1:
             split = _ML_USES[line.ml_use.lower()] if names_splits else None
-            rows.append(Row(line.number, line.uri, line.key, line.labels[0], split))
+            rows.append(Row(line.number, line.uri, line.key, line.labels[0], split, line.group))
         else:
             reason = "several labels; an image has one class" if line.labels else "no label"
             rejected.append(Rejection(line.number, line.uri, ",".join(line.labels), reason))
@@ -227,6 +258,13 @@ def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
             reason = (
                 f"contradictory labels for one key: {first.label!r} on line {first.line}, "
                 f"{other.label!r} on line {other.line}"
+            )
+            rejected += [Rejection(row.line, row.uri, row.label, reason) for row in group]
+            continue
+        if other := next((row for row in group if row.group != first.group), None):
+            reason = (
+                f"contradictory groups for one key: {first.group!r} on line {first.line}, "
+                f"{other.group!r} on line {other.line}"
             )
             rejected += [Rejection(row.line, row.uri, row.label, reason) for row in group]
             continue

@@ -45,7 +45,8 @@ class PlanShards(beam.DoFn):
     def process(self, _: bytes) -> Iterator[Work | Header]:
         """Read the manifest again; raises ExportError if it has changed since it was checked."""
         source = self._settings.source
-        manifest = parse(Objects(self._beam_flags).read(source), source)
+        content = Objects(self._beam_flags).read(source)
+        manifest = parse(content, source, self._settings.split_by)
         if manifest.sha256 != self._sha256:
             raise ExportError(f"{source} changed while the export began; start it again")
         plan = make_plan(manifest, self._settings)

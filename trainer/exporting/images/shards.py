@@ -20,6 +20,7 @@ from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row
+from trainer.exporting.splits import fingerprints
 from trainer.exporting.tfrecord import Column, tfrecords
 from trainer.images import ImageError
 
@@ -71,6 +72,10 @@ def write_shard(
         # By these the smoke test finds the files that callers would send.
         columns["uri"] = [row.uri.encode() for row in rows]
         columns["crc32c"] = np.array([image.crc32c for image in images], dtype=np.int64)
+        groups = [row.group for row in rows if row.group is not None]
+        if groups:
+            # What the comparison counts: groups, not images. All lines have one, or none.
+            columns["group"] = fingerprints(groups)
     data = b"".join(tfrecords(columns))
     write(work.name, data)
     progress.finish(len(keys), len(rejected))

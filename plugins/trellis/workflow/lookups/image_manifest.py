@@ -22,14 +22,20 @@ from trellis.workflow.spec.trainer_schema import load as load_schema
 # older datasets are not reused. What becomes of an image file is the trainer's `image_rule`.
 DATASET_VERSION = 1
 
+_LEAST_GROUPS = 6
+
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
 
 @dataclass
 class Contents:
-    """Contents of a manifest. classes: number of usable lines by label."""
+    """Contents of a manifest. classes: number of usable lines by label. ungrouped: lines without
+    a group, where groups decide the split.
+    """
 
     lines: int = 0
+    ungrouped: int = 0
+    groups: set[str] = field(default_factory=set)
     classes: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -37,8 +43,11 @@ class Contents:
         return self.classes.total()
 
 
-def read_manifest(address: str, text: Iterable[str]) -> Contents:
-    """Count lines and classes. Raises SourceError for a manifest that is empty or no manifest."""
+def read_manifest(address: str, text: Iterable[str], by: str | None = None) -> Contents:
+    """Count lines, classes and groups. by: what the field after the label is, the file's split.by.
+
+    Raises SourceError for a manifest that is empty, no manifest, or without groups.
+    """
     contents = Contents()
     reader = csv.reader(text, skipinitialspace=True)
     try:
@@ -53,13 +62,31 @@ def read_manifest(address: str, text: Iterable[str]) -> Contents:
                     f"{address}: line {reader.line_num} ({','.join(fields)[:100]!r}) names no "
                     f"image; {_FORMAT}"
                 )
-            labels = [label for label in fields[image + 1 :] if label]
+            after = fields[image + 1 :]
+            if by is not None:
+                if image:
+                    raise SourceError(
+                        f"{address}: line {reader.line_num} names a split (ML_USE), and "
+                        f"split.by ({by}) decides it too: leave one of the two out"
+                    )
+                group = after.pop(1) if len(after) > 1 else ""
+                if not group:
+                    contents.ungrouped += 1
+                    continue
+                contents.groups.add(group)
+            labels = [label for label in after if label]
             if len(labels) == 1:
                 contents.classes[labels[0]] += 1
     except (csv.Error, UnicodeDecodeError) as error:
         raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
+    if by is not None and len(contents.groups) < _LEAST_GROUPS:
+        raise SourceError(
+            f"{address}: {len(contents.groups)} groups ({by}) after the labels, and "
+            f"{contents.ungrouped} lines without one; each split needs 2 of them or more: expected "
+            "lines of gs://BUCKET/OBJECT,label,group"
+        )
     return contents
 
 

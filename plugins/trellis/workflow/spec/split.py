@@ -47,7 +47,8 @@ class GroupSplit(_Shares):
 
     by: str = key(
         "column of what several examples share, such as a patient: all of one value are in one "
-        "split, by its hash, and intervals count groups; never a feature",
+        "split, by its hash, and intervals count groups; never a feature. Of a manifest: what the "
+        "field after the label is",
         min_length=1,
     )
 

@@ -37,8 +37,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         lines = rejected.download_as_text().splitlines() if rejected.exists() else []
         text = manifest.download_as_bytes().decode("utf-8-sig")
-        rows = usable(text, {json.loads(line)["uri"] for line in lines})
-        rows = with_splits(rows, plan, platform)
+        grouped = plan.experiment.source.split.decided_by is not None
+        found = usable(text, {json.loads(line)["uri"] for line in lines}, grouped)
+        rows = with_splits(found, plan, platform)
         for address, content in files(rows, plan).items():
             storage.blob(platform, address).upload_from_string(content)
         print(f"{len(rows)} images for AutoML in {plan.run.baseline('automl')}import.csv")
@@ -46,29 +47,36 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     return images()
 
 
-def usable(manifest: str, rejected: set[str]) -> list[tuple[str, str, str]]:
-    """(ML_USE or "", address, label) of the manifest's lines, without those that were rejected."""
-    found: dict[str, tuple[str, str, str]] = {}
+def usable(
+    manifest: str, rejected: set[str], grouped: bool = False
+) -> list[tuple[str, str, str, str]]:
+    """(ML_USE or "", address, label, what is hashed) of the lines that were not rejected.
+
+    Hashed is the key, or, if the lines are `grouped`, the field after the label.
+    """
+    found: dict[str, tuple[str, str, str, str]] = {}
     for record in csv.reader(io.StringIO(manifest), skipinitialspace=True):
         fields = [value.strip() for value in record]
         place = next((n for n, v in enumerate(fields[:2]) if v.startswith("gs://")), None)
         if place is None or fields[place] in rejected:
             continue
-        labels = [label for label in fields[place + 1 :] if label]
+        address, after = fields[place], fields[place + 1 :]
+        hashed = after.pop(1) if grouped and len(after) > 1 else address.split("/", 3)[3]
+        labels = [label for label in after if label]
         if len(labels) == 1:
             ml_use = fields[0].lower() if place else ""
-            found.setdefault(fields[place], (ml_use, fields[place], labels[0]))
+            found.setdefault(address, (ml_use, address, labels[0], hashed))
     return list(found.values())
 
 
 def with_splits(
-    rows: list[tuple[str, str, str]], plan: Plan, platform: Platform
+    rows: list[tuple[str, str, str, str]], plan: Plan, platform: Platform
 ) -> list[tuple[str, str, str]]:
-    """The same rows, each with its ML_USE: from its key if the manifest names none."""
-    missing = {address: address.split("/", 3)[3] for ml_use, address, _ in rows if not ml_use}
+    """(ML_USE, address, label) of the rows: ML_USE from what is hashed if the manifest has none."""
+    missing = {hashed for ml_use, _, _, hashed in rows if not ml_use}
     split = plan.experiment.source.split
-    splits = bigquery_source.splits_of(platform, split, sorted(missing.values()))
-    return [(use or splits[missing[uri]], uri, label) for use, uri, label in rows]
+    splits = bigquery_source.splits_of(platform, split, sorted(missing))
+    return [(use or splits[hashed], uri, label) for use, uri, label, hashed in rows]
 
 
 def files(rows: list[tuple[str, str, str]], plan: Plan) -> dict[str, str]:

@@ -13,7 +13,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.split import KeySplit
+from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
@@ -116,7 +116,8 @@ def _network(platform: Platform) -> dict[str, str]:
 def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
     source = plan.experiment.image_source
     height, width = source.size
-    assert isinstance(source.split, KeySplit)
+    assert isinstance(source.split, KeySplit | GroupSplit)
+    by = source.split.decided_by
     return {
         "source": platform.uri(source.images),
         "image_size": f"{height}x{width}",
@@ -124,6 +125,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         "encoding": source.encoding,
         "max_rejected": str(source.max_rejected),
         "split_fractions": ",".join(map(str, source.split.shares)),
+        **({} if by is None else {"split_by": by}),
     }
 
 

@@ -200,7 +200,8 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     try:
         manifest.reload()
         with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
-            contents = image_manifest.read_manifest(address, text)
+            by = experiment.source.split.decided_by
+            contents = image_manifest.read_manifest(address, text, by)
     except NotFound:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
         raise SourceError(

@@ -8,7 +8,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
-from trellis.workflow.spec.split import StratifiedSplit, TimeSplit
+from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis.workflow.validation.machines import machine_problems
@@ -49,8 +49,8 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
-        if source.split.decided_by is not None:
-            message = "is for tables: a manifest has no columns beside image and label"
+        if not isinstance(source.split, KeySplit | GroupSplit):
+            message = "is for tables; of images, groups (`by`) or a manifest's ML_USE decide"
             yield Problem(("source", "split", *source.split.opening), message)
         return
     others = {"label": source.label, "partition": source.partition}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import SPLITS
+from trainer.dataset_description import GROUP_RULE, SPLITS
 from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import make_plan
@@ -15,7 +15,7 @@ from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.splits import buckets
 
 
-def settings(shards=4, fractions=(80, 10, 10)):
+def settings(shards=4, fractions=(80, 10, 10), split_by=None):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -24,11 +24,13 @@ def settings(shards=4, fractions=(80, 10, 10)):
         shards=shards,
         max_rejected=0.0,
         fractions=fractions,
+        split_by=split_by,
     )
 
 
 def plan_of(lines, **changed):
-    return make_plan(parse("\n".join(lines).encode(), "gs://bkt/manifest.csv"), settings(**changed))
+    manifest = parse("\n".join(lines).encode(), "gs://bkt/manifest.csv", changed.get("split_by"))
+    return make_plan(manifest, settings(**changed))
 
 
 def lines_of(count, classes=3):
@@ -137,3 +139,20 @@ def test_a_plan_that_leads_nowhere_is_refused(lines, changed, message):
     with pytest.raises(ExportError) as refused:
         plan_of(lines, **{"shards": 1} | changed)
     assert message in str(refused.value)
+
+
+@given(st.lists(st.integers(0, 40), min_size=150, max_size=300))
+def test_images_of_one_group_are_in_the_split_of_its_hash(patients):
+    patients = [*range(60), *patients]
+    lines = [f"gs://bkt/{i}.png,{'ab'[i % 2]},p{p}" for i, p in enumerate(patients)]
+    plan = plan_of(lines, split_by="patient", fractions=(50, 20, 30))
+    assert (plan.split.rule, plan.split.by) == (GROUP_RULE, "patient")
+    seen = {}
+    for work in plan.work:
+        start, end = plan.split.ranges[work.split]
+        for row in work.rows:
+            assert start <= buckets([row.group]).item() < end
+            assert seen.setdefault(row.group, work.split) == work.split
+    assert plan.examples("train") + plan.examples("validation") + plan.examples("test") == len(
+        lines
+    )

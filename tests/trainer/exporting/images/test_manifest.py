@@ -183,3 +183,28 @@ def test_every_line_becomes_a_row_or_a_rejection(lines):
 def test_no_bytes_break_the_reader(content):
     with contextlib.suppress(ExportError):
         parse(content, ADDRESS)
+
+
+def test_the_field_after_the_label_is_the_group():
+    text = "gs://bkt/1,a,p1\ngs://bkt/2,b, p2\ngs://bkt/3,a\ngs://bkt/4,b,p1,c\ngs://bkt/1,a,p3\n"
+    manifest = parse(text.encode(), ADDRESS, "patient")
+    assert [(row.key, row.label, row.group) for row in manifest.rows] == [("2", "b", "p2")]
+    assert [(rejection.line, rejection.reason) for rejection in manifest.rejected] == [
+        (1, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
+        (3, "no group (patient)"),
+        (4, "several labels; an image has one class"),
+        (5, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gs://bkt/1,a\ngs://bkt/2,b\n", "none of 2 lines has a group (patient) after its label"),
+        ("test,gs://bkt/1,a,p1\n", "and split.by (patient) decides them too: leave one of the two"),
+    ],
+)
+def test_a_manifest_without_groups_is_refused_where_they_decide(text, message):
+    with pytest.raises(ExportError) as refused:
+        parse(text.encode(), ADDRESS, "patient")
+    assert message in str(refused.value)

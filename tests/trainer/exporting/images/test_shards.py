@@ -1,5 +1,6 @@
 """One piece of work becomes one file that TensorFlow reads, in the order of the work."""
 
+import dataclasses
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.manifest import Row
 from trainer.exporting.images.shards import write_shard
+from trainer.exporting.splits import fingerprints
 
 FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))
 NAME = "train-00000-of-00001.tfrecord"
@@ -76,6 +78,25 @@ def test_records_of_the_test_split_name_the_files_that_they_were_made_of(tmp_pat
     ]
     good = ("gs://bkt/0.png", "gs://bkt/2.png")
     assert found == [(uri, google_crc32c.value(objects[uri])) for uri in good]
+
+
+def test_records_of_the_test_split_say_whose_they_are_where_groups_decide(tmp_path):
+    objects = {"gs://bkt/0.png": png(7), "gs://bkt/1.png": b"torn", "gs://bkt/2.png": png(9)}
+    for split in ("test", "train"):
+        work, files = work_of(3, split), {}
+        rows = tuple(row._replace(group=f"p{row.line}") for row in work.rows)
+        run(dataclasses.replace(work, rows=rows), objects.__getitem__, files)
+        (tmp_path / NAME).write_bytes(files[NAME])
+        found = [
+            list(
+                tf.train.Example.FromString(record.numpy())
+                .features.feature["group"]
+                .int64_list.value
+            )
+            for record in tf.data.TFRecordDataset(str(tmp_path / NAME))
+        ]
+        groups = fingerprints(["p1", "p3"]).tolist() if split == "test" else []
+        assert [group for of_record in found for group in of_record] == groups
 
 
 def test_unusable_images_are_rejected_and_the_others_stay(tmp_path):

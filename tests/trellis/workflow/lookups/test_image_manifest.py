@@ -6,6 +6,7 @@ from trellis.workflow.lookups.image_manifest import (
     fingerprint,
     read_manifest,
 )
+from trellis.workflow.stages.automl_images import usable
 from trellis.workflow.validation.file import with_changes
 
 AT = "gs://b/manifest.csv"
@@ -101,3 +102,29 @@ def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
         assert fingerprint(AT, VERSION, with_changes(digits, {where: 2})) == name
     tolerant = with_changes(digits, {("source", "max_rejected"): 0.5})
     assert fingerprint(AT, VERSION, tolerant) == name
+
+
+def test_groups_after_the_labels_are_counted():
+    lines = [f"gs://b/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
+    contents = read_manifest(AT, [*lines, "gs://b/x.png,cat\n"], "patient")
+    assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
+    with pytest.raises(
+        SourceError, match=r"0 groups \(patient\) after the labels, and 3 lines with"
+    ):
+        read_manifest(AT, CATS_AND_DOGS, "patient")
+    with pytest.raises(SourceError, match=r"line 1 names a split \(ML_USE\), and split.by"):
+        read_manifest(AT, ["test,gs://b/1.png,cat,p1\n"], "patient")
+
+
+def test_a_group_is_part_of_the_datasets_name(pets):
+    grouped = with_changes(pets, {("source", "split"): {"by": "patient"}})
+    assert fingerprint(AT, VERSION, grouped) != fingerprint(AT, VERSION, pets)
+
+
+def test_automl_gets_the_split_of_the_group():
+    text = "gs://b/1.png,cat,p1\ngs://b/2.png,dog,p1\ngs://b/3.png,dog,\n"
+    assert usable(text, {"gs://b/3.png"}, grouped=True) == [
+        ("", "gs://b/1.png", "cat", "p1"),
+        ("", "gs://b/2.png", "dog", "p1"),
+    ]
+    assert usable("test,gs://b/1.png,cat\n", set()) == [("test", "gs://b/1.png", "cat", "1.png")]

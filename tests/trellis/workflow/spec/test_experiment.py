@@ -88,6 +88,7 @@ MISTAKES = [
     ("size: 8", "size: 8\n  max_rejected: 5", 8, "source.max_rejected", "from 0 to 1"),
     ("size: 8", "size: 8\n  shards: 0", 8, "source.shards", "from 1 to 10000"),
     ("size: 8", "size: 8\n  split: {train: 90}", 8, "source.split", "add up to 110"),
+    ("size: 8", "size: 8\n  split: {stratify: label}", 8, "source.split.stratify", "is for tables"),
     ("images: manifest.csv", "", 5, "source", "nothing to read; expected one of `images:"),
     ("images: manifest.csv", "imags: manifest.csv", 6, "source.imags", "did you mean 'images'?"),
     ("source:\n  images: manifest.csv\n  size: 8", "source: digits", 5, "source",
