@@ -4,12 +4,15 @@
 https://cloud.google.com/vertex-ai/docs/model-registry/versioning
 """
 
+import logging
 from typing import Any
 
 from google.api_core import exceptions
 
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.versions import VersionName, parse_model
+
+log = logging.getLogger(__name__)
 
 DEFAULT_ALIAS = "default"
 """Vertex AI's own alias: always on exactly one version, used when no version is named."""
@@ -62,11 +65,17 @@ def move_aliases(client: Any, version: VersionName, aliases: list[str]) -> None:
     """
     try:
         merge_aliases(client, version, aliases)
-    except (exceptions.FailedPrecondition, exceptions.AlreadyExists, exceptions.InvalidArgument):
+    except (
+        exceptions.FailedPrecondition,
+        exceptions.AlreadyExists,
+        exceptions.InvalidArgument,
+    ) as error:
         for other in find_versions(client, version.model):
-            taken = [f"-{alias}" for alias in own_aliases(other) if alias in aliases]
-            if other.version_id != version.version:
-                merge_aliases(client, version_of(other), taken)
+            taken = [alias for alias in own_aliases(other) if alias in aliases]
+            if taken and other.version_id != version.version:
+                names = ", ".join(taken)
+                log.info("Removing %s from version %s first: %s", names, other.version_id, error)
+                merge_aliases(client, version_of(other), [f"-{alias}" for alias in taken])
         merge_aliases(client, version, aliases)
 
 

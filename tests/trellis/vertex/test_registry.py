@@ -67,6 +67,14 @@ def test_an_alias_that_moves_is_removed_nowhere_first():
     assert registry.calls == [("2", "champion")], "no moment without a champion"
 
 
+def test_that_an_alias_was_removed_first_is_in_the_log(caplog):
+    """docs/first-real-run.md asks for it."""
+    caplog.set_level("INFO", "trellis")
+    registry = Registry({"1": ["champion"], "2": []}, refuses=True)
+    move_aliases(registry, version("2"), ["champion"])
+    assert caplog.messages == ["Removing champion from version 1 first: 400 champion is in use"]
+
+
 def test_the_holder_is_found_by_the_alias():
     registry = Registry({"1": ["champion"], "2": []}, refuses=False)
     assert find_by_alias(registry, f"{MODEL}@2", "champion").name == f"{MODEL}@1"
