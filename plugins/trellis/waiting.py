@@ -1,8 +1,10 @@
 """How long a task polls in its own process before it defers, and how a trigger polls.
 
 A task that resumes before the scheduler has read the executor's event of its deferral loses an
-attempt (https://github.com/apache/airflow/issues/72716: 6 s lay between the two). So a task itself
-waits for work that ends soon, and a trigger delays its first poll.
+attempt (https://github.com/apache/airflow/issues/72716). That event may be 5 s late: a task's
+supervisor that misses the end of its process looks again after `[workers] min_heartbeat_interval`;
+so it was for one in eight deferrals. So a task itself waits for work that ends soon, and a trigger
+delays its first poll for longer than that.
 """
 
 import asyncio
@@ -13,8 +15,9 @@ from typing import Any, TypeVar
 IN_TASK_SECONDS = 5.0
 """A task defers only if its work takes longer than this."""
 
-FIRST_POLL_SECONDS = 5.0
-"""When a trigger polls for the first time, unless its poll interval is longer."""
+FIRST_POLL_SECONDS = 8.0
+"""When a trigger polls for the first time, unless its poll interval is longer: Airflow's 5 s, and
+3 s for a pass of the scheduler's loop."""
 
 LONGEST_PAUSE_SECONDS = 60.0
 """Longest pause between two polls after failures, unless the poll interval is longer."""

@@ -32,14 +32,17 @@ PARTS = {
 
 
 class InstalledAirflow:
-    """home: an empty folder for everything. google: the variables that lead to a Google Cloud."""
+    """home: an empty folder for everything. google: the variables that lead to a Google Cloud.
 
-    def __init__(self, home: Path, google: dict[str, str]):
+    parallelism: how many tasks run at once.
+    """
+
+    def __init__(self, home: Path, google: dict[str, str], parallelism: int = 4):
         self.home = home
         self.dags = home / "group" / "dags"
         self._bin = home / "venv" / "bin"
         self._processes: dict[str, subprocess.Popen] = {}
-        self._environment = self._variables(google)
+        self._environment = self._variables(google, parallelism)
 
     def install(self) -> None:
         """Make the environment, with the wheel of plugins/, and copy the group's DAG folder."""
@@ -156,7 +159,7 @@ class InstalledAirflow:
         nowhere = str(self.home / "no DAG folder")
         return {"AIRFLOW__CORE__DAGS_FOLDER": nowhere} if part == "triggerer" else {}
 
-    def _variables(self, google: dict[str, str]) -> dict[str, str]:
+    def _variables(self, google: dict[str, str], parallelism: int) -> dict[str, str]:
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -172,7 +175,7 @@ class InstalledAirflow:
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(self.home / "no plugins"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__PARALLELISM": str(parallelism),
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",

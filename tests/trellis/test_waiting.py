@@ -5,10 +5,13 @@ import logging
 import time
 
 import pytest
+from airflow.configuration import conf
 
 from trellis import waiting
 
 LOG = logging.getLogger(__name__)
+# The other tests have no pause.
+FIRST_POLL_SECONDS = waiting.FIRST_POLL_SECONDS
 
 
 def looks(*answers):
@@ -61,6 +64,10 @@ def test_a_trigger_fires_no_sooner_than_the_scheduler_has_read_its_events(monkey
     began = time.monotonic()
     assert in_trigger(looks("done")) == "done"
     assert time.monotonic() - began >= 0.5
+
+
+def test_the_pause_outlasts_the_interval_at_which_airflow_looks_for_the_end_of_a_process():
+    assert conf.getfloat("workers", "min_heartbeat_interval") + 2 < FIRST_POLL_SECONDS
 
 
 def test_a_long_poll_interval_is_pause_enough(monkeypatch):
