@@ -14,6 +14,7 @@ class Command:
 COMMANDS = {
     "export": Command("trainer.export", "labelled images or a table's rows -> a TFRecord dataset"),
     "train": Command("trainer.task", "a dataset -> one tuning trial or one full training"),
+    "try": Command("trainer.try_model", "a model's own file -> does it build, learn and export?"),
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }

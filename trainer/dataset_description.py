@@ -148,6 +148,11 @@ class DatasetDescription:
         """Whether the label is a number to predict, not a class."""
         return self.task == REGRESSION
 
+    @property
+    def outputs(self) -> int:
+        """Number of a model's outputs: a logit for each class, or the one value of a regression."""
+        return 1 if self.is_regression else len(self.classes)
+
     def features_of(self, *kinds: str) -> tuple[Feature, ...]:
         """The features of these kinds; of one vector's kinds (VECTORS) in the vector's order."""
         return tuple(feature for feature in self.features if feature.kind in kinds)

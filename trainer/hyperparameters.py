@@ -5,12 +5,18 @@ and a column of the leaderboard. Its metadata are JSON Schema keywords, so that 
 the command line here and an experiment file where there is no TensorFlow (trainer.schema). Three
 keywords are our own: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of
 dataset and the tasks that a hyperparameter affects (absent: all).
+
+Common has those of every model, Hyperparameters also those of the models in this package; `own`
+makes a class for a model's own file, which declares its in the same words (trainer.model_file).
 """
 
 import dataclasses
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
+
+from trainer.model_file import Declaration, fits
+from trainer.model_file import expected as in_words
 
 Value = bool | int | float | str
 
@@ -39,13 +45,9 @@ def _hyperparameter(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hyperparameters:
-    """What a tuner may vary. The defaults train a small classifier of images or of rows well.
+class Common:
+    """What a tuner may vary of every model. Raises HyperparameterError for values out of bounds."""
 
-    Raises HyperparameterError when a value is out of its bounds.
-    """
-
-    # Optimization: read by every model.
     learning_rate: float = _hyperparameter(
         0.001,
         "step size of one replica; with several, whose batches add up, learning_rate_scaling "
@@ -129,7 +131,17 @@ class Hyperparameters:
         exclusiveMaximum=1,
     )
 
-    # Architecture.
+    def __post_init__(self):
+        for name, field in _fields(type(self)).items():
+            _check(field.metadata["schema"], expected(name, type(self)), getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters(Common):
+    """With those of the models in this package. The defaults train a small classifier of images
+    or of rows well.
+    """
+
     dropout: float = _hyperparameter(
         0.0,
         "share of activations set to zero in training: after every hidden layer (dense, "
@@ -197,58 +209,78 @@ class Hyperparameters:
         models=("convolutional",),
     )
 
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            _check(field.name, getattr(self, field.name))
 
-    def of_training(self, model: str, kind: str, task: str) -> dict[str, Value]:
-        """The values that a training reads. kind: of the dataset, "image" or "table"."""
-        return {name: getattr(self, name) for name in of_model(model) if reads(name, kind, task)}
+def own(declaration: Declaration) -> type[Common]:
+    """The class for a model's own file: the common ones, and those that the file declares."""
+    fields: list[tuple[str, type, Any]] = []
+    for name in declaration.without:
+        common = _fields(Common)[name]
+        metadata = {**common.metadata, "models": ("",)}
+        fields.append(
+            (name, get_type_hints(Common)[name], _field(common.default, metadata)),
+        )
+    for name, words in declaration.hyperparameters.items():
+        schema = {word: value for word, value in words.items() if word not in ("type", "expected")}
+        metadata = {"schema": schema, "models": ()}
+        fields.append((name, _PYTHON[words["type"]], _field(words["default"], metadata)))
+    return dataclasses.make_dataclass(
+        "OwnHyperparameters", fields, bases=(Common,), frozen=True, kw_only=True
+    )
 
-    def without_effect(self, kind: str, task: str) -> list[str]:
-        """Names of those that differ from their default for nothing, in such a training."""
-        return [
-            name
-            for name, field in _FIELDS.items()
-            if not reads(name, kind, task) and getattr(self, name) != field.default
-        ]
 
-
-_FIELDS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
-_KINDS: dict[str, type] = get_type_hints(Hyperparameters)
 _TYPES = {float: "number", int: "integer", bool: "boolean", str: "string"}
+_PYTHON = {name: kind for kind, name in _TYPES.items()}
 
 
-def schema() -> dict[str, dict[str, Any]]:
+def schema(table: type[Common] = Hyperparameters) -> dict[str, dict[str, Any]]:
     """JSON Schema of every hyperparameter, by name."""
     return {
         name: {
-            "type": _TYPES[_KINDS[name]],
-            "expected": expected(name),
+            "type": _TYPES[_kind(name, table)],
+            "expected": expected(name, table),
             **field.metadata["schema"],
         }
-        for name, field in _FIELDS.items()
+        for name, field in _fields(table).items()
     }
 
 
-def of_model(model: str) -> list[str]:
+def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
     """Names of the hyperparameters that a model reads."""
     return [
-        n for n, f in _FIELDS.items() if not f.metadata["models"] or model in f.metadata["models"]
+        name
+        for name, field in _fields(table).items()
+        if not field.metadata["models"] or model in field.metadata["models"]
     ]
 
 
-def reads(name: str, kind: str, task: str) -> bool:
+def of_training(h: Common, model: str, kind: str, task: str) -> dict[str, Value]:
+    """The values that a training reads. kind: of the dataset, "image" or "table"."""
+    table = type(h)
+    return {
+        name: getattr(h, name) for name in of_model(model, table) if reads(name, kind, task, table)
+    }
+
+
+def without_effect(h: Common, kind: str, task: str) -> list[str]:
+    """Names of those that differ from their default for nothing, in such a training."""
+    return [
+        name
+        for name, field in _fields(type(h)).items()
+        if not reads(name, kind, task, type(h)) and getattr(h, name) != field.default
+    ]
+
+
+def reads(name: str, kind: str, task: str, table: type[Common] = Hyperparameters) -> bool:
     """Whether a hyperparameter has an effect on this task, with this kind of dataset."""
-    words = _FIELDS[name].metadata["schema"]
+    words = _words(name, table)
     return kind in words.get("inputs", [kind]) and task in words.get("tasks", [task])
 
 
-def parse(name: str, text: str) -> Value:
+def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:
     """The value of a flag. An integer may come as 2.0: Vertex AI's tuner keeps every number as a
     double. Raises HyperparameterError when the text is no value of that hyperparameter.
     """
-    kind = _KINDS[name]
+    kind = _kind(name, table)
     value: Value
     try:
         if kind is bool:
@@ -258,31 +290,32 @@ def parse(name: str, text: str) -> Value:
         else:
             value = kind(text)
     except (KeyError, ValueError, OverflowError):
-        raise HyperparameterError(f"{text!r} is not {expected(name)}") from None
-    _check(name, value)
+        raise HyperparameterError(f"{text!r} is not {expected(name, table)}") from None
+    _check(_words(name, table), expected(name, table), value)
     return value
 
 
-def expected(name: str) -> str:
-    """What a hyperparameter takes, in words: `a whole number from 1 to 8`, `a number above 0 and
-    at most 1`. Airflow's side shows the same text, which it reads from trainer_schema.json.
+def expected(name: str, table: type[Common] = Hyperparameters) -> str:
+    """What a hyperparameter takes, in words. Airflow's side shows the same text, which it reads
+    from trainer_schema.json.
     """
-    limits = _FIELDS[name].metadata["schema"]
-    if "enum" in limits:
-        return "one of " + ", ".join(map(str, limits["enum"]))
-    words = {
-        "minimum": "of at least",
-        "exclusiveMinimum": "above",
-        "maximum": "at most",
-        "exclusiveMaximum": "below",
-    }
-    kind = {float: "a number", int: "a whole number", bool: "true or false"}[_KINDS[name]]
-    if "minimum" in limits and "maximum" in limits:
-        return f"{kind} from {limits['minimum']} to {limits['maximum']}"
-    bounds = " and ".join(
-        f"{text} {limits[word]}" for word, text in words.items() if word in limits
-    )
-    return f"{kind} {bounds}".strip()
+    return in_words({**_words(name, table), "type": _TYPES[_kind(name, table)]})
+
+
+def _field(default: Any, metadata: Mapping[str, Any]) -> Any:
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def _fields(table: type[Common]) -> dict[str, dataclasses.Field]:
+    return {field.name: field for field in dataclasses.fields(table)}
+
+
+def _words(name: str, table: type[Common]) -> Mapping[str, Any]:
+    return _fields(table)[name].metadata["schema"]
+
+
+def _kind(name: str, table: type[Common]) -> type:
+    return get_type_hints(table)[name]
 
 
 def _integral(number: float) -> int:
@@ -291,16 +324,6 @@ def _integral(number: float) -> int:
     return int(number)
 
 
-def _check(name: str, value: Value) -> None:
-    limits = _FIELDS[name].metadata["schema"]
-    within = value in limits["enum"] if "enum" in limits else True
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        within = (
-            within
-            and math.isfinite(value)
-            and limits.get("minimum", value) <= value <= limits.get("maximum", value)
-            and ("exclusiveMinimum" not in limits or value > limits["exclusiveMinimum"])
-            and ("exclusiveMaximum" not in limits or value < limits["exclusiveMaximum"])
-        )
-    if not within:
-        raise HyperparameterError(f"{value!r} is not {expected(name)}")
+def _check(words: Mapping[str, Any], expected: str, value: Value) -> None:
+    if not fits(words, value):
+        raise HyperparameterError(f"{value!r} is not {expected}")

@@ -12,6 +12,8 @@ experiment file against it, in full and without TensorFlow, before anything is s
      "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
      "models":   {"dense": {"description": "...", "inputs": ["image"],
                             "hyperparameters": ["learning_rate", ...]}, ...},
+     "own_model": {"inputs": ["image", "table"],         of a group's own file: kinds of dataset,
+                   "hyperparameters": ["learning_rate", ...]},       and those of every model
      "hyperparameters": {"learning_rate": {JSON Schema; "unit", "inputs", "tasks" where they are}}}
 
 A task's metrics: any of them may be tuned for; the first is the default. inputs: kinds of dataset,
@@ -25,6 +27,8 @@ from dataclasses import dataclass
 from trainer import hyperparameters
 from trainer.commands import COMMANDS
 from trainer.dataset_description import IMAGE_RULE
+from trainer.hyperparameters import Common
+from trainer.model_file import KINDS
 from trainer.models import MODELS
 
 VERSION = 1
@@ -107,6 +111,10 @@ def document() -> dict:
                 "hyperparameters": hyperparameters.of_model(name),
             }
             for name, model in MODELS.items()
+        },
+        "own_model": {
+            "inputs": list(KINDS),
+            "hyperparameters": list(hyperparameters.schema(Common)),
         },
         "hyperparameters": hyperparameters.schema(),
     }

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trellis import prices
+from trellis import prices, try_model
 from trellis.doctor import command
 from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
@@ -19,6 +19,7 @@ Work on experiment files and their Google Cloud project.
 
   trellis reference                           list every key: meaning, unit, bounds and default
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
+  trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         tell what the project on Google Cloud lacks
   trellis prices dags                         compare the prices of machines with Google's of today
   trellis runs                                list the runs of all experiments, with their winners
@@ -45,6 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
         type=Path,
         metavar="FOLDER",
         help="folder of platform.yaml (default: the one above the experiment's)",
+    )
+    attempt = commands.add_parser(
+        "try", help="try a model's own file on one batch; exit code 1 if it cannot be trained"
+    )
+    attempt.add_argument(
+        "file", type=Path, metavar="FILE", help="the model's file, or an experiment's that names it"
     )
     doctor = commands.add_parser(
         "doctor", help="check that the project has what a run needs; exit code 1 for findings"
@@ -73,7 +80,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     renew.add_argument("--write", action="store_true", help="change the table")
     results.add(commands)
-    options = parser.parse_args(arguments)
+    options, more = parser.parse_known_args(arguments)
+    if options.command == "try":
+        # What the trainer's command takes: --task, --dataset, hyperparameters.
+        return try_model.run(options.file, more)
+    if more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
     if options.command in ("runs", "compare"):
         return results.run(options)
     if options.command == "prices":

@@ -84,13 +84,18 @@ def test_a_model_has_its_own_and_the_common_ones():
 
 
 def test_a_training_has_only_those_that_can_change_it():
-    of_rows = Hyperparameters().of_training("dense", "table", "regression")
-    of_images = Hyperparameters().of_training("dense", "image", "multiclass_classification")
+    of_rows = hyperparameters.of_training(Hyperparameters(), "dense", "table", "regression")
+    of_images = hyperparameters.of_training(
+        Hyperparameters(), "dense", "image", "multiclass_classification"
+    )
     assert set(of_images) - set(of_rows) == {"augment", "flip", "label_smoothing"}
     assert set(of_rows) - set(of_images) == {"embedding"}
 
 
 def test_values_that_change_nothing_are_found():
     h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=8, gru_units=4)
-    assert h.without_effect("table", "regression") == ["label_smoothing", "augment"]
-    assert h.without_effect("image", "binary_classification") == ["gru_units"]
+    assert hyperparameters.without_effect(h, "table", "regression") == [
+        "label_smoothing",
+        "augment",
+    ]
+    assert hyperparameters.without_effect(h, "image", "binary_classification") == ["gru_units"]

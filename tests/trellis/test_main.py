@@ -1,10 +1,12 @@
 """The command for people who write experiments."""
 
+import re
 import subprocess
 
 import pytest
 
 from tests.airflow_side import ROOT
+from trellis import try_model
 from trellis.__main__ import main
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -24,6 +26,54 @@ def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
     errors = capsys.readouterr().err
     assert "line 1, owner: got 1; expected text" in errors
     assert "missing.yaml: 1 problem" in errors
+
+
+OWN = """
+HYPERPARAMETERS = {"width": {"default": 8, "minimum": 1, "maximum": 64, "description": "units"}}
+def build(dataset, hyperparameters): ...
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """An experiment of images with a model of its own."""
+    text = (ROOT / "dags/experiments/digits.yaml").read_text()
+    text = text.replace("model: convolutional", "model: mine.py\nhyperparameters: {width: 12}")
+    (tmp_path / "a.yaml").write_text(re.sub(r"(?m)^    (filters|dropout): .*\n", "", text))
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path / "a.yaml"
+
+
+def test_a_models_file_is_tried_by_the_trainer_with_what_the_experiment_says(own, monkeypatch):
+    commands = []
+
+    def run(command, check):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(try_model.subprocess, "run", run)
+    monkeypatch.setattr(try_model, "_python", lambda: "python")
+    assert main(["try", str(own), "--classes=10"]) == 3
+    ((*start, model), flags) = commands[0][:5], commands[0][5:]
+    assert start == ["python", "-m", "trainer", "try"]
+    assert model == str(own.parent / "mine.py")
+    assert flags == [
+        "--task=multiclass_classification",
+        "--width=12",
+        "--images=8x8x1",
+        "--classes=10",
+    ]
+
+
+def test_where_there_is_no_tensorflow_the_command_is_printed(own, monkeypatch, capsys):
+    monkeypatch.chdir(own.parent)
+    assert main(["try", "mine.py"]) == 1
+    error = capsys.readouterr().err
+    assert "The declarations in mine.py are good" in error
+    assert "  .venv/trainer/bin/python -m trainer try mine.py\n" in error
+    (own.parent / "mine.py").write_text("W = 1\n")
+    assert main(["try", "mine.py"]) == 1
+    assert "line 1: there is no function `def build" in capsys.readouterr().err
 
 
 def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys):

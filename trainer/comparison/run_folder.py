@@ -122,6 +122,7 @@ class Plan:
     created: str
     data_interval: Mapping[str, str | None]
     configuration: Mapping[str, Any]
+    model_file: Mapping[str, Any] | None
     deploy: Mapping[str, Any] | None
     dataset_uri: str
     previous: str | None
@@ -137,6 +138,7 @@ class Plan:
             created=document["created"],
             data_interval=document["data_interval"],
             configuration=document["configuration"],
+            model_file=document.get("model_file"),
             deploy=document["configuration"].get("deploy"),
             dataset_uri=document["dataset"]["uri"],
             previous=document["dataset"]["previous"],

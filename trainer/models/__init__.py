@@ -1,4 +1,4 @@
-"""The models that can be trained, one per module of this package.
+"""The models that can be trained, one per module of this package; a group's own: own.py.
 
 This module has only what the command line needs; Keras is imported when a model is built.
 """
@@ -42,11 +42,11 @@ MODELS = {
 
 
 def build(name: str, dataset: DatasetDescription, h: Hyperparameters) -> "keras.Model":
-    """A Functional Keras model, from the inputs of `trainer.models.inputs` to outputs (b, any).
+    """A Functional Keras model, from the inputs of `trainer.models.inputs` to outputs
+    (b, dataset.outputs).
 
     The outputs are logits, one for each class; for a regression one number, the label standardized
     with its statistics of the train split. Raises ModelError if the hyperparameters do not fit the
     dataset.
     """
-    outputs = 1 if dataset.is_regression else len(dataset.classes)
-    return importlib.import_module(f"trainer.models.{name}").build(dataset, outputs, h)
+    return importlib.import_module(f"trainer.models.{name}").build(dataset, h)

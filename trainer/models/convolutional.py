@@ -16,7 +16,7 @@ _MAX_GROUPS = 8
 _MAX_FILTERS = 512
 
 
-def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
+def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     height, width, _ = dataset.features[0].image_shape
     most = min(height, width).bit_length() - 1
@@ -33,7 +33,7 @@ def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> kera
         x = layers.MaxPooling2D()(x)
     x = layers.GlobalAveragePooling2D()(x)
     x = layers.Dropout(h.dropout)(x)
-    return keras.Model(image, layers.Dense(outputs, name="output")(x), name="convolutional")
+    return keras.Model(image, layers.Dense(dataset.outputs, name="output")(x), name="convolutional")
 
 
 def _convolution(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:

@@ -8,21 +8,15 @@ from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
 
 
-def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
+def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     if dataset.kind == "image":
         taken, x = inputs.image(dataset)
         x = layers.Flatten()(x)
     else:
         row = inputs.table(dataset, h.embedding)
-        summaries = [inputs.Summary(s.limit)(s.values, s.mask) for s in row.sequences]
-        taken, x = row.inputs, joined([*row.flat, *summaries])
-    return keras.Model(taken, head(x, outputs, h), name="dense")
-
-
-def joined(parts: list[keras.KerasTensor]) -> keras.KerasTensor:
-    """Tensors (b, any) concatenated."""
-    return layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
+        taken, x = row.inputs, inputs.joined([*row.flat, *row.summaries()])
+    return keras.Model(taken, head(x, dataset.outputs, h), name="dense")
 
 
 def head(x: keras.KerasTensor, outputs: int, h: Hyperparameters) -> keras.KerasTensor:

@@ -71,6 +71,10 @@ class Row:
     flat: list[keras.KerasTensor]
     sequences: list[Steps]
 
+    def summaries(self) -> list[keras.KerasTensor]:
+        """Each sequence as four numbers, (b, 4): see Summary."""
+        return [Summary(steps.limit)(steps.values, steps.mask) for steps in self.sequences]
+
 
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
     """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
@@ -112,6 +116,38 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
         elements, mask = Elements(feature, limit)(values)
         sequences.append(Steps(elements, mask, limit))
     return Row(inputs, flat, sequences)
+
+
+def joined(parts: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
+    """Tensors (b, any) concatenated."""
+    return layers.Concatenate()(list(parts)) if len(parts) > 1 else parts[0]
+
+
+def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
+    """Why a model's inputs are not those of `image` or `table`; None if they are."""
+    if dataset.kind == "image":
+        shape = dataset.features[0].image_shape
+        wanted = {"image": ((None, *shape), "uint8")}
+        remedy = "inputs.image(dataset)"
+    else:
+        wanted = {
+            tensor.name: (tensor.shape, tensor.dtype)
+            for tensor in table(dataset, embedding=1).inputs.values()
+        }
+        remedy = "row = inputs.table(dataset, embedding); keras.Model(row.inputs, ...)"
+    found = {tensor.name: (tensor.shape, tensor.dtype) for tensor in model.inputs}
+    scaled = dataset.kind != "image" or any(layer.name == _SCALED for layer in model.layers)
+    if found == wanted and scaled:
+        return None
+    return (
+        f"a model with the inputs {', '.join(sorted(found))} ({_shapes(found)}); expected "
+        f"{', '.join(sorted(wanted))} ({_shapes(wanted)}), as trainer.models.inputs makes them: "
+        f"begin with {remedy}"
+    )
+
+
+def _shapes(inputs: dict) -> str:
+    return ", ".join(f"{dtype} {shape}" for _, (shape, dtype) in sorted(inputs.items()))
 
 
 def sequence_input(feature: Feature) -> str:

@@ -10,12 +10,13 @@ from keras import layers
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
-from trainer.models.dense import head, joined
+from trainer.models.dense import head
 
 
-def build(dataset: DatasetDescription, outputs: int, h: Hyperparameters) -> keras.Model:
+def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
     # Masked steps do not change the state, so batches may be padded to any length.
     states = [layers.GRU(h.gru_units)(s.values, mask=s.mask) for s in row.sequences]
-    return keras.Model(row.inputs, head(joined([*row.flat, *states]), outputs, h), name="recurrent")
+    x = inputs.joined([*row.flat, *states])
+    return keras.Model(row.inputs, head(x, dataset.outputs, h), name="recurrent")

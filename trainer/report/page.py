@@ -150,9 +150,11 @@ def _argument(value: object) -> str:
 
 def _command(winner: Contender, training: Mapping[str, Any], run: Run) -> str:
     """The command that trains the winner once more, by hand and in one process."""
+    own = run.plan.model_file
     flags = {
         "dataset": run.dataset_uri,
-        "model": training["model"],
+        "model": own["uri"] if own else training["model"],
+        **({"model_sha256": own["sha256"]} if own else {}),
         "task": training["task"],
         "metric": training["metric"],
         "epochs": run.plan.configuration["train"]["epochs"],

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NoReturn
 
-from trainer import dataset_description, schema, storage
+from trainer import dataset_description, hyperparameters, schema, storage
 from trainer.dataset_description import REGRESSION, SPLITS, DatasetDescription, DatasetError
 from trainer.dataset_features import SEQUENCE
 from trainer.models import MODELS
@@ -44,7 +44,7 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     _check_features(settings, dataset, refuse)
     _check_label(settings, dataset, refuse)
     h, kind = settings.hyperparameters, dataset.kind
-    if idle := h.without_effect(kind, settings.task):
+    if idle := hyperparameters.without_effect(h, kind, settings.task):
         refuse(
             f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would have no effect; "
             "leave it out"
@@ -61,7 +61,7 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
     kinds = {feature.kind: None for feature in dataset.features}  # a set, in order
     if "image" in kinds and len(dataset.features) > 1:
         refuse("has an image beside other features; only one image by itself is read")
-    if dataset.kind not in MODELS[settings.model].inputs:
+    if dataset.kind not in settings.inputs:
         fitting = [name for name, model in MODELS.items() if dataset.kind in model.inputs]
         refuse(
             f"is one of {dataset.kind}s, which {settings.model} does not read: use --model "

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from trainer import hyperparameters, schema, storage
-from trainer.hyperparameters import HyperparameterError, Hyperparameters
-from trainer.models import MODELS
+from trainer.hyperparameters import Common, HyperparameterError, Hyperparameters
+from trainer.models import MODELS, ModelError
+from trainer.models.own import OwnModel
+from trainer.models.own import read as read_own
 from trainer.training.settings import OUTPUTS, STRATEGIES, Places, Settings
 
 _VARIABLES = {
@@ -23,14 +25,24 @@ def parse_flags(
     argv: Sequence[str], description: str, environment: Mapping[str, str] = os.environ
 ) -> Settings:
     """The checked settings. Exits: with code 2 on a wrong flag, with 0 after --help or --schema."""
-    parser = _parser(description)
+    named, sha256 = _model(argv)
+    own: OwnModel | None = None
+    if named.endswith(".py"):
+        try:
+            own = read_own(named, sha256)
+        except (ModelError, storage.StorageError) as error:
+            _parser(description).error(str(error))
+    table: type[Common] = own.table if own else Hyperparameters
+    parser = _parser(description, table, own)
     flags, unknown = parser.parse_known_args(argv)
-    known = hyperparameters.of_model(flags.model)
+    if own:
+        flags.model = own.name
+    known = hyperparameters.of_model(flags.model, table)
     given = {
-        n: v for n, v in vars(flags).items() if n in hyperparameters.schema() and v is not None
+        n: v for n, v in vars(flags).items() if n in hyperparameters.schema(table) and v is not None
     }
     if unknown:
-        _refuse_unknown(parser, flags.model, unknown[0], [*vars(flags)])
+        _refuse_unknown(parser, flags.model, unknown[0], [*vars(flags)], known)
     if foreign := [name for name in given if name not in known]:
         parser.error(
             f"--{foreign[0]} is not a hyperparameter of the {flags.model} model, which takes: "
@@ -48,12 +60,27 @@ def parse_flags(
         metric=flags.metric or metrics[0],
         outputs=flags.outputs,
         strategy=flags.strategy,
-        hyperparameters=Hyperparameters(**given),
+        hyperparameters=table(**given),
         places=_places(parser, flags.output, environment),
+        own=own,
     )
 
 
-def _parser(description: str) -> argparse.ArgumentParser:
+def _model(argv: Sequence[str]) -> tuple[str, str | None]:
+    """--model and --model_sha256, which decide what other flags there are."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--model", default="")
+    parser.add_argument("--model_sha256")
+    try:
+        flags, _ = parser.parse_known_args(argv)
+    except argparse.ArgumentError:
+        return "", None  # the whole command line's parser says what is wrong
+    return flags.model, flags.model_sha256
+
+
+def _parser(
+    description: str, table: type[Common] = Hyperparameters, own: OwnModel | None = None
+) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.task",
         # A usage text with all flags would hide the error message.
@@ -70,7 +97,18 @@ def _parser(description: str) -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="folder of a dataset that trainer.export wrote, gs://... or a path",
     )
-    add("--model", required=True, choices=MODELS, help=_listed(MODELS))
+    add(
+        "--model",
+        required=True,
+        choices=None if own else MODELS,
+        help=_listed(MODELS) + "; or the address of a Python file that ends with .py, a model of "
+        "your own (docs/how-to/own-model.md)",
+    )
+    add(
+        "--model_sha256",
+        metavar="DIGEST",
+        help="refuse a model's file with another SHA-256 (default: any content)",
+    )
     add("--task", required=True, choices=schema.TASKS, help=_listed(schema.TASKS))
     add(
         "--epochs",
@@ -117,30 +155,34 @@ def _parser(description: str) -> argparse.ArgumentParser:
         "run by hand; Vertex AI names the folders in " + ", ".join(_VARIABLES.values()),
     )
     add("--schema", action=_PrintSchema, nargs=0, help="print trainer_schema.json and exit")
-    _add_hyperparameters(parser)
+    add_hyperparameters(parser, table, own)
     return parser
 
 
-def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
+def add_hyperparameters(
+    parser: argparse.ArgumentParser, table: type[Common], own: OwnModel | None
+) -> None:
+    """Add a flag for every hyperparameter. own: the model's file, if it has one."""
     group = parser.add_argument_group(
         "hyperparameters",
         "In brackets: the models that read it, and the kind of data or task that it affects "
         "(no brackets: all).",
     )
-    for name, words in hyperparameters.schema().items():
-        readers = [model for model in MODELS if name in hyperparameters.of_model(model)]
-        limits = [", ".join(readers)] if len(readers) < len(MODELS) else []
+    models = [own.name] if own else [*MODELS]
+    for name, words in hyperparameters.schema(table).items():
+        readers = [model for model in models if name in hyperparameters.of_model(model, table)]
+        limits = [", ".join(readers)] if len(readers) < len(models) else []
         limits += [f"{' and '.join(words['inputs'])}s only"] if "inputs" in words else []
         limits += ["classification only"] if "tasks" in words else []
         only = f"[{'; '.join(limits)}] " if limits else ""
         unit = f" {words['unit']}" if "unit" in words else ""
         text = (
-            f"{only}{words['description']}: {hyperparameters.expected(name)}{unit} "
+            f"{only}{words['description']}: {hyperparameters.expected(name, table)}{unit} "
             f"(default: {str(words['default']).lower()})"
         )
         group.add_argument(
             f"--{name}",
-            type=_hyperparameter(name),
+            type=_hyperparameter(name, table),
             metavar="VALUE",
             help=text.replace("%", "%%"),
         )
@@ -155,15 +197,19 @@ class _PrintSchema(argparse.Action):
 
 
 def _refuse_unknown(
-    parser: argparse.ArgumentParser, model: str, argument: str, known: list[str]
+    parser: argparse.ArgumentParser,
+    model: str,
+    argument: str,
+    flags: list[str],
+    hyperparameters: list[str],
 ) -> None:
     name = argument.partition("=")[0]
-    near = difflib.get_close_matches(name, [f"--{flag}" for flag in known], 1)
+    near = difflib.get_close_matches(name, [f"--{flag}" for flag in flags], 1)
     parser.error(
         f"unknown flag {name}"
         + (f"; did you mean {near[0]}?" if near else "")
         + f" The hyperparameters of the {model} model are: "
-        + ", ".join(f"--{known}" for known in hyperparameters.of_model(model))
+        + ", ".join(f"--{known}" for known in hyperparameters)
     )
 
 
@@ -209,10 +255,10 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def _hyperparameter(name: str) -> Callable[[str], hyperparameters.Value]:
+def _hyperparameter(name: str, table: type[Common]) -> Callable[[str], hyperparameters.Value]:
     def parse(text: str) -> hyperparameters.Value:
         try:
-            return hyperparameters.parse(name, text)
+            return hyperparameters.parse(name, text, table)
         except HyperparameterError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 

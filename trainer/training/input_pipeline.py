@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription, Shard
-from trainer.hyperparameters import Hyperparameters
+from trainer.hyperparameters import Common
 from trainer.training import TrainingError, records
 from trainer.training.distribution import Distribution
 from trainer.training.records import TableRecords
@@ -70,7 +70,7 @@ class Input:
         address: str,
         dataset: DatasetDescription,
         distribution: Distribution,
-        h: Hyperparameters,
+        h: Common,
         seed: int,
         epochs: int,
     ):

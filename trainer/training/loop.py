@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import CallbackList
 
-from trainer.hyperparameters import Hyperparameters
+from trainer.hyperparameters import Common
 from trainer.training import TrainingError
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
@@ -189,7 +189,7 @@ class _Sums:
 
 
 def _train_steps(
-    h: Hyperparameters, distribution: Distribution, trainee: Trainee, data: Input
+    h: Common, distribution: Distribution, trainee: Trainee, data: Input
 ) -> Callable[..., tf.Tensor]:
     """A function (batches, count, stop) that makes `count` steps and returns their sums."""
     strategy, replicas = distribution.strategy, distribution.replicas
@@ -292,7 +292,7 @@ def _evaluation(
     return evaluate
 
 
-def _diverged(step: int, epoch: int, trainee: Trainee, h: Hyperparameters) -> TrainingError:
+def _diverged(step: int, epoch: int, trainee: Trainee, h: Common) -> TrainingError:
     return TrainingError(
         f"the loss is not a number at step {step} (epoch {epoch}), learning rate "
         f"{float(trainee.optimizer.learning_rate.numpy()):.3g}: the training diverged. Lower "

@@ -5,7 +5,7 @@ curve: the examples' scores are gathered, and the area is exact.
 """
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -13,19 +13,33 @@ import tensorflow as tf
 from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 
+Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+"""Labels (b,), of a regression standardized, and outputs (b, any) -> (b,)."""
+
 
 class Objective(abc.ABC):
     """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
 
-    metrics: names of what `means` returns. ranks: whether `score` orders examples for an AUC.
+    metrics: names of what `means` returns. ranks: whether `score` orders examples for an AUC. own:
+    a loss in place of the task's.
     """
 
     metrics: tuple[str, ...]
     ranks: bool
+    own: Loss | None = None
 
-    @abc.abstractmethod
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """What training minimizes."""
+        targets = self.targets(labels)
+        return self.own(targets, outputs) if self.own else self.task_losses(targets, outputs)
+
+    @abc.abstractmethod
+    def targets(self, labels: tf.Tensor) -> tf.Tensor:
+        """Labels as a loss takes them."""
+
+    @abc.abstractmethod
+    def task_losses(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """The task's own loss."""
 
     @abc.abstractmethod
     def measures(self, labels: tf.Tensor, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -40,9 +54,13 @@ class Objective(abc.ABC):
         """Each example's score for the second of two classes."""
 
 
-def build(dataset: DatasetDescription, smoothing: float) -> Objective:
+def build(dataset: DatasetDescription, smoothing: float, own_loss: Loss | None = None) -> Objective:
     """The objective for a dataset's label. smoothing: share of label smoothing."""
-    return Regression(dataset) if dataset.is_regression else Classification(dataset, smoothing)
+    objective: Objective = (
+        Regression(dataset) if dataset.is_regression else Classification(dataset, smoothing)
+    )
+    objective.own = own_loss
+    return objective
 
 
 class Classification(Objective):
@@ -56,11 +74,15 @@ class Classification(Objective):
         of_class = dataset.counts["validation"].classes.values()
         self.ranks = self._classes == 2 and all(of_class)
 
-    def losses(self, labels, outputs):
+    def targets(self, labels):
+        """Class indices."""
+        return labels
+
+    def task_losses(self, targets, outputs):
         """Cross-entropy with the smoothed labels, in nats."""
         spread = self._smoothing / self._classes
-        targets = tf.one_hot(labels, self._classes, 1 - self._smoothing + spread, spread)
-        return tf.nn.softmax_cross_entropy_with_logits(targets, outputs)
+        smooth = tf.one_hot(targets, self._classes, 1 - self._smoothing + spread, spread)
+        return tf.nn.softmax_cross_entropy_with_logits(smooth, outputs)
 
     def measures(self, labels, outputs):
         """Cross-entropy in nats, and 1 where the most probable class is right."""
@@ -85,14 +107,17 @@ class Regression(Objective):
     def __init__(self, dataset: DatasetDescription):
         self._mean, self._scale = standard(dataset.label.number_statistics)
 
-    def losses(self, labels, outputs):
+    def targets(self, labels):
+        """Labels standardized."""
+        return tf.cast((tf.cast(labels, tf.float64) - self._mean) / self._scale, tf.float32)
+
+    def task_losses(self, targets, outputs):
         """Squared error, in units of the label's variance."""
-        return self.measures(labels, outputs)[0]
+        return tf.square(outputs[:, 0] - targets)
 
     def measures(self, labels, outputs):
         """Squared and absolute error of the standardized label."""
-        targets = (tf.cast(labels, tf.float64) - self._mean) / self._scale
-        errors = outputs[:, 0] - tf.cast(targets, tf.float32)
+        errors = outputs[:, 0] - self.targets(labels)
         return tf.square(errors), tf.abs(errors)
 
     def means(self, sums, examples):

@@ -2,10 +2,10 @@
 
 import keras
 
-from trainer.hyperparameters import Hyperparameters
+from trainer.hyperparameters import Common
 
 
-def peak_rate(h: Hyperparameters, replicas: int) -> float:
+def peak_rate(h: Common, replicas: int) -> float:
     """The learning rate after the warm-up: it grows with the global batch.
 
     by_optimizer: linear for SGD, after Goyal et al. 2017 (https://arxiv.org/abs/1706.02677); the
@@ -19,7 +19,7 @@ def peak_rate(h: Hyperparameters, replicas: int) -> float:
     return h.learning_rate * {"linear": replicas, "square_root": replicas**0.5, "none": 1}[rule]
 
 
-def build(h: Hyperparameters, replicas: int) -> keras.optimizers.Optimizer:
+def build(h: Common, replicas: int) -> keras.optimizers.Optimizer:
     """The optimizer, as the hyperparameters configure it."""
     rate, decay = peak_rate(h, replicas), h.weight_decay or None
     if h.optimizer == "sgd":

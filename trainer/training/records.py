@@ -64,7 +64,7 @@ class ImageRecords(Records):
         image = tf.io.encode_png(tf.zeros(self._shape, tf.uint8)).numpy()
         label = tf.train.Feature(int64_list=tf.train.Int64List(value=[0]))
         image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
-        return _example({self._name: image, self._label: label})
+        return example({self._name: image, self._label: label})
 
     def examples(self, records: tf.data.Dataset) -> tf.data.Dataset:
         """Single examples (image, label)."""
@@ -105,8 +105,8 @@ class TableRecords(Records):
         """See Records."""
         features = {}
         for name, vector in self._vectors.items():
-            features[name] = _numbers(np.zeros(vector.shape), vector.dtype)
-        return _example(features | {self._label: _numbers(np.zeros(1), self._label_type)})
+            features[name] = numbers(np.zeros(vector.shape), vector.dtype)
+        return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
 
     def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
         """Read all records into memory: their number, and a function from indices (b,) to examples.
@@ -147,11 +147,13 @@ class TableRecords(Records):
         }
 
 
-def _example(features: dict[str, tf.train.Feature]) -> bytes:
+def example(features: dict[str, tf.train.Feature]) -> bytes:
+    """A serialized record."""
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def _numbers(values: np.ndarray, kind: tf.DType) -> tf.train.Feature:
+def numbers(values: np.ndarray, kind: tf.DType) -> tf.train.Feature:
+    """A vector of a record. kind: tf.int64 or tf.float32."""
     if kind.is_integer:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values.astype(np.int64)))
     return tf.train.Feature(float_list=tf.train.FloatList(value=values.astype(np.float32)))

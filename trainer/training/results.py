@@ -3,6 +3,7 @@
 metrics.json, schema 1; written last, so a training that has one is complete:
 
     {"schema": 1,
+     "model_sha256": "...",                                 only of a group's own file
      "model": "convolutional", "task": "multiclass_classification", "metric": "accuracy",
      "hyperparameters": {"learning_rate": 0.001, ...},      all that the model reads
      "seed": 0, "strategy": "multi_worker",                 single, mirrored or multi_worker
@@ -31,7 +32,7 @@ and the examples of all its devices.
 import keras
 import numpy as np
 
-from trainer import contracts, storage
+from trainer import contracts, hyperparameters, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 from trainer.training import saved_model
@@ -56,10 +57,11 @@ def write(
     document = {
         "schema": SCHEMA_VERSION,
         "model": settings.model,
+        **({"model_sha256": settings.own.sha256} if settings.own else {}),
         "task": settings.task,
         "metric": settings.metric,
-        "hyperparameters": settings.hyperparameters.of_training(
-            settings.model, dataset.kind, settings.task
+        "hyperparameters": hyperparameters.of_training(
+            settings.hyperparameters, settings.model, dataset.kind, settings.task
         ),
         "seed": settings.seed,
         "strategy": strategy,

@@ -8,8 +8,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import models
+from trainer import hyperparameters, models
 from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError
 from trainer.training import (
     TrainingError,
@@ -39,6 +40,8 @@ def train(settings: Settings, dataset: DatasetDescription) -> int:
     try:
         _train(settings, dataset)
         return 0
+    except ModelError as error:
+        raise TrainingError(str(error)) from error
     except StoppedError as reason:
         print(f"stopped: {reason}; a checkpoint is saved", file=sys.stderr)
         return STOPPED
@@ -115,30 +118,33 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
         model.compile(optimizer=update, jit_compile=False)
-    aim = objective.build(dataset, h.label_smoothing)
+    own_loss = settings.own.loss(dataset, h) if settings.own else None
+    aim = objective.build(dataset, h.label_smoothing, own_loss)
     return Trainee(model, aim, update, optimizer.peak_rate(h, spread.replicas))
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:
-    try:
-        return models.build(settings.model, dataset, settings.hyperparameters)
-    except ModelError as error:
-        raise TrainingError(str(error)) from error
+    if settings.own:
+        return settings.own.build(dataset, settings.hyperparameters)
+    h = settings.hyperparameters
+    assert isinstance(h, Hyperparameters), h
+    return models.build(settings.model, dataset, h)
 
 
 def _decisive_settings(
     settings: Settings, dataset: DatasetDescription, spread: Distribution
 ) -> dict[str, Any]:
     """What must be equal for a process to resume from another's checkpoint."""
+    h = settings.hyperparameters
     return {
         "dataset": dataset.fingerprint,
-        "model": settings.model,
+        "model": settings.own.sha256 if settings.own else settings.model,
         "task": settings.task,
         "metric": settings.metric,
         "seed": settings.seed,
         "strategy": spread.kind,
         "replicas": spread.replicas,
-        **settings.hyperparameters.of_training(settings.model, dataset.kind, settings.task),
+        **hyperparameters.of_training(h, settings.model, dataset.kind, settings.task),
     }
 
 

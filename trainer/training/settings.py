@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.hyperparameters import Hyperparameters
+from trainer.hyperparameters import Common
+from trainer.models import MODELS
+from trainer.models.own import OwnModel
 
 STRATEGIES = ("auto", "single", "mirrored", "multi_worker")
 OUTPUTS = ("all", "metrics")
@@ -34,7 +36,10 @@ class Places:
 
 @dataclass(frozen=True)
 class Settings:
-    """The flags of trainer.task, checked; `python -m trainer.task --help` explains them."""
+    """The flags of trainer.task, checked; `python -m trainer.task --help` explains them.
+
+    model: one of MODELS, or the name of a group's own file. own: that file.
+    """
 
     dataset: str
     model: str
@@ -44,8 +49,14 @@ class Settings:
     metric: str
     outputs: str
     strategy: str
-    hyperparameters: Hyperparameters
+    hyperparameters: Common
     places: Places
+    own: OwnModel | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Kinds of dataset that the model reads."""
+        return self.own.declaration.inputs if self.own else MODELS[self.model].inputs
 
     @property
     def monitor(self) -> str:

@@ -19,6 +19,7 @@ def images(shape, classes=2):
     return SimpleNamespace(
         kind="image",
         is_regression=False,
+        outputs=classes,
         features=(Feature("image", "image", "uint8", "png", shape),),
         classes=[f"{number}" for number in range(classes)],
     )

@@ -3,6 +3,7 @@
 gs://BUCKET/EXPERIMENT/
     datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json
         source/                   of a table: rows-*.parquet, columns.json
+    models/SHA256/FILE.py         the experiment's own model, by the digest of its content
     runs/RUN/
         plan.json                 what this run does, and its cost limit
         tuning/TRIAL/             what the tuning job's trials write, metrics.json last
@@ -24,6 +25,7 @@ import re
 from dataclasses import dataclass
 
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.platform import Platform
 
 _MAX_RUN_LENGTH = 100
@@ -125,6 +127,11 @@ def rollback_record(bucket: str, experiment: str, run_id: str) -> str:
 def dataset(bucket: str, experiment: str, fingerprint: str) -> str:
     """The folder of the dataset with this fingerprint."""
     return f"gs://{bucket}/{experiment}/datasets/{fingerprint}/"
+
+
+def model_file(bucket: str, experiment: str, own: OwnModel) -> str:
+    """An experiment's own model. One content has one address, so it is never overwritten."""
+    return f"gs://{bucket}/{experiment}/models/{own.sha256}/{own.name}"
 
 
 def dataset_mark(dataset_uri: str) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.contracts.table import from_json as table_from_json
+from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
@@ -61,6 +63,14 @@ class Plan:
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
 
+    @property
+    def model_address(self) -> str:
+        """What --model of the trainer is: a name, or the address of the experiment's own file."""
+        own = self.experiment.own_model
+        if own is None:
+            return self.experiment.model
+        return layout.model_file(self.run.bucket, self.experiment.name, own)
+
     def to_json(self) -> dict[str, Any]:
         """The content of plan.json."""
         return {
@@ -72,6 +82,7 @@ class Plan:
             "created": self.created,
             "data_interval": self.data_interval,
             "configuration": self.experiment.configuration(),
+            "model_file": own_model.to_plan(self.experiment.own_model, self.model_address),
             "dataset": asdict(self.dataset),
             "table": self.table.to_json() if self.table else None,
             "baselines": self.baselines,
@@ -87,7 +98,11 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
     Raises FileError if this version does not understand its configuration.
     """
     experiment, problems = validate(
-        run.experiment, content["description"], content["configuration"], load_schema()
+        run.experiment,
+        content["description"],
+        content["configuration"],
+        load_schema(),
+        own_model.from_plan(content.get("model_file")),
     )
     if experiment is None:
         raise FileError(run.plan, problems)

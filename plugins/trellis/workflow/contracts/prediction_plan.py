@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError
@@ -69,6 +70,7 @@ class PredictionPlan:
             "model": self.model,
             "model_run": self.model_run,
             "configuration": self.experiment.configuration(),
+            "model_file": own_model.to_plan(self.experiment.own_model),
             "source": self.source,
             "partition": self.partition,
             "rows": rows
@@ -90,7 +92,13 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
     Raises FileError if this version does not understand its configuration.
     """
     name, rows = content["experiment"], content["rows"]
-    experiment, problems = validate(name, "", content["configuration"], load_schema())
+    experiment, problems = validate(
+        name,
+        "",
+        content["configuration"],
+        load_schema(),
+        own_model.from_plan(content.get("model_file")),
+    )
     if experiment is None:
         raise FileError(f"The plan of {content['run_id']}", problems)
     return PredictionPlan(

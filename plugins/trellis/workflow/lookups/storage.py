@@ -1,12 +1,13 @@
 """Small files in Cloud Storage, through the provider's hook. Called by tasks only."""
 
+import contextlib
 import functools
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
-from google.cloud.exceptions import Forbidden, NotFound
+from google.cloud.exceptions import Forbidden, NotFound, PreconditionFailed
 from google.cloud.storage import Blob, Client
 
 from trellis.workflow.spec.platform import Platform, PlatformError
@@ -22,6 +23,12 @@ def write_json(platform: Platform, uri: str, content: Any) -> None:
     """Write a JSON file in one request, so that no reader sees a part of it. Idempotent."""
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     blob(platform, uri).upload_from_string(text, content_type="application/json")
+
+
+def write_once(platform: Platform, uri: str, content: bytes) -> None:
+    """Write an object whose address follows from its content, unless it is there already."""
+    with contextlib.suppress(PreconditionFailed):
+        blob(platform, uri).upload_from_string(content, if_generation_match=0)
 
 
 def read_json(platform: Platform, uri: str) -> Any:

@@ -7,10 +7,11 @@ from here. What must fit together across sections is in `validation`.
 from datetime import date, timedelta
 from typing import Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
 from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
+from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
 from trellis.workflow.spec.quantities import USD, Date, Duration, Scalar
 from trellis.workflow.spec.schedule import MANUAL, Schedule
@@ -50,10 +51,13 @@ class Baselines(Section):
 
 
 class Experiment(Section):
-    """One experiment file. `name` and `about` come from the file's name and its first lines."""
+    """One experiment file. `name` and `about` come from the file's name and its first lines,
+    `own_model` from the file that `model` names, if it is none of the trainer's.
+    """
 
     name: str = Field(exclude=True)
     about: str = Field(exclude=True)
+    own_model: SkipValidation[OwnModel | None] = Field(None, exclude=True)
     owner: str = key("person or group who answers for it", min_length=1)
     schedule: Schedule = key("when it runs (UTC)", MANUAL)
     until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
@@ -63,7 +67,7 @@ class Experiment(Section):
     )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
     source: Source = key("where the examples come from")
-    model: str = key("architecture, one of the trainer's models")
+    model: str = key("architecture: one of the trainer's models, or a Python file beside this one")
     task: str = key("what is learned, one of the trainer's tasks")
     hyperparameters: dict[str, Scalar] = key(
         "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}

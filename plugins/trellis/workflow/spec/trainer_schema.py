@@ -8,9 +8,11 @@ process that has no TensorFlow.
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from trellis.workflow.spec.model_file import Declaration, fits
 
 PATH = Path(__file__).with_suffix(".json")
 VERSION = 1
@@ -32,11 +34,7 @@ class Hyperparameter:
 
     def problem_with(self, value: Any) -> str | None:
         """Why the trainer would refuse `value`; None if it takes it."""
-        if not _is(value, self.type):
-            return f"expected {self.expected}"
-        if "enum" in self.schema and value not in self.schema["enum"]:
-            return f"expected {self.expected}"
-        if self.type in ("number", "integer") and not self._within(value):
+        if not _is(value, self.type) or not fits(self.schema, value):
             return f"expected {self.expected}"
         return None
 
@@ -74,20 +72,13 @@ class Hyperparameter:
             return value if isinstance(value, bool) else {"true": True, "false": False}[value]
         return str(value)
 
-    def _within(self, value: float) -> bool:
-        schema = self.schema
-        return (
-            schema.get("minimum", value) <= value <= schema.get("maximum", value)
-            and ("exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"])
-            and ("exclusiveMaximum" not in schema or value < schema["exclusiveMaximum"])
-        )
-
 
 @dataclass(frozen=True)
 class TrainerSchema:
     """The trainer's side of the contract, as it stands in trainer_schema.json.
 
-    image_rule: number of the rule by which image files become a dataset's records.
+    image_rule: number of the rule by which image files become a dataset's records. own_model: what
+    holds of every model's own file.
     """
 
     image_tag: str
@@ -96,11 +87,32 @@ class TrainerSchema:
     tasks: Mapping[str, Mapping[str, Any]]
     metrics: Mapping[str, Mapping[str, Any]]
     models: Mapping[str, Mapping[str, Any]]
+    own_model: Mapping[str, Any]
     hyperparameters: Mapping[str, Hyperparameter]
 
     def of_model(self, model: str) -> dict[str, Hyperparameter]:
         """The hyperparameters that a model has."""
         return {name: self.hyperparameters[name] for name in self.models[model]["hyperparameters"]}
+
+    @property
+    def common(self) -> list[str]:
+        """The hyperparameters of every model."""
+        return list(self.own_model["hyperparameters"])
+
+    def with_file(self, name: str, declaration: Declaration) -> "TrainerSchema":
+        """With one more model: a group's own file, and the hyperparameters that it declares."""
+        declared = {n: Hyperparameter(n, s) for n, s in declaration.hyperparameters.items()}
+        common = [n for n in self.common if n not in declaration.without]
+        model = {
+            "description": declaration.description,
+            "inputs": list(declaration.inputs),
+            "hyperparameters": [*common, *declared],
+        }
+        return replace(
+            self,
+            models={**self.models, name: model},
+            hyperparameters={**self.hyperparameters, **declared},
+        )
 
 
 def flag(value: Value) -> str:
@@ -118,7 +130,7 @@ def load(path: Path = PATH) -> TrainerSchema:
             "deploy DAGs and job image of one release"
         )
     hyperparameters = {n: Hyperparameter(n, s) for n, s in raw["hyperparameters"].items()}
-    parts = ("image_tag", "image_rule", "commands", "tasks", "metrics", "models")
+    parts = ("image_tag", "image_rule", "commands", "tasks", "metrics", "models", "own_model")
     return TrainerSchema(**{p: raw[p] for p in parts}, hyperparameters=hyperparameters)
 
 

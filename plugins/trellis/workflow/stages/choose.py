@@ -21,7 +21,7 @@ from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Hyperparameter
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.validation.file import known_to
 
 SCHEMA = 1
 
@@ -83,7 +83,7 @@ def rank(
     losses: by trial id, as `validation_losses` returns them.
     """
     tune = experiment.tune
-    known = load_schema().of_model(experiment.model)
+    known = known_to(experiment)
     trials = [
         _trial(trial, tune.metric, known, losses.get(trial["id"])) for trial in tuning["trials"]
     ]

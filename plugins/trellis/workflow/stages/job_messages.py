@@ -127,9 +127,11 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
     `values`: hyperparameters beside those that the experiment fixes.
     """
     experiment = plan.experiment
+    own = experiment.own_model
     flags = {
         "dataset": plan.dataset.uri,
-        "model": experiment.model,
+        "model": plan.model_address,
+        **({"model_sha256": own.sha256} if own else {}),
         "task": experiment.task,
         "metric": experiment.tune.metric,
         "epochs": epochs,

@@ -117,6 +117,9 @@ def make(
         rates=cost.rates(experiment),
         cost=_cost(experiment, limit),
     )
+    if (own := experiment.own_model) and own.text is not None:
+        storage.write_once(platform, plan.model_address, own.text)
+        print(f"{own.name}: {plan.model_address}")
     documents.write(platform, "run_plan", plan.run.plan, plan.to_json())
     print(f"{plan.run.plan}: {describe(found)}; {limit}")
     if serving := cost.serving(experiment):

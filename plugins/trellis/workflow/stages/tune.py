@@ -7,11 +7,11 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Hyperparameter, flag
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.validation.file import known_to
 
 _ALGORITHMS = {
     # Vertex's default is Bayesian optimization.
@@ -63,7 +63,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
 def study(experiment: Experiment) -> dict[str, Any]:
     """The StudySpec: parameters, metric and algorithm."""
     tune = experiment.tune
-    known = load_schema().of_model(experiment.model)
+    known = known_to(experiment)
     spec: dict[str, Any] = {
         "metrics": [{"metric_id": tune.metric, "goal": tune.goal.upper()}],
         "parameters": [parameter(known[name], range_) for name, range_ in tune.search.items()],

@@ -12,11 +12,13 @@ from typing import Any
 
 from trellis.workflow.pricing import cost
 from trellis.workflow.pricing import prediction as prediction_cost
+from trellis.workflow.spec import own_model
 from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import Document, parse
 from trellis.workflow.validation import deployment, group, prediction
@@ -29,6 +31,7 @@ an endpoint, which must not end with a dash."""
 _RESERVED = {
     "name": "no key: the file's name is the experiment's name",
     "about": "no key: the comment at the start of the file describes the experiment",
+    "own_model": "no key: `model` names the file",
 }
 
 
@@ -50,7 +53,15 @@ def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
         )
         problems.append(Problem((), message))
     schema = schema or load_schema()
-    experiment, found = validate(path.stem, document.comment, document.values, schema)
+    own: OwnModel | None = None
+    if is_file(named := document.values.get("model")):
+        read = own_model.read(path.parent, named, schema)
+        if isinstance(read, OwnModel):
+            own = read
+        else:
+            # Without its declaration, its hyperparameters cannot be checked.
+            raise document.error([*problems, *read])
+    experiment, found = validate(path.stem, document.comment, document.values, schema, own)
     if experiment is None or problems:
         raise document.error([*problems, *found])
     return experiment
@@ -87,12 +98,20 @@ def _read(path: Path) -> Document:
 
 
 def validate(
-    name: str, about: str, values: Mapping[str, Any], schema: TrainerSchema
+    name: str,
+    about: str,
+    values: Mapping[str, Any],
+    schema: TrainerSchema,
+    own: OwnModel | None = None,
 ) -> tuple[Experiment | None, list[Problem]]:
-    """The experiment, or None and all its problems (without lines)."""
+    """The experiment, or None and all its problems (without lines). own: its model's file."""
     reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]
-    experiment, problems = check(Experiment, {**values, "name": name, "about": about})
+    experiment, problems = check(
+        Experiment, {**values, "name": name, "about": about, "own_model": own}
+    )
     problems += reserved
+    if own is not None:
+        schema = schema.with_file(own.name, own.declaration)
     if experiment is not None:
         problems += sections.problems(experiment, schema)
         problems += deployment.problems(experiment, schema)
@@ -114,7 +133,17 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
             section.pop(where[-1], None)
         else:
             section[where[-1]] = value
-    found, problems = validate(experiment.name, experiment.about, values, load_schema())
+    found, problems = validate(
+        experiment.name, experiment.about, values, load_schema(), experiment.own_model
+    )
     if found is None:
         raise FileError(f"The parameters of this run of {experiment.name}", problems)
     return found
+
+
+def known_to(experiment: Experiment) -> dict[str, Hyperparameter]:
+    """The hyperparameters of an experiment's model, the trainer's or its own, by name."""
+    schema, own = load_schema(), experiment.own_model
+    if own is not None:
+        schema = schema.with_file(own.name, own.declaration)
+    return schema.of_model(experiment.model)

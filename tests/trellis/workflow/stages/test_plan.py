@@ -3,12 +3,14 @@
 import dataclasses
 import datetime
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
 from airflow.sdk import DAG
 from airflow.utils.types import DagRunType
 
+from tests.airflow_side import ROOT
 from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
@@ -18,6 +20,7 @@ from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
 from trellis.workflow.stages.plan import make, task
+from trellis.workflow.validation.file import load
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
@@ -67,6 +70,28 @@ def test_a_plan_says_what_the_run_will_do(plan, bucket):
     assert content["cost"]["serving"]["at_most_usd_per_day"] == 2.62
     assert content["configuration"]["deploy"]["canary"] == [10, 50, 100]
     assert content["data_interval"] == {"start": None, "end": None}
+
+
+def test_an_own_model_is_written_once_by_its_content(bucket, digits, group, tmp_path):
+    yaml = (ROOT / "dags/experiments/digits.yaml").read_text()
+    yaml = yaml.replace("model: convolutional", "model: mine.py")
+    (tmp_path / "digits.yaml").write_text(re.sub(r"(?m)^    (filters|dropout): .*\n", "", yaml))
+
+    def planned(text, run_id):
+        (tmp_path / "mine.py").write_text(text)
+        experiment = load(tmp_path / "digits.yaml")
+        values = {n: p.resolve() for n, p in run_params.run_params(experiment).items()}
+        made = make(experiment, group, values, run_id, CREATED, (None, None))
+        path = bucket / made.model_address.removeprefix(f"gs://{group.bucket}/")
+        assert path.read_text() == text
+        assert read(bucket, run_id)["model_file"]["uri"] == made.model_address
+        return path
+
+    first = planned("def build(dataset, hyperparameters): ...\n", "own-1")
+    written = first.stat().st_mtime_ns
+    assert planned(first.read_text(), "own-2") == first
+    assert first.stat().st_mtime_ns == written
+    assert planned("def build(dataset, h): ...\n", "own-3") != first
 
 
 def test_a_run_that_deploys_nothing_says_so(plan, bucket):

@@ -1,0 +1,78 @@
+"""`trellis try`: try a model's own file on one batch, in the trainer's environment.
+
+The file itself is read here, as `trellis check` reads it. To build the model takes TensorFlow,
+which cannot be installed beside Airflow, so the rest is a process: `python -m trainer try`.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trellis.workflow.spec import own_model
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_model import OwnModel
+from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.trainer_schema import flag
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.validation.file import load
+
+# What `make setup` installs in a checkout.
+_CHECKOUT = Path(".venv/trainer/bin/python")
+
+
+def run(file: Path, more: Sequence[str]) -> int:
+    """Try a model's file, or the one that an experiment names; returns the exit code.
+
+    more: further flags for the trainer.
+    """
+    try:
+        model, arguments = file, list[str]()
+        if file.suffix == ".yaml":
+            experiment = load(file)
+            model, arguments = file.parent / experiment.model, _of_experiment(experiment)
+        _checked(model)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    command = ["-m", "trainer", "try", str(model), *arguments, *more]
+    python = _python()
+    if python is None:
+        print(
+            "A model is built with TensorFlow, which is not installed in this environment "
+            f"({sys.executable}). The declarations in {model} are good; for the rest, run in a "
+            "checkout's folder after `make setup`\n"
+            f"  {_CHECKOUT} {' '.join(command)}\n"
+            "or in the image that trains it (platform.yaml: registry)\n"
+            "  docker run --rm -v $PWD:/work:ro -w /work -e PYTHONPATH=/app --entrypoint python "
+            f"REGISTRY/trainer:{load_schema().image_tag} {' '.join(command)}",
+            file=sys.stderr,
+        )
+        return 1
+    return subprocess.run([python, *command], check=False).returncode
+
+
+def _checked(path: Path) -> None:
+    found = own_model.read(path.parent, path.name, load_schema())
+    if not isinstance(found, OwnModel):
+        raise FileError(str(path), found)
+
+
+def _of_experiment(experiment: Experiment) -> list[str]:
+    """Flags for the kind of examples that the experiment has, and for what it fixes."""
+    if experiment.own_model is None:
+        message = f"'{experiment.model}' is one of the trainer's models: there is no file to try"
+        raise FileError(experiment.name, [Problem(("model",), message)])
+    flags = {"task": experiment.task, **experiment.hyperparameters}
+    if experiment.source.kind == "image":
+        height, width = experiment.image_source.size
+        flags["images"] = f"{height}x{width}x{experiment.image_source.channels}"
+    return [f"--{name}={flag(value)}" for name, value in flags.items()]
+
+
+def _python() -> str | None:
+    """The Python with TensorFlow and the trainer: this one, or a checkout's."""
+    if all(importlib.util.find_spec(name) for name in ("tensorflow", "trainer")):
+        return sys.executable
+    return str(_CHECKOUT) if _CHECKOUT.exists() and Path("trainer/task.py").exists() else None

@@ -1,0 +1,299 @@
+"""A research group's own model: what its Python file declares, read without executing it.
+
+    HYPERPARAMETERS = {                      # optional; JSON Schema's words, as literals
+        "width": {"default": 64, "minimum": 8, "maximum": 512, "description": "units of a layer"},
+        "gate":  {"default": "relu", "enum": ["relu", "gelu"], "description": "activation"},
+    }
+    INPUTS = ["table"]                       # optional: "image", "table"; both if left out
+
+    def build(dataset, hyperparameters): ...             # returns a Keras model
+    def loss(labels, outputs, hyperparameters): ...      # optional
+
+trainer/models/own.py explains the functions. Airflow's side has an identical copy of this module
+(plugins/trellis/workflow/spec/model_file.py; a test compares the two): it checks the file where
+there is no TensorFlow, and where executing it would run a stranger's code in Airflow.
+"""
+
+import ast
+import keyword
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = ("image", "table")
+
+FLAGS = (
+    "dataset",
+    "epochs",
+    "help",
+    "metric",
+    "model",
+    "model_sha256",
+    "output",
+    "outputs",
+    "schema",
+    "seed",
+    "strategy",
+    "task",
+)
+"""Flags of trainer.task, which no hyperparameter can be named as."""
+
+_TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_NUMBERS = ("integer", "number")
+_LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
+_WORDS = ("type", "default", "description", "unit", "enum", *_LOWER, *_UPPER)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_PARAMETERS = {
+    "build": ("dataset", "hyperparameters"),
+    "loss": ("labels", "outputs", "hyperparameters"),
+}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong with a model's file, and on which line (from 1)."""
+
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+class ModelFileError(ValueError):
+    """A model's file cannot be used as it is; `mistakes` are in the order of the file."""
+
+    def __init__(self, mistakes: list[Mistake]):
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
+        super().__init__("; ".join(map(str, self.mistakes)))
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a model's file declares.
+
+    description: the docstring's first line. inputs: kinds of dataset that it reads.
+    hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
+    in. loss: whether it has a loss of its own.
+    """
+
+    description: str = ""
+    inputs: tuple[str, ...] = KINDS
+    hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    loss: bool = False
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Hyperparameters of every model that have no effect on this one."""
+        return ("label_smoothing",) if self.loss else ()
+
+
+def read(text: str | bytes, common: Collection[str]) -> Declaration:
+    """The declaration in a file's text. common: hyperparameters of every model.
+
+    Raises ModelFileError with everything that is wrong.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        said = getattr(error, "msg", None) or str(error)
+        raise ModelFileError([Mistake(line, f"not Python: {said}")]) from None
+    mistakes: list[Mistake] = [*_relative_imports(tree), *_functions(tree)]
+    names = _assigned(tree)
+    hyperparameters: dict[str, dict[str, Any]] = {}
+    if node := names.get("HYPERPARAMETERS"):
+        for name, line, words in _entries(node, mistakes):
+            if found := list(_problems(name, words, common)):
+                mistakes += [Mistake(line, f"{name}: {problem}") for problem in found]
+            else:
+                hyperparameters[name] = _complete(words)
+    inputs = KINDS
+    if node := names.get("INPUTS"):
+        value = _literal(node, "INPUTS", mistakes)
+        if isinstance(value, list | tuple) and value and set(value) <= set(KINDS):
+            inputs = tuple(value)
+        elif value is not None:
+            mistakes.append(Mistake(node.lineno, 'INPUTS: expected ["image"], ["table"] or both'))
+    if mistakes:
+        raise ModelFileError(mistakes)
+    about = (ast.get_docstring(tree) or "").partition("\n")[0]
+    own_loss = any(function.name == "loss" for function in _defined(tree))
+    return Declaration(about, inputs, hyperparameters, own_loss)
+
+
+def expected(words: Mapping[str, Any]) -> str:
+    """What a hyperparameter takes, in words: `a whole number from 1 to 8`, `a number above 0 and
+    at most 1`. words: JSON Schema's.
+    """
+    if "enum" in words:
+        return "one of " + ", ".join(map(str, words["enum"]))
+    kinds = {"number": "a number", "integer": "a whole number", "boolean": "true or false"}
+    kind = kinds.get(words["type"], "text")
+    if "minimum" in words and "maximum" in words:
+        return f"{kind} from {words['minimum']} to {words['maximum']}"
+    texts = {
+        "minimum": "of at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    bounds = " and ".join(f"{text} {words[word]}" for word, text in texts.items() if word in words)
+    return f"{kind} {bounds}".strip()
+
+
+def fits(words: Mapping[str, Any], value: Any) -> bool:
+    """Whether a value of the right type is one that a hyperparameter takes."""
+    if "enum" in words and value not in words["enum"]:
+        return False
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    return (
+        math.isfinite(value)
+        and words.get("minimum", value) <= value <= words.get("maximum", value)
+        and ("exclusiveMinimum" not in words or value > words["exclusiveMinimum"])
+        and ("exclusiveMaximum" not in words or value < words["exclusiveMaximum"])
+    )
+
+
+def _relative_imports(tree: ast.Module) -> Iterator[Mistake]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield Mistake(
+                node.lineno, "a relative import: only this one file is sent to the job, so put "
+                "everything into it"
+            )  # fmt: skip
+
+
+def _defined(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+def _functions(tree: ast.Module) -> Iterator[Mistake]:
+    functions = {function.name: function for function in _defined(tree)}
+    for name, parameters in _PARAMETERS.items():
+        function = functions.get(name)
+        if function is None:
+            if name == "build":
+                message = f"there is no function `def build({', '.join(parameters)})`"
+                yield Mistake(1, message)
+            continue
+        taken = function.args
+        required = len(taken.args) + len(taken.posonlyargs) - len(taken.defaults)
+        most = math.inf if taken.vararg else len(taken.args) + len(taken.posonlyargs)
+        named_only = [a for a, d in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if not d]
+        if not required <= len(parameters) <= most or named_only:
+            message = f"expected `def {name}({', '.join(parameters)})`"
+            yield Mistake(function.lineno, message)
+
+
+def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+    """Values of the module's names, the last assignment of each."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        targets: list[ast.expr]
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets, value = [node.target], node.value
+        else:
+            continue
+        found |= {target.id: value for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def _entries(node: ast.expr, mistakes: list[Mistake]) -> Iterator[tuple[str, int, dict]]:
+    """Name, line and words of each hyperparameter that can be read."""
+    if not isinstance(node, ast.Dict):
+        mistakes.append(
+            Mistake(node.lineno, 'HYPERPARAMETERS: expected {"name": {"default": ...}, ...}')
+        )
+        return
+    seen = set()
+    for key, value in zip(node.keys, node.values, strict=True):
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            line = (key or value).lineno
+            mistakes.append(Mistake(line, "HYPERPARAMETERS: a name must be a text in quotes"))
+            continue
+        if key.value in seen:
+            mistakes.append(Mistake(key.lineno, f"{key.value}: declared twice"))
+        seen.add(key.value)
+        words = _literal(value, key.value, mistakes)
+        if isinstance(words, dict):
+            yield key.value, key.lineno, words
+        elif words is not None:
+            mistakes.append(
+                Mistake(key.lineno, f'{key.value}: expected {{"default": ..., "description": ...}}')
+            )
+
+
+def _literal(node: ast.expr, name: str, mistakes: list[Mistake]) -> Any:
+    """The value of a literal; None, and a mistake, if it would have to be computed."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        message = (
+            f"{name}: `{ast.unparse(node)[:60]}` would have to be computed, and the file is read "
+            "without executing it: write literals"
+        )
+        mistakes.append(Mistake(node.lineno, message))
+        return None
+
+
+def _problems(name: str, words: dict, common: Collection[str]) -> Iterator[str]:
+    if name in common:
+        yield "every model has it; leave it out, and fix or search it in the YAML"
+    elif name in FLAGS or keyword.iskeyword(name) or not _NAME.fullmatch(name):
+        yield "no name for a hyperparameter: lower-case letters, digits and _, and none of " + (
+            ", ".join(FLAGS)
+        )
+    if unknown := [str(word) for word in words if word not in _WORDS]:
+        yield f"unknown {', '.join(unknown)}; known: {', '.join(_WORDS)}"
+        return
+    if missing := [word for word in ("default", "description") if word not in words]:
+        yield f"{' and '.join(missing)} missing"
+        return
+    if not all(isinstance(words.get(word, ""), str) for word in ("description", "unit")):
+        yield "description and unit are texts"
+    kind: Any = words.get("type", _TYPES.get(type(words["default"])))
+    if kind not in _TYPES.values():
+        yield f"expected type {', '.join(_TYPES.values())}, and a default of it"
+    else:
+        yield from _bounds(words, kind)
+
+
+def _bounds(words: dict, kind: str) -> Iterator[str]:
+    limits = {word: words[word] for word in (*_LOWER, *_UPPER) if word in words}
+    choices = words.get("enum")
+    values = choices if isinstance(choices, list) else []
+    for value in [words["default"], *limits.values(), *values]:
+        if not _is(value, kind):
+            yield f"got {value!r} for a hyperparameter of type {kind}"
+            return
+    if choices is not None and (len(values) < 2 or len(set(values)) < len(values)):
+        yield "enum: expected a list of at least two different values"
+    elif kind == "string" and choices is None:
+        yield 'a text needs "enum", the list of its values'
+    elif kind in _NUMBERS and choices is None:
+        if not all(any(word in limits for word in side) for side in (_LOWER, _UPPER)):
+            yield "a number needs bounds: minimum and maximum (or exclusiveMinimum, ...Maximum)"
+    elif limits and kind not in _NUMBERS:
+        yield f"{', '.join(limits)}: bounds are for numbers"
+    if not fits(words, words["default"]):
+        yield f"its default {words['default']!r} is not {expected({**words, 'type': kind})}"
+
+
+def _is(value: Any, kind: str) -> bool:
+    if kind == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return _TYPES.get(type(value)) == kind
+
+
+def _complete(words: dict[str, Any]) -> dict[str, Any]:
+    """With type and expected, in the order of the trainer's own."""
+    kind = words.get("type", _TYPES[type(words["default"])])
+    default = float(words["default"]) if kind == "number" else words["default"]
+    words = {**words, "type": kind, "default": default}
+    return {"type": kind, "expected": expected(words), **words}

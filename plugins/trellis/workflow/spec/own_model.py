@@ -1,0 +1,79 @@
+"""An experiment's own model: the Python file beside it that `model` names."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trellis.workflow.spec import model_file
+from trellis.workflow.spec.model_file import Declaration, ModelFileError
+from trellis.workflow.spec.problems import Problem
+from trellis.workflow.spec.trainer_schema import TrainerSchema
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,60}\.py")
+
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A model's file. sha256: of its content. text: its content; None in a run's plan."""
+
+    name: str
+    sha256: str
+    declaration: Declaration
+    text: bytes | None = field(default=None, repr=False, compare=False)
+
+
+def is_file(model: object) -> bool:
+    """Whether `model` names a file, and not one of the trainer's models."""
+    return isinstance(model, str) and model.endswith(".py")
+
+
+def read(folder: Path, name: str, schema: TrainerSchema) -> OwnModel | list[Problem]:
+    """The model in a file of the experiment's folder, or everything that is wrong with it.
+
+    The file is not executed: what it does, Airflow must not do.
+    """
+
+    def problem(message: str) -> list[Problem]:
+        return [Problem(("model",), message)]
+
+    if not NAME.fullmatch(name):
+        return problem(
+            f"got {name!r}; a model's own file lies beside the experiment's, and its name has "
+            "letters, digits, _ and - before .py"
+        )
+    try:
+        text = (folder / name).read_bytes()
+    except OSError as error:
+        return problem(f"{folder / name} cannot be read: {error.strerror}")
+    if len(text) > _MAX_BYTES:
+        return problem(f"{name} has {len(text):,} bytes; a model's file has up to 1 MiB")
+    try:
+        declaration = model_file.read(text, schema.common)
+    except ModelFileError as error:
+        return [Problem(("model",), f"{name}, {mistake}") for mistake in error.mistakes]
+    return OwnModel(name, hashlib.sha256(text).hexdigest(), declaration, text)
+
+
+def to_plan(own: OwnModel | None, uri: str | None = None) -> dict[str, Any] | None:
+    """The model as a plan.json's `model_file`. uri: its address, in the plan of a training."""
+    if own is None:
+        return None
+    return {
+        "name": own.name,
+        "sha256": own.sha256,
+        **({"uri": uri} if uri else {}),
+        "declaration": {**asdict(own.declaration), "inputs": list(own.declaration.inputs)},
+    }
+
+
+def from_plan(content: Mapping[str, Any] | None) -> OwnModel | None:
+    """The model in a plan.json's `model_file`."""
+    if content is None:
+        return None
+    declared = {**content["declaration"], "inputs": tuple(content["declaration"]["inputs"])}
+    return OwnModel(content["name"], content["sha256"], Declaration(**declared))

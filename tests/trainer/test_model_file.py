@@ -1,0 +1,127 @@
+"""What a model's own file declares, read without executing it."""
+
+import argparse
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer import hyperparameters, model_file
+from trainer.hyperparameters import Common, HyperparameterError
+from trainer.model_file import Declaration, ModelFileError
+from trainer.training import flags
+
+BUILD = "def build(dataset, hyperparameters):\n    return 1 / 0\n"
+COMMON = hyperparameters.schema(Common)
+
+
+def declared(entry, name="width"):
+    return f'HYPERPARAMETERS = {{"{name}": {entry}}}\n{BUILD}'
+
+
+def test_a_file_is_read_and_not_executed():
+    text = (
+        '"""Two towers.\n\nMore."""\nimport nothing_like_this\nraise SystemExit\n'
+        + 'INPUTS = ["table"]\n'
+        + declared('{"default": 8, "minimum": 1, "maximum": 64, "description": "units"}')
+        + "def loss(labels, outputs, hyperparameters, scale=2): ...\n"
+    )
+    found = model_file.read(text, COMMON)
+    assert found.description == "Two towers."
+    assert found.inputs == ("table",)
+    assert found.loss
+    assert found.hyperparameters == {
+        "width": {
+            "type": "integer",
+            "expected": "a whole number from 1 to 64",
+            "default": 8,
+            "minimum": 1,
+            "maximum": 64,
+            "description": "units",
+        }
+    }
+
+
+def test_a_file_may_declare_nothing():
+    assert model_file.read(BUILD, COMMON) == Declaration()
+
+
+WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("x = (", "line 1: not Python: '(' was never closed"),
+        ("x = 1\n", "line 1: there is no function `def build(dataset, hyperparameters)`"),
+        ("def build(dataset): ...\n", "line 1: expected `def build(dataset, hyperparameters)`"),
+        (
+            BUILD + "def loss(labels, outputs): ...\n",
+            "line 3: expected `def loss(labels, outputs, hyperparameters)`",
+        ),
+        (BUILD + "from .layers import x\n", "line 3: a relative import: only this one file"),
+        (
+            f"W = 8\n{declared('{' + WIDE + ', ' + chr(34) + 'default' + chr(34) + ': W}')}",
+            "line 2: width: `{'minimum': 1, 'maximum': 64, 'description': 'units', 'defau`"
+            " would have to be computed",
+        ),
+        (f"HYPERPARAMETERS = read()\n{BUILD}", "line 1: HYPERPARAMETERS: expected"),
+        (declared("8"), 'line 1: width: expected {"default": ..., "description": ...}'),
+        (declared('{"default": 8, "minimum": 1}'), "line 1: width: description missing"),
+        (declared(f'{{"default": 8, "max": 9, {WIDE}}}'), "line 1: width: unknown max; known:"),
+        (declared(f'{{"default": 65, {WIDE}}}'), "its default 65 is not a whole number from 1 to"),
+        (declared(f'{{"default": 0.5, {WIDE}, "type": "integer"}}'), "got 0.5 for a hyperpara"),
+        (declared('{"default": 8, "description": "units"}'), "a number needs bounds"),
+        (declared('{"default": "a", "description": "units"}'), 'a text needs "enum"'),
+        (declared('{"default": "a", "enum": ["a"], "description": ""}'), "at least two different"),
+        (declared('{"default": True, "minimum": False, "description": ""}'), "for numbers"),
+        (declared('{"default": None, "description": ""}'), "expected type boolean, integer"),
+        (declared(f'{{"default": 8, {WIDE}}}', "learning_rate"), "every model has it; leave it"),
+        (declared(f'{{"default": 8, {WIDE}}}', "epochs"), "no name for a hyperparameter"),
+        (declared(f'{{"default": 8, {WIDE}}}', "Width"), "no name for a hyperparameter"),
+        (f'INPUTS = ["text"]\n{BUILD}', 'line 1: INPUTS: expected ["image"], ["table"] or both'),
+    ],
+)
+def test_every_mistake_is_told_with_its_line(text, mistake):
+    with pytest.raises(ModelFileError) as refused:
+        model_file.read(text, COMMON)
+    assert mistake in str(refused.value)
+
+
+def test_all_mistakes_are_told_at_once():
+    text = 'HYPERPARAMETERS = {"a": 1,\n "b": {"default": 2}}\nfrom . import x\n'
+    with pytest.raises(ModelFileError) as refused:
+        model_file.read(text, COMMON)
+    assert [mistake.line for mistake in refused.value.mistakes] == [1, 1, 2, 3]
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    with contextlib.suppress(ModelFileError):
+        model_file.read(text, COMMON)
+
+
+def test_no_hyperparameter_can_be_named_as_a_flag():
+    parser = flags._parser("")
+    options = {
+        option.removeprefix("--")
+        for action in parser._actions
+        if not isinstance(action, argparse._SubParsersAction)
+        for option in action.option_strings
+        if option.startswith("--")
+    }
+    assert options - set(hyperparameters.schema()) == set(model_file.FLAGS)
+
+
+def test_declared_hyperparameters_are_as_the_trainers_own():
+    text = declared(f'{{"default": 8, {WIDE}}}') + "def loss(a, b, c): ...\n"
+    table = hyperparameters.own(model_file.read(text, COMMON))
+    assert table().width == 8
+    assert hyperparameters.parse("width", "12.0", table) == 12
+    with pytest.raises(HyperparameterError, match="0 is not a whole number from 1 to 64"):
+        table(width=0)
+    names = hyperparameters.of_model("mine.py", table)
+    # Nothing of the trainer's models, and nothing that a loss of its own would ignore.
+    assert set(names) == {*COMMON, "width"} - {"label_smoothing"}
+    assert not hasattr(table(), "layers")

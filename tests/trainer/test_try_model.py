@@ -1,0 +1,70 @@
+"""`python -m trainer try`: a file on one batch."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.training.helpers import ROOT
+from trainer import try_model
+from trainer.try_model import main
+
+RESIDUAL = str(Path(__file__).parent / "models/files/residual.py")
+START = """
+import keras
+from keras import layers
+from trainer.models import inputs
+
+def build(dataset, hyperparameters):
+    row = inputs.table(dataset, 4)
+    x = inputs.joined(row.flat)
+"""
+
+
+def test_a_good_file_learns_its_batch_and_exports(capsys):
+    assert main([RESIDUAL, "--width=16", "--learning_rate=0.01"]) == 0
+    shown = capsys.readouterr().out
+    assert "settings   width 16, depth 2, activation gelu, focus 1.0, batch_size 32" in shown
+    assert "-> (32, 2)" in shown
+    assert "It did not fall" not in shown
+    assert "export     a SavedModel that answers the same" in shown
+    assert shown.endswith("residual.py can be trained.\n")
+
+
+def test_the_models_of_the_documentation(tmp_path):
+    blocks = [
+        (ROOT / page).read_text().split("```python\n")[1].partition("```")[0]
+        for page in ("docs/how-to/own-model.md", "README.md")
+    ]
+    assert blocks[0] == blocks[1]
+    (tmp_path / "residual.py").write_text(blocks[0])
+    assert main([str(tmp_path / "residual.py"), "--task=regression"]) == 0
+
+
+def test_what_a_training_would_stumble_over_is_refused(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        START
+        + "    idle = layers.Dense(4)(x)\n"
+        + "    y = layers.Dense(dataset.outputs)(x)\n"
+        + "    return keras.Model(row.inputs, y + 0 * keras.ops.stop_gradient(idle[:, :1]))\n"
+    )
+    assert main([str(path), "--task=regression"]) == 1
+    assert "the loss does not depend on the weights dense" in capsys.readouterr().err
+
+
+def test_wrong_flags(capsys):
+    for flags, error in [
+        (["--width=1"], "1 is not a whole number from 8 to 512"),
+        (["--images=8"], "'8' is not HEIGHTxWIDTHxCHANNELS"),
+        (["--task=binary_classification", "--classes=3"], "binary_classification has 2"),
+    ]:
+        with pytest.raises(SystemExit) as refused:
+            main([RESIDUAL, *flags])
+        assert refused.value.code == 2
+        assert error in capsys.readouterr().err
+
+
+def test_an_environment_without_tensorflow_is_told_what_to_run(monkeypatch, capsys):
+    monkeypatch.setattr(try_model.importlib.util, "find_spec", lambda name: None)
+    assert main([RESIDUAL]) == 1
+    assert f".venv/trainer/bin/python -m trainer try {RESIDUAL}" in capsys.readouterr().err

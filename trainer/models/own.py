@@ -1,0 +1,168 @@
+"""A research group's own model: one Python file, checked, executed and built.
+
+    def build(dataset, hyperparameters):
+        row = inputs.table(dataset, embedding=8)           # or inputs.image(dataset)
+        x = layers.Dense(hyperparameters.width, activation="relu")(inputs.joined(row.flat))
+        return keras.Model(row.inputs, layers.Dense(dataset.outputs)(x))
+
+dataset is the DatasetDescription; hyperparameters has an attribute for each that the file declares,
+and for those of every model (learning_rate, ...). The model begins with the inputs of
+trainer.models.inputs, which hold the preprocessing, so that its SavedModel takes raw examples. Its
+outputs are as in trainer.models.build: logits (b, classes), or a regression's standardized label
+(b, 1), float32.
+
+    def loss(labels, outputs, hyperparameters): ...
+
+is optional: what training minimizes, (b,), one number for each example. labels (b,) are class
+indices int64, or a regression's standardized labels float32. Metrics, the reported loss among them,
+stay the task's, so that trainings with different losses can be compared.
+
+The file is executed with the job's rights, as the image's own code is. Only its text is needed:
+nothing beside it can be imported.
+"""
+
+import functools
+import hashlib
+import linecache
+import traceback
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from trainer import hyperparameters, model_file, storage
+from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Common
+from trainer.model_file import Declaration, ModelFileError
+from trainer.models import ModelError
+
+if TYPE_CHECKING:
+    import keras
+
+_MODULE = "own_model"
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A model's file. name: the file's. sha256: of its content."""
+
+    name: str
+    text: bytes
+    declaration: Declaration
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text).hexdigest()
+
+    @functools.cached_property
+    def table(self) -> type[Common]:
+        """The class of its hyperparameters."""
+        return hyperparameters.own(self.declaration)
+
+    def build(self, dataset: DatasetDescription, h: Common) -> "keras.Model":
+        """The model. Raises ModelError if the file's build fails, or returns what cannot be
+        trained and served.
+        """
+        model = self._call("build", dataset, h)
+        if problem := _unfit(model, dataset):
+            raise ModelError(f"{self.name}: build returned {problem}")
+        return model
+
+    def loss(self, dataset: DatasetDescription, h: Common) -> Callable[[Any, Any], Any] | None:
+        """The file's loss, as a function (labels, outputs) -> (b,); None if it has none.
+
+        Raises ModelError if it fails, or returns anything else, for two examples.
+        """
+        if not self.declaration.loss:
+            return None
+        import tensorflow as tf
+
+        labels = tf.zeros([2], tf.float32 if dataset.is_regression else tf.int64)
+        losses = self._call("loss", labels, tf.zeros([2, dataset.outputs]), h)
+        if not tf.is_tensor(losses) or losses.shape != (2,) or losses.dtype != tf.float32:
+            found = f"{losses.dtype.name} {losses.shape}" if tf.is_tensor(losses) else repr(losses)
+            raise ModelError(
+                f"{self.name}: loss returned {found} for 2 examples; expected float32 (2,), one "
+                "number for each example"
+            )
+        return lambda labels, outputs: self._module.loss(labels, outputs, h)
+
+    @functools.cached_property
+    def _module(self) -> types.ModuleType:
+        module = types.ModuleType(_MODULE)
+        module.__file__ = self.name
+        # For tracebacks, and for TensorFlow, which reads the source of what it compiles.
+        lines = self.text.decode("utf-8").splitlines(keepends=True)
+        linecache.cache[self.name] = (len(self.text), None, lines, self.name)
+        exec(compile(self.text, self.name, "exec"), module.__dict__)
+        return module
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._module, function)(*arguments)
+        except ModelError:
+            raise
+        except Exception as error:
+            lines = [
+                frame.lineno
+                for frame in traceback.extract_tb(error.__traceback__)
+                if frame.filename == self.name
+            ]
+            where = f", line {lines[-1]}" if lines else ""
+            raise ModelError(f"{self.name}{where}: {type(error).__name__}: {error}") from error
+
+
+def read(address: str, sha256: str | None = None) -> OwnModel:
+    """The model in a file (gs:// address or path). sha256: what its content must have.
+
+    Raises ModelError if it is missing, has another content, or declares something wrong.
+    """
+    name = PurePosixPath(address).name
+    try:
+        text = storage.local_path(address).read_bytes()
+    except OSError as error:
+        raise ModelError(f"the model's file {address} cannot be read: {error.strerror}") from error
+    if len(text) > _MAX_BYTES:
+        raise ModelError(f"{address} has {len(text):,} bytes; a model's file has up to 1 MiB")
+    found = hashlib.sha256(text).hexdigest()
+    if sha256 not in (None, found):
+        raise ModelError(
+            f"{address} is not the file that the run was planned with: its SHA-256 is {found}, "
+            f"expected {sha256}. Start a new run"
+        )
+    try:
+        return OwnModel(name, text, model_file.read(text, hyperparameters.schema(Common)))
+    except ModelFileError as error:
+        problems = "".join(f"\n  {mistake}" for mistake in error.mistakes)
+        raise ModelError(f"{name} cannot be used as it is:{problems}") from error
+
+
+def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
+    """Why a model cannot be trained and served; None if it can."""
+    import keras
+
+    from trainer.models import inputs
+
+    if not isinstance(model, keras.Model):
+        return f"{type(model).__name__}, not a Keras model"
+    if not getattr(model, "inputs", None):
+        return (
+            f"{type(model).__name__}, not a functional model: return keras.Model(inputs, outputs)"
+        )
+    if problem := inputs.unfit(model, dataset):
+        return problem
+    output = model.output
+    if not isinstance(output, keras.KerasTensor) or output.shape != (None, dataset.outputs):
+        shape = getattr(output, "shape", type(output).__name__)
+        meaning = "one number" if dataset.is_regression else "a logit for each class"
+        return (
+            f"a model with output {shape}; expected (None, {dataset.outputs}), {meaning}: end with "
+            "layers.Dense(dataset.outputs)"
+        )
+    if output.dtype != "float32":
+        return f"a model with outputs of {output.dtype}; expected float32"
+    if not model.trainable_weights:
+        return "a model without trainable weights"
+    return None

@@ -1,0 +1,125 @@
+"""One batch through a model's own file: forward, back, a few steps, export; printed as it goes."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Common
+from trainer.models import ModelError
+from trainer.models.own import OwnModel
+from trainer.training import objective, optimizer, records, sample, saved_model
+
+_STEPS = 20
+# Above rounding, which batches of another size and compiled graphs bring along.
+_TOLERANCE = 1e-3
+
+
+def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | None) -> None:
+    """Try a model's file. address: of the dataset; None: a made-up batch.
+
+    Raises ModelError if the file cannot be trained or served.
+    """
+    keras.utils.set_random_seed(0)
+    print(f"file       {own.name}, SHA-256 {own.sha256}")
+    settings = [f"{name} {getattr(h, name)}" for name in own.declaration.hyperparameters]
+    print(f"settings   {', '.join([*settings, f'batch_size {h.batch_size}'])}")
+    begun = time.monotonic()
+    model = own.build(dataset, h)
+    seconds = time.monotonic() - begun
+    parameters = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
+    print(f"built      {parameters:,} parameters, {len(model.layers)} layers, {seconds:.1f} s")
+    taken = (
+        sample.stored(address, dataset, h.batch_size)
+        if address
+        else sample.made_up(dataset, h.batch_size)
+    )
+    inputs, labels = records.of(dataset).parse(tf.constant(taken))
+    named = inputs if isinstance(inputs, dict) else {"image": inputs}
+    shapes = {name: tuple(tensor.shape) for name, tensor in named.items()}
+    print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
+    _learn(own, model, dataset, h, (inputs, labels))
+    _export(model, dataset, taken, inputs)
+
+
+def _learn(
+    own: OwnModel, model: keras.Model, dataset: DatasetDescription, h: Common, batch: tuple
+) -> None:
+    """Some steps on the same batch, at the full learning rate."""
+    inputs, labels = batch
+    aim = objective.build(dataset, h.label_smoothing, own.loss(dataset, h))
+    update = optimizer.build(h, 1)
+    update.build(model.trainable_variables)
+
+    @tf.function
+    def step() -> tuple[tf.Tensor, list[tf.Tensor | None]]:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(aim.losses(labels, model(inputs, training=True)))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        pairs = zip(gradients, model.trainable_variables, strict=True)
+        known = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
+        update.apply_gradients(known)
+        return loss, [weight is not None for weight in gradients]
+
+    losses: list[float] = []
+    loss, given = step()
+    losses.append(float(loss))
+    if idle := [w.path for w, has in zip(model.trainable_variables, given, strict=True) if not has]:
+        raise ModelError(
+            f"{own.name}: the loss does not depend on the weights {', '.join(idle[:5])}: connect "
+            "their layers to the output, or leave them out"
+        )
+    begun = time.monotonic()
+    for _ in range(_STEPS):
+        losses.append(float(step()[0]))
+    speed = _STEPS * len(labels) / (time.monotonic() - begun)
+    if not np.isfinite(losses).all():
+        raise ModelError(
+            f"{own.name}: the loss of one batch is {losses[0]:.4g}, and {losses[-1]:.4g} after "
+            f"{_STEPS} steps at learning_rate {h.learning_rate:g}"
+        )
+    print(f"gradients  of all {len(given)} weights")
+    print(f"loss       {losses[0]:.4g}, after {_STEPS} steps on this batch {losses[-1]:.4g}")
+    if losses[-1] >= losses[0]:
+        print(
+            "           It did not fall, though a model should learn one batch by heart: look at "
+            "learning_rate, and at the activation of the last layer (outputs are logits)"
+        )
+    print(f"speed      {speed:,.0f} examples a second on this machine's {os.cpu_count()} CPUs")
+
+
+def _export(
+    model: keras.Model, dataset: DatasetDescription, taken: list[bytes], inputs: Any
+) -> None:
+    """Export, and ask the SavedModel, which must not need the file."""
+    begun = time.monotonic()
+    wanted = model(inputs, training=False)
+    with tempfile.TemporaryDirectory() as folder:
+        saved_model.export(model, dataset, Path(folder))
+        signatures = tf.saved_model.load(folder).signatures
+        if dataset.kind == "image":
+            answers = signatures["pixels"](pixels=inputs)
+        else:
+            answers = signatures["stored"](examples=tf.constant(taken))
+    if dataset.is_regression:
+        expected, found = objective.Regression(dataset).values(wanted), answers["value"]
+    else:
+        expected, found = tf.nn.softmax(wanted), answers["probabilities"]
+    off = float(tf.reduce_max(tf.abs(tf.cast(expected, found.dtype) - found)))
+    if not off < _TOLERANCE * max(1.0, float(tf.reduce_max(tf.abs(found)))):
+        raise ModelError(
+            f"the SavedModel's answers differ from the model's by up to {off:.3g}: does a layer "
+            "draw random numbers, or change its state, when it is called with training=False?"
+        )
+    seconds = time.monotonic() - begun
+    print(f"export     a SavedModel that answers the same (at most {off:.0e} off), {seconds:.1f} s")
+
+
+def _listed(shapes: dict[str, tuple]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
