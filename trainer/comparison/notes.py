@@ -37,6 +37,7 @@ def notes(
     of_classes = of_kind(outcomes, Outcome)
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
+        _unrecognized(of_classes, competing, classes),
         _selection(selected, len(scores.not_selected)),
         _optimism(competing),
         _groups(next(iter(outcomes.values())), by),
@@ -48,6 +49,26 @@ def notes(
         else None,
     ]
     return [note for note in found if note]
+
+
+def _unrecognized(
+    outcomes: Mapping[str, Outcome], competing: Sequence[Standing], classes: Sequence[str]
+) -> str | None:
+    """The first contender's classes of which it finds no example: accuracy hides rare ones."""
+    if not classes:
+        return None
+    first = competing[0].name
+    never = [
+        f"{classes[c]} ({total})"
+        for c, (found, total) in outcomes[first].recalls(FEW).items()
+        if not found
+    ]
+    if not never:
+        return None
+    return (
+        f"{first} recognizes no test example of {_joined(never)}: a recall of 0, which a high "
+        "accuracy can hide."
+    )
 
 
 def _selection(selected: str | None, others: int) -> str | None:

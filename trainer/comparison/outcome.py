@@ -114,6 +114,17 @@ class Outcome(AnyOutcome):
         """(c, n) indicator of the true class, for correctly classified examples only."""
         return indicator(self.labels, self.class_count, self.correct)
 
+    def recalls(self, least: int) -> dict[int, tuple[int, int]]:
+        """Of each class with at least so many examples: how many were recognized, and of how many.
+
+        By class index; the worst recall first.
+        """
+        total = np.bincount(self.labels, minlength=self.class_count)
+        found = np.bincount(self.labels[self.correct], minlength=self.class_count)
+        frequent = [c for c in range(self.class_count) if total[c] >= max(1, least)]
+        frequent.sort(key=lambda c: found[c] / total[c])
+        return {c: (int(found[c]), int(total[c])) for c in frequent}
+
     @property
     def ranked_classes(self) -> range:
         """Classes that AUC compares with the rest: all, or only the second of two."""

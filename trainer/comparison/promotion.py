@@ -6,6 +6,8 @@
       beat: baselines        or nothing
       margin: 0.0            its lead over each baseline must exceed it
       tolerance: 0.0         how much worse than the served model it may be; null: not compared
+      recall: 0.0            each class with at least 10 test examples must have a recall above it;
+                             null: not checked. Accuracy hides a rare class that is never found
       improvement: null      its lead over the served model must exceed it; null: no lead is needed
 
 The challenger is the training that the validation split selected, since a baseline cannot be
@@ -22,10 +24,15 @@ the loss would be unknown.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from trainer.comparison.notes import FEW
+from trainer.comparison.outcome import Outcome
 from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Estimate, Scoreboard, metric_named
 
 BASELINES = ("bqml", "automl")
+
+# Classes that a check names.
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Gate:
     margin: float = 0.0
     tolerance: float | None = 0.0
     improvement: float | None = None
+    recall: float | None = None
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
@@ -50,6 +58,8 @@ class Gate:
             tolerance=gate["tolerance"],
             # Absent unless the file asks for one.
             improvement=gate.get("improvement"),
+            # Absent of a regression.
+            recall=gate.get("recall"),
         )
 
 
@@ -114,7 +124,10 @@ def decide(
     served = run.served if run.served and run.served.model else None
     if challenger is None:
         return Promotion(None, (), (), served)
-    checks = [*_bounds(gate, challenger, board)]
+    checks = [
+        *_bounds(gate, challenger, board),
+        *_recall(gate, run, challenger, board),
+    ]
     left_out = []
     if gate.beat_baselines:
         baselines = [name for name, kind in kinds.items() if kind in BASELINES]
@@ -141,6 +154,28 @@ def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
             yield Check(condition, held, f"{metric.name} {_text(score, places)}")
         else:
             yield Check(condition, False, f"{metric.name} is undefined on this test split")
+
+
+def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterator[Check]:
+    """Whether every class that is frequent enough to tell is recognized."""
+    outcome = board.outcome(challenger)
+    if gate.recall is None or not isinstance(outcome, Outcome):
+        return
+    classes = run.dataset.classes
+    recalls = outcome.recalls(FEW)
+    if not recalls:
+        return
+    low = {c: counts for c, counts in recalls.items() if counts[0] <= gate.recall * counts[1]}
+    shown = list((low or recalls).items())
+    texts = [
+        f"{classes[c]} {found} of {total}" for c, (found, total) in shown[: _SHOWN if low else 1]
+    ]
+    more = f" and {len(low) - _SHOWN} more classes" if len(low) > _SHOWN else ""
+    yield Check(
+        f"recall of every class above {gate.recall:g}",
+        not low,
+        f"{'' if low else 'lowest: '}{', '.join(texts)}{more} test examples recognized",
+    )
 
 
 def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:

@@ -144,6 +144,10 @@ class Scoreboard:
             self._standing(name, place, order[0]) for place, name in enumerate(order, start=1)
         ]
 
+    def outcome(self, name: str) -> AnyOutcome:
+        """A contender's predictions."""
+        return self._outcomes[name]
+
     def decimals(self, metric: Metric) -> int:
         """Published decimals of the metric's values."""
         return decimals(metric, next(iter(self._outcomes.values())).labels)

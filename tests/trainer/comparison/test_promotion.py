@@ -1,5 +1,8 @@
 """The gate: bounds, a lead over every baseline that chance does not explain, no step back."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -261,3 +264,46 @@ def test_a_looser_gate_refuses_nothing_that_a_stricter_one_promotes(bounds, marg
     names = [name for name in OUTCOMES if name != "baselines/automl"]
     promoted = [decided(gate, board=BEATABLE, names=names).promoted for gate in (strict, loose)]
     assert promoted in ([False, False], [False, True], [True, True])
+
+
+ILL = (np.arange(1000) < 33).astype(int)
+
+
+def of_ill(found):
+    """The gate's check of a classifier that finds so many of 33 rare cases, and is right else."""
+    predicted = ((np.arange(1000) < found) & (ILL == 1)).astype(int)
+    outcome = Outcome(ILL, np.where(np.eye(2)[predicted] > 0, 0.9, 0.1))
+    board = Scoreboard({"training/1": outcome}, ACCURACY)
+
+    def check(recall, require=0.95):
+        gate = Gate(require={"accuracy": require}, beat_baselines=False, tolerance=None)
+        run = dataclasses.replace(
+            a_run(["training/1"]), dataset=SimpleNamespace(classes=("healthy", "ill"))
+        )
+        return decide(dataclasses.replace(gate, recall=recall), run, board, "training/1", {})
+
+    return check
+
+
+def test_a_rare_class_that_is_never_found_is_not_promoted_by_its_accuracy():
+    never = of_ill(0)
+    assert never(None).promoted  # an accuracy of 0.967
+    refused = never(0.0)
+    assert not refused.promoted
+    assert refused.checks[-1] == Check(
+        "recall of every class above 0", False, "ill 0 of 33 test examples recognized"
+    )
+    assert of_ill(1)(0.0).promoted
+    assert not of_ill(16)(0.5).promoted
+    lowest = of_ill(20)(0.5).checks[-1]
+    assert (lowest.passed, lowest.detail) == (True, "lowest: ill 20 of 33 test examples recognized")
+
+
+def test_too_few_examples_tell_nothing_of_a_recall():
+    outcome = Outcome(np.r_[np.ones(9, int), np.zeros(91, int)], np.tile([0.8, 0.2], (100, 1)))
+    board = Scoreboard({"training/1": outcome}, ACCURACY)
+    gate = dataclasses.replace(OPEN, recall=0.0)
+    run = dataclasses.replace(
+        a_run(["training/1"]), dataset=SimpleNamespace(classes=("healthy", "ill"))
+    )
+    assert [c.passed for c in decide(gate, run, board, "training/1", {}).checks] == [True]

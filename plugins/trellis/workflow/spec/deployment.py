@@ -37,6 +37,13 @@ class Gate(Section):
         None,
         ge=0,
     )
+    recall: float | None = key(
+        "of a classification: share of each class's test examples, where it has 10 or more, above "
+        "which it must recognize them; null: not checked",
+        0.0,
+        ge=0,
+        le=1,
+    )
 
 
 class Smoke(Section):

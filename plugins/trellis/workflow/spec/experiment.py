@@ -141,6 +141,10 @@ class Experiment(Section):
             gate = values["deploy"]["gate"]
             # null has a meaning here: do not compare with the served model.
             gate["tolerance"] = self.deploy.gate.tolerance
+            if self.task == "regression":
+                del gate["recall"]
+            else:
+                gate["recall"] = self.deploy.gate.recall
             if not self.baselines.count:
                 # Only the default can stand beside no baselines, and it has no effect then.
                 del gate["beat"]

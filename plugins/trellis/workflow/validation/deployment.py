@@ -16,6 +16,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
         return []
     return [
         *_require(deploy.gate, experiment.task, schema),
+        *_recall(deploy.gate, experiment.task),
         *_baselines(deploy.gate, experiment.baselines.count),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
@@ -39,6 +40,11 @@ def _require(gate: Gate, task: str, schema: TrainerSchema) -> Iterator[Problem]:
                 where,
                 f"got {bound}; expected a number above 0, at most 1, the lower bound",
             )
+
+
+def _recall(gate: Gate, task: str) -> Iterator[Problem]:
+    if task == "regression" and "recall" in gate.model_fields_set:
+        yield Problem(("deploy", "gate", "recall"), "a regression has no classes: leave it out")
 
 
 def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:

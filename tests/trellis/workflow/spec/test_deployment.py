@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from tests.trellis.workflow.spec.test_experiment import GOOD, TABLE, assert_named
+from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import load
 
 DEPLOY = """\
@@ -98,6 +99,22 @@ def test_no_tolerance_is_another_thing_than_none_written(write):
     """null in plan.json: the model that is served is not compared with."""
     null = load(write(GOOD + DEPLOY.replace("0.01", "null")))
     assert null.configuration()["deploy"]["gate"]["tolerance"] is None
+
+
+def test_the_recall_of_rare_classes_counts_unless_switched_off(write):
+    def gate(text):
+        return load(write(text)).configuration()["deploy"]["gate"]
+
+    assert gate(GOOD + "deploy: {}\n")["recall"] == 0.0
+    assert (
+        gate(GOOD + "deploy: {gate: {recall: null, require: {accuracy: 0.9}}}\n")["recall"] is None
+    )
+    numbers = TABLE.replace("binary_classification", "regression").replace("auc", "rmse")
+    numbers = numbers.replace("maximize", "minimize")
+    numbers = numbers.replace("logistic_reg", "linear_reg").replace("classifier", "regressor")
+    assert "recall" not in gate(numbers.replace("train:", "deploy: {}\ntrain:"))
+    with pytest.raises(FileError, match=r"deploy.gate.recall: a regression has no classes"):
+        load(write(numbers.replace("train:", "deploy: {gate: {recall: 0.1}}\ntrain:")))
 
 
 @pytest.mark.parametrize("deploy", [DEPLOY, DEPLOY.replace("0.01", "null"), "deploy: {}\n"])
