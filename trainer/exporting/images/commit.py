@@ -4,7 +4,7 @@ rejected.jsonl is written in both cases: it shows why an export was refused.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainer.dataset_description import (
     FILE_NAME,
@@ -21,6 +21,7 @@ from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.settings import ImageExportSettings
 
 _REASONS_SHOWN = 5
+_COPIES_SHOWN = 10
 
 
 def commit(
@@ -57,10 +58,25 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=tuple(absent_classes(counts)),
+        warnings=(*_copies(results), *absent_classes(counts)),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
+
+
+def _copies(results: Sequence[ShardResult]) -> Iterator[str]:
+    """A warning about files of the validation and test split that are in train too."""
+    train = {hash_ for result in results if result.split == "train" for hash_, _ in result.files}
+    others = [file for result in results if result.split != "train" for file in result.files]
+    copies = sorted(key for hash_, key in others if hash_ in train)
+    if copies:
+        shown = ", ".join(map(repr, copies[:_COPIES_SHOWN]))
+        shown += ", ..." if len(copies) > _COPIES_SHOWN else ""
+        yield (
+            f"{len(copies)} of the {len(others)} images of validation and test are in the train "
+            f"split too, byte for byte, under another name: {shown}; leave one of each out, or "
+            "keep them together (split.by)"
+        )
 
 
 def check_rejected_share(

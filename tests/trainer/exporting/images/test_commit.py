@@ -1,5 +1,6 @@
 """dataset.json is written last and only over a usable dataset; rejected.jsonl always."""
 
+import dataclasses
 import json
 
 import pytest
@@ -121,3 +122,19 @@ def test_a_class_that_is_missing_in_test_is_a_warning():
     assert refused is None
     (warning,) = json.loads(files["dataset.json"])["warnings"]
     assert "1 of 2 classes have no example in the test split ('dog')" in warning
+
+
+def test_files_that_train_has_too_are_named():
+    """Copies within train, or within the other splits, give nothing away."""
+    of_split = {
+        "train": ((7, ""), (7, ""), (8, "")),
+        "validation": ((8, "b.png"), (5, "c.png")),
+        "test": ((5, "d.png"), (7, "a.png")),
+    }
+    found = [dataclasses.replace(r, files=of_split[r.split]) for r in results()]
+    files, _ = run(found)
+    (warning,) = DatasetDescription.from_json(files["dataset.json"].decode()).warnings
+    assert warning.startswith(
+        "2 of the 4 images of validation and test are in the train split too, byte for byte, under "
+        "another name: 'a.png', 'b.png'; leave"
+    )

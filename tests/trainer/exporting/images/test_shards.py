@@ -80,6 +80,14 @@ def test_records_of_the_test_split_name_the_files_that_they_were_made_of(tmp_pat
     assert found == [(uri, google_crc32c.value(objects[uri])) for uri in good]
 
 
+def test_equal_files_have_equal_hashes():
+    objects = {"gs://bkt/0.png": png(7), "gs://bkt/1.png": png(9), "gs://bkt/2.png": png(7)}
+    (first, second, third) = run(work_of(3, "test"), objects.__getitem__, {}).files
+    assert [key for _, key in (first, second, third)] == ["0.png", "1.png", "2.png"]
+    assert first[0] == third[0] != second[0]
+    assert run(work_of(3), objects.__getitem__, {}).files[0] == (first[0], "")
+
+
 def test_records_of_the_test_split_say_whose_they_are_where_groups_decide(tmp_path):
     objects = {"gs://bkt/0.png": png(7), "gs://bkt/1.png": b"torn", "gs://bkt/2.png": png(9)}
     for split in ("test", "train"):
