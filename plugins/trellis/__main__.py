@@ -9,7 +9,7 @@ from trellis.doctor import command
 from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
-from trellis.workflow.spec import platform, reference
+from trellis.workflow.spec import editor_schema, platform, reference
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.file import check_on, load
@@ -22,6 +22,7 @@ Work on experiment files and their Google Cloud project.
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         tell what the project on Google Cloud lacks
   trellis prices dags                         compare the prices of machines with Google's of today
+  trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
 
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("reference", help="print every key of experiment files and platform.yaml")
+    commands.add_parser("schema", help="print the JSON Schema of experiment files, for editors")
     check = commands.add_parser("check", help="check experiment files; exit code 1 for problems")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE")
     check.add_argument(
@@ -92,6 +94,9 @@ def main(arguments: list[str] | None = None) -> int:
         return prices.run(options.folder, options.write)
     if options.command == "doctor":
         return command.run(options.folder, options.smoke)
+    if options.command == "schema":
+        print(editor_schema.text(load_schema()), end="")
+        return 0
     if options.command == "reference":
         print("\n".join(reference.lines(load_schema())))
         return 0

@@ -54,7 +54,7 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
     assert dags == {}
     (report,) = errors.values()
     assert "experiments/wrong.yaml: 2 problems" in report
-    assert "line 21, tune.trails: unknown key; did you mean 'trials'?" in report
+    assert "line 22, tune.trails: unknown key; did you mean 'trials'?" in report
     assert "experiments/broken.yaml: 1 problem" in report
 
 

@@ -81,7 +81,7 @@ def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys):
     (tmp_path / "a.yaml").write_text(text.replace("budget: 2 USD", "budget: 1.91 USD"))
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
     found = capsys.readouterr()
-    assert "line 7, budget: A run of a may cost at most 1.92 USD (export 0.28" in found.err
+    assert "line 8, budget: A run of a may cost at most 1.92 USD (export 0.28" in found.err
     assert "but its budget is 1.91 USD: choose fewer trials" in found.err
     assert "good" not in found.out
 
@@ -90,7 +90,7 @@ def test_a_prediction_that_would_cost_more_than_its_budget(tmp_path, capsys):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
     (tmp_path / "a.yaml").write_text(f"{text}  machines: {{replicas: 10}}\n")
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
-    assert "line 7, budget: A prediction of a may cost at most 2.18 USD" in capsys.readouterr().err
+    assert "line 8, budget: A prediction of a may cost at most 2.18 USD" in capsys.readouterr().err
 
 
 def test_a_private_endpoint_without_a_network(tmp_path, capsys):

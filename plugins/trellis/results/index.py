@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ _FIELDS = "items(name,generation,metadata),nextPageToken"
 
 @dataclass(frozen=True)
 class Index:
-    """All runs and rollbacks, newest first. unreadable: objects that are no such record."""
+    """All runs and rollbacks, newest first. unreadable: objects that are no such record. at: when
+    it was read, ISO 8601.
+    """
 
     runs: tuple[RunRecord, ...] = ()
     rollbacks: tuple[RollbackRecord, ...] = ()
     unreadable: tuple[str, ...] = ()
+    at: str = ""
 
     def only(self, experiments: Iterable[str]) -> "Index":
         """What belongs to these experiments."""
@@ -32,6 +36,7 @@ class Index:
             tuple(run for run in self.runs if run.experiment in wanted),
             tuple(rollback for rollback in self.rollbacks if rollback.experiment in wanted),
             tuple(name for name in self.unreadable if name.split("/")[1] in wanted),
+            self.at,
         )
 
 
@@ -58,6 +63,7 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
     client: google.cloud.storage.Client. Raises Google's exceptions.
     """
     prefix = f"{INDEX}{experiment}/" if experiment else INDEX
+    at = datetime.now(UTC).isoformat(timespec="seconds")
     runs: list[RunRecord] = []
     rollbacks: list[RollbackRecord] = []
     unreadable: list[str] = []
@@ -80,7 +86,7 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
             rollbacks.append(record)
     runs.sort(key=lambda run: (run.created, run.folder), reverse=True)
     rollbacks.sort(key=lambda rollback: rollback.at, reverse=True)
-    return Index(tuple(runs), tuple(rollbacks), tuple(unreadable))
+    return Index(tuple(runs), tuple(rollbacks), tuple(unreadable), at)
 
 
 def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:

@@ -85,12 +85,17 @@ def experiment(
     request: Request, seen: Places, name: str, page: Annotated[int, Query(ge=1)] = 1
 ) -> HTMLResponse:
     """The history of one experiment."""
+    return HTMLResponse(pages.experiment(request, name, _index({name: _place(seen, name)}), page))
+
+
+@app.get("/experiments/{name}/missing")
+def missing(request: Request, seen: Places, name: str) -> HTMLResponse:
+    """Its runs that are not in the index."""
     place = _place(seen, name)
-    index = _index({name: place})
-    known = {run.folder for run in index.runs}
+    known = {run.folder for run in _index({name: place}).runs}
     folders = run_folders(_client(place.connection), place.bucket, name)
-    missing = [folder for folder in folders if folder not in known]
-    return HTMLResponse(pages.experiment(request, name, index, missing, page))
+    found = [folder for folder in folders if folder not in known]
+    return HTMLResponse(pages.missing(request, name, found))
 
 
 @app.get("/experiments/{name}/runs/{folder}")
@@ -168,6 +173,7 @@ def _index(seen: dict[str, Place]) -> Index:
         ),
         tuple(sorted((r for i in found for r in i.rollbacks), key=lambda r: r.at)[::-1]),
         tuple(name for i in found for name in i.unreadable),
+        min((i.at for i in found), default=""),
     )
 
 

@@ -58,7 +58,9 @@ def history(runs: Sequence[RunRecord]) -> History | None:
         return None
     newest = ended[-1][1]
     shown = [(run, result) for run, result in ended if result.metric == newest.metric][-MOST:]
-    ticks = _ticks(min(r.low for _, r in shown), max(r.high for _, r in shown))
+    # An interval need not enclose the value that it belongs to.
+    values = [value for _, r in shown for value in (r.low, r.value, r.high)]
+    ticks = _ticks(min(values), max(values))
     low, high = ticks[0], ticks[-1]
 
     def y(value: float) -> float:
@@ -97,7 +99,8 @@ def _label(run: RunRecord, result: Result) -> str:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Three to seven round numbers, of which the first and last enclose the values."""
-    if not high > low:
+    # Less than floating point tells apart, or nothing at all.
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-3):
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     magnitude = 10.0 ** math.floor(math.log10(raw))

@@ -15,7 +15,7 @@ from trellis.results import Index
 from trellis.results.comparison import Comparison, Score
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
-from trellis.results.scores import score
+from trellis.results.scores import Scored, score
 from trellis.results.selection import FILTERS, Selection
 from trellis.web import access, charts
 from trellis.workflow.contracts.record import RunRecord
@@ -70,23 +70,31 @@ def overview(
         filters={name: _choices(index.runs, name) for name in FILTERS},
         chosen=chosen,
         unreadable=index.unreadable,
+        at=index.at,
     )
 
 
-def experiment(request: Request, name: str, index: Index, missing: Sequence[str], page: int) -> str:
-    """One experiment. missing: folders of its runs that are not in the index."""
+def experiment(request: Request, name: str, index: Index, page: int) -> str:
+    """One experiment."""
+    changes = served(index)
     return _render(
         request,
         "experiment",
         name=name,
         newest=index.runs[0] if index.runs else None,
         history=charts.history(index.runs),
-        changes=served(index),
+        changes=changes[:PAGE],
+        older=len(changes[PAGE:]),
         list=_shown(index.runs, page, {}),
         months=months(index.runs),
-        missing=missing,
         unreadable=index.unreadable,
+        at=index.at,
     )
+
+
+def missing(request: Request, name: str, folders: Sequence[str]) -> str:
+    """Runs of an experiment that are not in the index."""
+    return _render(request, "missing", name=name, folders=folders)
 
 
 def run(request: Request, record: RunRecord | None, files: RunFiles) -> str:
@@ -175,7 +183,7 @@ def _environment() -> jinja2.Environment:
         "segment": lambda text: quote(text, safe=""),
         "moment": lambda iso: iso[:16].replace("T", " ") if iso else "",
         "usd": lambda amount: f"{amount:,.2f}",
-        "score": lambda found, decimals: score(found, decimals),
+        "score": _score,
         "interval": _interval,
         "version": number,
         "console": _console,
@@ -190,7 +198,12 @@ def _environment() -> jinja2.Environment:
 
 def _interval(estimate: Mapping[str, Any], decimals: int) -> str:
     """Of a leaderboard's estimate."""
-    return score(Score(estimate["value"], *estimate["interval"]), decimals)
+    return _score(Score(estimate["value"], *estimate["interval"]), decimals)
+
+
+def _score(found: Scored, decimals: int) -> str:
+    """A line may end before the interval, not within it."""
+    return score(found, decimals).replace(", ", ",\N{NO-BREAK SPACE}")
 
 
 def _console(resource: str) -> str:

@@ -65,7 +65,7 @@ def bucket(planned, google, client):
     """Empty."""
     for blob in client.list_blobs(BUCKET):
         blob.delete()
-    web._indexes._kept.clear()
+    web._indexes.clear()
     return BUCKET
 
 

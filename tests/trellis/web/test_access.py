@@ -10,6 +10,7 @@ from trellis.web.app import app
 PAGES = (
     "/trellis/",
     "/trellis/experiments/digits",
+    "/trellis/experiments/digits/missing",
     "/trellis/experiments/digits/runs/r",
     "/trellis/experiments/digits/runs/r/report",
     "/trellis/compare?run=digits/r&run=digits/q",
@@ -50,6 +51,7 @@ def test_nobody_sees_an_experiment_whose_dag_is_not_theirs(runs, get):
     assert "binary_classification" not in own  # not even as a filter
     for path in (
         "/trellis/experiments/breast-cancer",
+        "/trellis/experiments/breast-cancer/missing",
         "/trellis/experiments/breast-cancer/runs/private-run",
         "/trellis/experiments/breast-cancer/runs/private-run/report",
         "/trellis/compare?run=digits/r&run=breast-cancer/private-run",
@@ -82,7 +84,7 @@ def test_a_path_does_not_lead_out_of_the_runs_folder(google, runs, get):
 
 def test_pages_only_read():
     routes = [route for route in app.routes if hasattr(route, "methods")]
-    assert len(routes) == 6
+    assert len(routes) == 7
     assert {method for route in routes for method in route.methods} <= {"GET", "HEAD"}
 
 

@@ -1,6 +1,6 @@
 """Scores over time, as coordinates."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trellis.results.made import a_board, a_contender, a_run
@@ -28,6 +28,7 @@ def test_of_many_runs_the_newest_are_drawn(digits):
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda x: round(x, 6))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(numbers, st.floats(0, 10), st.floats(0, 10)), min_size=1, max_size=20))
 def test_every_interval_is_within_the_drawing(digits, scores):
     boards = [a_board(a_contender("training/1", v, v - a, v + b)) for v, a, b in scores]

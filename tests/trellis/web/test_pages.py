@@ -100,7 +100,8 @@ def test_the_history_of_an_experiment(digits, add, bucket, client, get, page):
     text = page("/trellis/experiments/digits")
     assert "rolled back asked for version 'previous' ada 2" in text
     assert "promoted training/1 passes all 2 checks ada, b 1" in text
-    assert "1 run is not in the index" in text
+    assert "Runs that are not in this list" in text
+    assert page("/trellis/experiments/digits/missing").endswith("adds those that have a plan. old ")
     drawn = Page(get("ada", "/trellis/experiments/digits").text).tags
     circles = [about for tag, about in drawn if tag == "circle"]
     assert ["served" in about.get("class", "") for about in circles] == [False, True]

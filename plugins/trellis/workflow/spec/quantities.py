@@ -3,7 +3,8 @@
 import itertools
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any
 
@@ -12,10 +13,16 @@ from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 @dataclass(frozen=True)
 class Form:
-    """How a value is written, for the reference and for errors."""
+    """How a value is written: for the reference and for errors, and as JSON Schema for editors."""
 
     text: str
+    schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+_LENGTH = {"type": "string", "pattern": "^[0-9]{1,9} (second|minute|hour|day)s?$"}
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -117,25 +124,44 @@ def _matches(form: re.Pattern[str]) -> PlainValidator:
     return PlainValidator(validate)
 
 
-TableName = Annotated[str, _matches(_TABLE), Form("DATASET.TABLE or PROJECT.DATASET.TABLE")]
+def _pair(most: int) -> dict[str, Any]:
+    """JSON Schema of two whole numbers from 1 to `most`."""
+    item = {"type": "integer", "minimum": 1, "maximum": most}
+    return {"type": "array", "items": item, "minItems": 2, "maxItems": 2}
+
+
+TableName = Annotated[
+    str,
+    _matches(_TABLE),
+    Form("DATASET.TABLE or PROJECT.DATASET.TABLE", {"type": "string", "pattern": r"^.+\..+$"}),
+]
 """A table or view of BigQuery."""
 
 Folder = Annotated[
-    str, _matches(_FOLDER), Form("a path in the group's bucket, or gs://BUCKET/FOLDER")
+    str,
+    _matches(_FOLDER),
+    Form("a path in the group's bucket, or gs://BUCKET/FOLDER", {"type": "string"}),
 ]
 """A folder in Cloud Storage."""
 
-Number = Annotated[Any, PlainValidator(_number), Form("a number")]
+Number = Annotated[Any, PlainValidator(_number), Form("a number", {"type": "number"})]
 """An int stays an int, a float a float: an integer hyperparameter's bounds are integers."""
 
-Scalar = Annotated[Any, PlainValidator(_scalar), Form("a number, a text, true or false")]
+Scalar = Annotated[
+    Any,
+    PlainValidator(_scalar),
+    Form("a number, a text, true or false", {"type": ["number", "string", "boolean"]}),
+]
 """A value of a hyperparameter, of whatever type it has."""
 
 USD = Annotated[
     float,
     BeforeValidator(_usd),
     PlainSerializer(usd_text),
-    Form("an amount above 0 in US dollars, as in '6 USD' or '0.50 USD'"),
+    Form(
+        "an amount above 0 in US dollars, as in '6 USD' or '0.50 USD'",
+        {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? USD$"},
+    ),
 ]
 """US dollars, above 0; written `6 USD`."""
 
@@ -143,13 +169,16 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
     PlainSerializer(duration_text),
-    Form("a whole number and a unit, as in '30 minutes' or '2 hours'"),
+    Form("a whole number and a unit, as in '30 minutes' or '2 hours'", _LENGTH),
 ]
 """A positive length of time; written `30 minutes`."""
 
 Bounds = Annotated[
     dict[str, Number],
-    Form("numbers by name, as in {accuracy: 0.9}"),
+    Form(
+        "numbers by name, as in {accuracy: 0.9}",
+        {"type": "object", "additionalProperties": {"type": "number"}},
+    ),
 ]
 """Bounds of metrics, by their names."""
 
@@ -157,7 +186,7 @@ Pause = Annotated[
     timedelta,
     BeforeValidator(_pause),
     PlainSerializer(duration_text),
-    Form("a whole number and a unit, as in '30 minutes' or '0 minutes'"),
+    Form("a whole number and a unit, as in '30 minutes' or '0 minutes'", _LENGTH),
 ]
 """A length of time that may be none; written `0 minutes`."""
 
@@ -165,7 +194,10 @@ Percents = Annotated[
     tuple[int, ...],
     BeforeValidator(_percents),
     PlainSerializer(list),
-    Form("rising whole numbers from 1 on, in percent, the last one 100, as in [10, 50, 100]"),
+    Form(
+        "rising whole numbers from 1 on, in percent, the last one 100, as in [10, 50, 100]",
+        {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 100}},
+    ),
 ]
 """Shares of something that grows to all of it; written `[10, 50, 100]`."""
 
@@ -173,7 +205,7 @@ Replicas = Annotated[
     tuple[int, int],
     BeforeValidator(_replicas),
     PlainSerializer(list),
-    Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100"),
+    Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100", _pair(100)),
 ]
 """(fewest, most); written `[1, 3]`."""
 
@@ -181,7 +213,7 @@ Date = Annotated[
     date,
     PlainValidator(_date),
     PlainSerializer(date.isoformat),
-    Form("a day, as in 2024-01-31"),
+    Form("a day, as in 2024-01-31", {"type": "string", "format": "date"}),
 ]
 """A day; written `2024-01-31`, with or without quotes."""
 
@@ -189,6 +221,9 @@ Pixels = Annotated[
     tuple[int, int],
     BeforeValidator(_pixels),
     PlainSerializer(_pixels_text),
-    Form("one side of a square or [height, width], whole pixels from 1 to 8192"),
+    Form(
+        "one side of a square or [height, width], whole pixels from 1 to 8192",
+        {"anyOf": [_pair(8192)["items"], _pair(8192)]},
+    ),
 ]
 """(height, width); written `8` or `[28, 32]`."""

@@ -23,6 +23,9 @@ def _schedule(value: Any) -> str:
 Schedule = Annotated[
     str,
     PlainValidator(_schedule),
-    Form(f"{', '.join((MANUAL, *PRESETS))}, or cron as in '0 3 * * 1'"),
+    Form(
+        f"{', '.join((MANUAL, *PRESETS))}, or cron as in '0 3 * * 1'",
+        {"anyOf": [{"enum": [MANUAL, *PRESETS]}, {"type": "string"}]},
+    ),
 ]
 """`manual`, a preset such as `@daily`, or a cron expression; all in UTC."""

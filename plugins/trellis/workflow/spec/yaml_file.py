@@ -13,6 +13,9 @@ import yaml
 
 from trellis.workflow.spec.problems import Field, FileError, Problem
 
+MODELINE = "yaml-language-server:"
+"""How the comment begins that names a file's schema to an editor."""
+
 # The C parser where it is there: parsing a hundred files with the Python one takes a second.
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -36,7 +39,7 @@ class Document:
     name: str
     values: dict[str, Any]
     comment: str
-    """The comment lines that the file starts with, without their #."""
+    """The comment lines that the file starts with, without their #, and without a modeline."""
     lines: dict[Field, int] = field(default_factory=dict)
 
     def line(self, where: Field) -> int:
@@ -100,5 +103,7 @@ def _leading_comment(text: str) -> str:
     for line in text.splitlines():
         if not line.startswith("#"):
             break
-        lines.append(line.lstrip("#").strip())
+        comment = line.lstrip("#").strip()
+        if not comment.startswith(MODELINE):
+            lines.append(comment)
     return "\n".join(lines)

@@ -51,7 +51,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
         record = RunRecord.planned(
-            made.to_json(), str(dag_run.run_type), dag_run.triggering_user_name, dag.tags
+            made.to_json(), dag_run.run_type.value, dag_run.triggering_user_name, dag.tags
         )
         records.begin(platform, made.run, record)
         return {"plan": made.run.plan, "connection": platform.connection}

@@ -212,5 +212,8 @@ def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
     dag_run = SimpleNamespace(
         run_type=DagRunType(kind), run_after=CREATED, triggering_user_name=None
     )
-    operator.python_callable(params=params | conf, run_id="demo", dag=dag, dag_run=dag_run)
-    assert ("deploy" in read(bucket)["configuration"]) == deploys
+    run_id = f"{kind}-{deploys}"
+    operator.python_callable(params=params | conf, run_id=run_id, dag=dag, dag_run=dag_run)
+    assert ("deploy" in read(bucket, run_id)["configuration"]) == deploys
+    record = json.loads((bucket / f"_index/digits/runs/{run_id}.json").read_text())
+    assert record["trigger"] == kind

@@ -1,0 +1,99 @@
+"""JSON Schema of an experiment file, for editors: completion, hover texts, and most mistakes while
+they are typed.
+
+Made of the classes that check the file, and of what the trainer says of itself. It leaves out what
+only a program can check; `trellis check` reports everything.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.quantities import duration_text
+from trellis.workflow.spec.sections import fields
+from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+"""The one that editors' YAML servers understand best."""
+
+
+class _Generator(GenerateJsonSchema):
+    """As people write the values; without the titles that pydantic makes of names."""
+
+    def encode_default(self, dft: Any) -> Any:
+        if isinstance(dft, timedelta):
+            return duration_text(dft)
+        if isinstance(dft, BaseModel):
+            return dft.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return super().encode_default(dft)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def text(trainer: TrainerSchema) -> str:
+    """The schema as JSON, the same at every call."""
+    return json.dumps(schema(trainer), indent=1, ensure_ascii=False) + "\n"
+
+
+def schema(trainer: TrainerSchema) -> dict[str, Any]:
+    """The schema. trainer: its models, tasks, metrics and hyperparameters are offered."""
+    made = Experiment.model_json_schema(schema_generator=_Generator)
+    keys = made["properties"]
+    for name in set(keys) - {name for name, _ in fields(Experiment)}:
+        # They come from the file's name and first lines.
+        del keys[name]
+    made["required"] = [name for name in made["required"] if name in keys]
+    known = {
+        name: {**_bounds(each), "description": _hover(each)}
+        for name, each in trainer.hyperparameters.items()
+    }
+    keys["model"] |= _offered(trainer.models)
+    keys["task"] |= {"enum": list(trainer.tasks)}
+    keys["hyperparameters"]["properties"] = known
+    for search in ("Maximize", "Minimize"):
+        properties = made["$defs"][search]["properties"]
+        metrics = [n for n, m in trainer.metrics.items() if m["goal"] == search.lower()]
+        properties[search.lower()] |= _offered(metrics)
+        ranges = properties["search"]["additionalProperties"]
+        properties["search"]["properties"] = {
+            name: {**ranges, "description": _hover(each)}
+            for name, each in trainer.hyperparameters.items()
+        }
+    return {"$schema": DRAFT, "title": "Experiment of Trellis", **_without_titles(made)}
+
+
+def _offered(names: Any) -> dict[str, Any]:
+    """An editor offers them, and takes others: a group may have its own."""
+    return {"anyOf": [{"enum": list(names)}, {"type": "string"}]}
+
+
+def _hover(each: Hyperparameter) -> str:
+    """What it is, and which values it takes."""
+    about = str(each.schema["description"])
+    return "; ".join(part for part in (about, each.expected, each.only) if part)
+
+
+def _bounds(each: Hyperparameter) -> dict[str, Any]:
+    """Its type and bounds, without the trainer's own words."""
+    wanted = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+    return {name: each.schema[name] for name in wanted if name in each.schema}
+
+
+def _without_titles(node: Any) -> Any:
+    """Names of classes are nothing for the author of a file."""
+    if isinstance(node, Mapping):
+        # A key of a file may be called so, too: then its value is a schema.
+        return {
+            name: _without_titles(value)
+            for name, value in node.items()
+            if not (name == "title" and isinstance(value, str))
+        }
+    if isinstance(node, list):
+        return [_without_titles(item) for item in node]
+    return node
