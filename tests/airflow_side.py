@@ -27,7 +27,12 @@ os.environ |= {
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     # For the local_gcp that conftest.py starts: programs of the tests, beside the job image.
     "LOCAL_GCP_IMAGES": f"{ROOT / 'tests/trellis/images.yaml'}:{ROOT / 'demo/images.yaml'}",
+    # Its log then has every call: see `run_logs`.
+    "LOCAL_GCP_LOG_LEVEL": "DEBUG",
 }
+
+run_logs: list[str] = []
+"""What local_gcp has logged while a DAG ran. Who reads it empties it."""
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +61,7 @@ def run_dag(dag: Any, **conf: Any) -> Any:
     The run has no logical date, as one that a person triggers without.
     """
     store(dag)
-    with _short_pauses():
+    with _short_pauses(), _logged():
         return dag.test(logical_date=None, run_conf=conf)
 
 
@@ -83,6 +88,19 @@ def _short_pauses() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    log = Path(os.environ.get("LOCAL_GCP_HOME", os.devnull), "server.log")
+    start = log.stat().st_size if log.is_file() else None
+    try:
+        yield
+    finally:
+        if start is not None:
+            with log.open("rb") as file:
+                file.seek(start)
+                run_logs.append(file.read().decode())
+
+
 def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
     """Clear all tasks of a run, as a person does in the UI, and run them again: their states."""
     from airflow.models.taskinstance import clear_task_instances
@@ -103,7 +121,7 @@ def clear_and_go_on(dag: Any, run: Any, task_id: str | None = None) -> Any:
 
     following = dag.get_task(task_id).get_flat_relative_ids(upstream=False) if task_id else ()
     wanted = {task_id, *following} if task_id else set(dag.task_ids)
-    with create_session() as session:
+    with create_session() as session, _logged():
         run = session.merge(run)
         run.dag = DagSerialization.from_dict(DagSerialization.to_dict(dag))
         tasks = run.get_task_instances(session=session)
@@ -131,7 +149,7 @@ def _run_again(dag: Any, run: Any, prepare: Any) -> dict[str, str]:
     from airflow.utils.session import create_session
     from airflow.utils.state import TaskInstanceState
 
-    with create_session() as session:
+    with create_session() as session, _logged():
         tasks = session.merge(run).get_task_instances(session=session)
         prepare(tasks, session)
         for ti in tasks:

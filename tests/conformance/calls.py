@@ -1,11 +1,14 @@
-"""Which calls Trellis makes, from the log of a local_gcp that ran at level DEBUG.
+"""The calls that Trellis makes, from the log of a local_gcp that ran at level DEBUG.
 
     LOCAL_GCP_LOG_LEVEL=DEBUG make demo
-    .venv/airflow/bin/python -m tests.conformance.calls .local/gcp/server.log
+    .venv/airflow/bin/python -m tests.conformance.calls .local/gcp/server.log [METHOD ...]
 
-Adds what the log has to trellis_calls.json: one method a line, with the fields of its requests and
-answers. `outside` says which facts from outside cover it: `discovery` (Google's document of the
-API), `proto` (the messages of Google's client), and the origins of recordings of the same method.
+Adds the calls in the log (only those of the methods, if given) to trellis_calls.json: one method
+per line, with the fields of its requests and responses. `outside` has the facts from outside that
+cover it: `discovery` (Google's document of the API), `proto` (the messages of Google's client), and
+the origins of recordings of the same method.
+
+The tests of tests/trellis/workflow fail if a run makes a call of a method that is not in the list.
 """
 
 from __future__ import annotations
@@ -120,10 +123,15 @@ def written(known: dict[str, dict[str, Any]]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def main(*logs: str) -> None:
+def unlisted(log: str) -> list[str]:
+    """Methods in a log that the list does not have."""
+    return sorted({*seen(log)} - {call["method"] for call in json.loads(LIST.read_text())})
+
+
+def main(log: str, *methods: str) -> None:
     known = {call.pop("method"): call for call in json.loads(LIST.read_text())}
-    for log in logs:
-        for method, call in seen(Path(log).read_text()).items():
+    for method, call in seen(Path(log).read_text()).items():
+        if not methods or method in methods:
             add(known, {"method": method, **call})
     LIST.write_text(written(known))
 

@@ -1,10 +1,26 @@
+import os
+
 import pytest
 
-from tests.airflow_side import ROOT, airflow_database, google
+from tests.airflow_side import ROOT, airflow_database, google, run_logs
+from tests.conformance import calls
 from trellis.workflow.spec import platform
 from trellis.workflow.validation.file import load
 
 __all__ = ["airflow_database", "google"]
+
+
+@pytest.fixture(autouse=True)
+def only_listed_calls():
+    """A run makes no call that is not in tests/conformance/trellis_calls.json."""
+    yield
+    unlisted = calls.unlisted("".join(run_logs))
+    run_logs.clear()
+    log = f"{os.environ.get('LOCAL_GCP_HOME')}/server.log"
+    assert not unlisted, (
+        f"{calls.LIST.name} lacks calls of this run. Add them: .venv/airflow/bin/python -m "
+        f"tests.conformance.calls {log} {' '.join(unlisted)}"
+    )
 
 
 @pytest.fixture(scope="session")
