@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from trellis.workflow.spec import model_file
 from trellis.workflow.spec.model_file import Declaration, ModelFileError
@@ -27,7 +27,7 @@ class OwnModel:
     text: bytes | None = field(default=None, repr=False, compare=False)
 
 
-def is_file(model: object) -> bool:
+def is_file(model: object) -> TypeGuard[str]:
     """Whether `model` names a file, and not one of the trainer's models."""
     return isinstance(model, str) and model.endswith(".py")
 
