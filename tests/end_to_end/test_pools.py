@@ -1,4 +1,4 @@
-"""Jobs of a group with Airflow pools wait for slots: platform.yaml's `pools`, in a real scheduler."""
+"""Jobs wait for slots of the group's Airflow pools (platform.yaml's `pools`): a real scheduler."""
 
 import json
 import subprocess

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.workflow.assembly.alerts import on_failure_with
 from trellis.workflow.assembly.default_args import arguments
@@ -52,5 +53,5 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             published = publish.task(experiment, platform)
             planned >> frozen >> predicted >> published >> resulted
     # After the tasks, as in training.py: a copy in each of them costs time.
-    dag.params = run_params(experiment)
+    dag.params = ParamsDict(run_params(experiment))
     return dag

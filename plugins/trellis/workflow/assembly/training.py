@@ -5,6 +5,7 @@ from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import deployment as deploy
@@ -89,7 +90,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             promoted >> deploy.tasks(experiment, platform) >> settled >> resulted
     # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
     # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
-    dag.params = run_params(experiment)
+    dag.params = ParamsDict(run_params(experiment))
     link = ResultsLink(experiment.name, experiment.generation)
     for name in ("plan", "compare", "result"):
         task = dag.get_task(name)
