@@ -78,7 +78,7 @@ def test_a_folder_without_an_image_is_refused(tmp_path):
     with pytest.raises(oci.LayoutError, match="is no OCI image layout: FileNotFoundError"):
         oci.read(tmp_path)
     write_layout(tmp_path, {}, Layer(), images=2)
-    with pytest.raises(oci.LayoutError, match="holds 2 images; write one image a folder"):
+    with pytest.raises(oci.LayoutError, match="holds 2 images; write one image per folder"):
         oci.read(tmp_path)
 
 

@@ -163,7 +163,7 @@ def test_cancel_list_delete(vertex, until):
             exceptions.InvalidArgument,
             "model_to_upload.container_spec.image_uri",
         ),
-        ({"parent_model": "digits"}, exceptions.InvalidArgument, "is not projects/"),
+        ({"parent_model": "digits"}, exceptions.InvalidArgument, "Invalid Model resource name"),
         ({"model_id": "9"}, exceptions.InvalidArgument, "model_id"),
     ],
 )

@@ -85,8 +85,8 @@ def test_classes():
 @pytest.mark.parametrize(
     ("wanted", "code", "words"),
     [
-        (spec({"y": []}), "INVALID_ARGUMENT", r"instances\[0\]: has no field 'y'"),
-        (spec({"x": []}, paths=51), "INVALID_ARGUMENT", "is 51, not 1 to 50"),
+        (spec({"y": []}), "INVALID_ARGUMENT", "The field 'y' to explain is missing"),
+        (spec({"x": []}, paths=51), "INVALID_ARGUMENT", "51 is not from 1 to 50"),
         (spec({"text": []}), "FAILED_PRECONDITION", "has no input_baselines"),
         (spec({"list": []}), "UNIMPLEMENTED", "arrays or objects"),
         (spec({"x": []}, "label"), "FAILED_PRECONDITION", "'label' of the predictions is no"),

@@ -45,7 +45,7 @@ def test_the_containers_refusal_is_the_answer(upload, deploy, predict):
     with pytest.raises(exceptions.FailedPrecondition, match=r"\(1.* bytes\) exceeds 1.500MB limit"):
         predict("x" * 1_500_001)
     with pytest.raises(
-        exceptions.InvalidArgument, match=r"instances\[1\]\.size: NaN is not a number"
+        exceptions.InvalidArgument, match=r"instances\[1\]\.size; Message: NaN is not a"
     ):
         predict(1, {"size": float("nan")})
 
