@@ -20,7 +20,7 @@ LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
                local_gcp/requirements tests/requirements tests/composer tests/infra/requirements docs/requirements tools
 
-.PHONY: help demo stop clean distclean check reference setup test test-slow test-images infra-test lint types docs format lock bench
+.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types docs format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -29,7 +29,10 @@ help: ## List the commands
 demo: setup ## Run the two experiments in full on this machine, up to a served model
 	@$(call BIN,airflow)/python -m demo run $(EXPERIMENT) $(if $(CONF),--conf '$(CONF)')
 
-stop: ## End everything that `make demo` started
+up: setup ## Start everything that the demo has, without running an experiment
+	@$(call BIN,airflow)/python -m demo up
+
+stop: ## End everything that `make demo` or `make up` started
 	@if [ -x $(call BIN,airflow)/python ]; then $(call BIN,airflow)/python -m demo stop; fi
 
 clean: stop ## Stop, and remove the state of local runs (.local/): buckets, jobs, Airflow's database

@@ -1,6 +1,7 @@
-"""The command behind `make demo` and `make stop`.
+"""The command behind `make demo`, `make up` and `make stop`.
 
 python -m demo run     start what is not running, load the data, run the experiments
+python -m demo up      start what is not running, load the data, run nothing
 python -m demo stop    end everything that was started
 """
 
@@ -39,6 +40,7 @@ def main() -> int:
         metavar="JSON",
         help="the runs' Params, e.g. '{\"trials\": 4}'; the trigger form in the UI explains them",
     )
+    commands.add_parser("up", help="start what is not running; run nothing")
     commands.add_parser("stop", help="end everything that was started")
     arguments = parser.parse_args()
     if arguments.command == "stop":
@@ -47,10 +49,12 @@ def main() -> int:
             "Stopped. `make demo` starts again where this left off; `make clean` removes the state."
         )
         return 0
-    for name in arguments.experiments:
+    for name in arguments.experiments if arguments.command == "run" else ():
         if name not in experiments.DATA:
             parser.error(f"no demo of {name!r}; there are: {', '.join(experiments.DATA)}")
     try:
+        if arguments.command == "up":
+            return up()
         return run(arguments.experiments or list(experiments.DATA), arguments.conf)
     except (services.ServiceError, httpx.HTTPError) as error:
         console.print(str(error), style="red", markup=False)
@@ -60,18 +64,36 @@ def main() -> int:
 def run(names: list[str], params: dict) -> int:
     """Start, load, trigger, show; returns the exit code: 0 only if all DAG runs succeeded."""
     began = time.monotonic()
-    environment = services.start(say)
-    experiments.make_bucket(environment)
-    for name in names:
-        experiments.load_data(name, environment)
-    airflow = _wait_for_airflow()
-    say(f"Airflow answers at {airflow.base_url}")
+    environment, airflow = _start(names)
     runs = [experiments.run(name, params, airflow, environment, began) for name in names]
     served = serving.state(names, experiments.platform(), environment)
     for finished in runs:
         finished.show(served.get(finished.name))
     _print_addresses()
     return 0 if all(finished.succeeded for finished in runs) else 1
+
+
+def up() -> int:
+    """Start and load everything, and say how to go on; returns the exit code."""
+    _start(list(experiments.DATA))
+    say()
+    say(
+        "An experiment is a DAG of its name. Unpause and trigger it there, or "
+        "`make demo EXPERIMENT=digits`."
+    )
+    _print_addresses()
+    return 0
+
+
+def _start(names: list[str]) -> tuple[dict[str, str], Airflow]:
+    """Start what is not running, and load the data of these experiments: (environment, Airflow)."""
+    environment = services.start(say)
+    experiments.make_bucket(environment)
+    for name in names:
+        experiments.load_data(name, environment)
+    airflow = _wait_for_airflow()
+    say(f"Airflow answers at {airflow.base_url}")
+    return environment, airflow
 
 
 def _wait_for_airflow(seconds: float = 180) -> Airflow:
@@ -97,7 +119,7 @@ def _print_addresses() -> None:
     say(f"Logs          {LOGS}; jobs: .venv/local_gcp/bin/local-gcp logs JOB")
     say(f"Shell         . {ENVIRONMENT_FILE}   (airflow and Google's clients, against this run)")
     say()
-    say("`make stop` ends everything. `make demo` runs the experiments again.")
+    say("`make stop` ends everything. `make demo` runs the experiments, and again.")
 
 
 if __name__ == "__main__":
