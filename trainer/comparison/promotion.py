@@ -168,13 +168,13 @@ def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterato
     low = {c: counts for c, counts in recalls.items() if counts[0] <= gate.recall * counts[1]}
     shown = list((low or recalls).items())
     texts = [
-        f"{classes[c]} {found} of {total}" for c, (found, total) in shown[: _SHOWN if low else 1]
+        f"{classes[c]}: {found} of {total}" for c, (found, total) in shown[: _SHOWN if low else 1]
     ]
     more = f" and {len(low) - _SHOWN} more classes" if len(low) > _SHOWN else ""
     yield Check(
         f"recall of every class above {gate.recall:g}",
         not low,
-        f"{'' if low else 'lowest: '}{', '.join(texts)}{more} test examples recognized",
+        f"{'' if low else 'lowest is '}{', '.join(texts)}{more} test examples recognized",
     )
 
 

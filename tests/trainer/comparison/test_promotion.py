@@ -291,12 +291,15 @@ def test_a_rare_class_that_is_never_found_is_not_promoted_by_its_accuracy():
     refused = never(0.0)
     assert not refused.promoted
     assert refused.checks[-1] == Check(
-        "recall of every class above 0", False, "ill 0 of 33 test examples recognized"
+        "recall of every class above 0", False, "ill: 0 of 33 test examples recognized"
     )
     assert of_ill(1)(0.0).promoted
     assert not of_ill(16)(0.5).promoted
     lowest = of_ill(20)(0.5).checks[-1]
-    assert (lowest.passed, lowest.detail) == (True, "lowest: ill 20 of 33 test examples recognized")
+    assert (lowest.passed, lowest.detail) == (
+        True,
+        "lowest is ill: 20 of 33 test examples recognized",
+    )
 
 
 def test_too_few_examples_tell_nothing_of_a_recall():
