@@ -6,7 +6,7 @@ A record is made of the run's own files. Airflow knows who triggered a run, the 
 from datetime import UTC, datetime
 from typing import Any
 
-from trellis.results.files import load_files
+from trellis.results.files import blob, load_files
 from trellis.results.index import folders, load_index, run_folders
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RunRecord
@@ -27,12 +27,8 @@ def add_missing(client: Any, bucket: str) -> int:
             record = _record(client, run)
             if record is None:
                 continue
-            blob = client.bucket(bucket).blob(run.record.removeprefix(f"gs://{bucket}/"))
-            blob.metadata = record.metadata
             try:
-                blob.upload_from_string(
-                    f"{record.text}\n", content_type="application/json", if_generation_match=0
-                )
+                record.upload(blob(client, run.record), if_generation_match=0)
             except PreconditionFailed:
                 continue  # the run itself was quicker
             added += 1
@@ -46,7 +42,7 @@ def _record(client: Any, run: Run) -> RunRecord | None:
     record = RunRecord.planned(files.plan)
     if files.leaderboard is None:
         return record
-    blob = client.bucket(run.bucket).blob(run.leaderboard.removeprefix(f"gs://{run.bucket}/"))
-    blob.reload()
-    ended = (blob.updated or datetime.now(UTC)).isoformat(timespec="seconds")
+    board = blob(client, run.leaderboard)
+    board.reload()
+    ended = (board.updated or datetime.now(UTC)).isoformat(timespec="seconds")
     return record.ended(files.leaderboard, files.deployment, None, ended)

@@ -55,13 +55,18 @@ def load_files(client: Any, run: Run) -> RunFiles:
     return RunFiles(run, found["plan"], found["leaderboard"], found["deployment"], tuple(problems))
 
 
+def blob(client: Any, uri: str) -> Any:
+    """The object at a gs:// address, whether it exists or not."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    return client.bucket(bucket).blob(name)
+
+
 def read(client: Any, uri: str) -> bytes | None:
     """An object, None if there is none."""
     from google.cloud.exceptions import NotFound
 
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
-        content: bytes = client.bucket(bucket).blob(name).download_as_bytes()
+        content: bytes = blob(client, uri).download_as_bytes()
     except NotFound:
         return None
     return content

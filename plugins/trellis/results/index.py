@@ -29,6 +29,22 @@ class Index:
     unreadable: tuple[str, ...] = ()
     at: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        runs: Iterable[RunRecord],
+        rollbacks: Iterable[RollbackRecord],
+        unreadable: Iterable[str],
+        at: str,
+    ) -> "Index":
+        """Records in any order."""
+        return cls(
+            tuple(sorted(runs, key=lambda run: (run.created, run.folder), reverse=True)),
+            tuple(sorted(rollbacks, key=lambda rollback: rollback.at, reverse=True)),
+            tuple(unreadable),
+            at,
+        )
+
     def only(self, experiments: Iterable[str]) -> "Index":
         """What belongs to these experiments."""
         wanted = frozenset(experiments)
@@ -84,9 +100,7 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
             runs.append(record)
         else:
             rollbacks.append(record)
-    runs.sort(key=lambda run: (run.created, run.folder), reverse=True)
-    rollbacks.sort(key=lambda rollback: rollback.at, reverse=True)
-    return Index(tuple(runs), tuple(rollbacks), tuple(unreadable), at)
+    return Index.of(runs, rollbacks, unreadable, at)
 
 
 def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:

@@ -167,13 +167,11 @@ def _index(seen: dict[str, Place]) -> Index:
             raise _unreadable(place, error) from error
     if len(found) == 1:
         return found[0]
-    return Index(
-        tuple(
-            sorted((r for i in found for r in i.runs), key=lambda r: (r.created, r.folder))[::-1]
-        ),
-        tuple(sorted((r for i in found for r in i.rollbacks), key=lambda r: r.at)[::-1]),
-        tuple(name for i in found for name in i.unreadable),
-        min((i.at for i in found), default=""),
+    return Index.of(
+        (run for index in found for run in index.runs),
+        (rollback for index in found for rollback in index.rollbacks),
+        (name for index in found for name in index.unreadable),
+        min((index.at for index in found), default=""),
     )
 
 

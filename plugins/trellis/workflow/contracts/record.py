@@ -37,6 +37,14 @@ class _Document(BaseModel):
         """Of its object; empty if it is too long for that."""
         return {METADATA: self.text} if len(self.text) <= _MOST_BYTES else {}
 
+    def upload(self, blob: Any, **conditions: int) -> None:
+        """Write it in one request, so that text and metadata are of one record.
+
+        blob: google.cloud.storage.Blob. Raises PreconditionFailed if a condition is not met.
+        """
+        blob.metadata = self.metadata
+        blob.upload_from_string(f"{self.text}\n", content_type="application/json", **conditions)
+
 
 class Interval(_Document):
     """A run's data interval, ISO 8601; None for a run without a logical date."""

@@ -14,10 +14,7 @@ from trellis.workflow.spec.platform import Platform
 
 def begin(platform: Platform, run: layout.Run, record: RunRecord) -> None:
     """Add a run that was planned. One that is there stays: `result` replaces it."""
-    try:
-        _write(platform, run.record, record, if_generation_match=0)
-    except PreconditionFailed:
-        print(f"{run.record} is there already.")
+    _add(platform, run.record, record)
 
 
 def end(
@@ -32,8 +29,7 @@ def end(
     if record is None:
         # Planned by a version without an index.
         record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
-    complete = record.ended(board, deployment, failure, _now())
-    _write(platform, run.record, complete)
+    record.ended(board, deployment, failure, _now()).upload(storage.blob(platform, run.record))
 
 
 def add_rollback(platform: Platform, user: str | None, experiment: str, decided: Any) -> None:
@@ -48,10 +44,7 @@ def add_rollback(platform: Platform, user: str | None, experiment: str, decided:
         before=decided["before"],
     )
     address = layout.rollback_record(platform.bucket, experiment, record.run_id)
-    try:
-        _write(platform, address, record, if_generation_match=0)
-    except PreconditionFailed:
-        print(f"{address} is there already.")
+    _add(platform, address, record)
 
 
 def _find(platform: Platform, run: layout.Run) -> RunRecord | None:
@@ -62,13 +55,12 @@ def _find(platform: Platform, run: layout.Run) -> RunRecord | None:
         return None
 
 
-def _write(
-    platform: Platform, uri: str, record: RunRecord | RollbackRecord, **conditions: int
-) -> None:
-    """In one request, so that text and metadata are of one record."""
-    blob = storage.blob(platform, uri)
-    blob.metadata = record.metadata
-    blob.upload_from_string(f"{record.text}\n", content_type="application/json", **conditions)
+def _add(platform: Platform, uri: str, record: RunRecord | RollbackRecord) -> None:
+    """Write a record, unless there is one."""
+    try:
+        record.upload(storage.blob(platform, uri), if_generation_match=0)
+    except PreconditionFailed:
+        print(f"{uri} is there already.")
 
 
 def _now() -> str:

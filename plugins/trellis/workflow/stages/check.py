@@ -61,14 +61,15 @@ class CheckOperator(BigQueryJobOperator):
     def _result(self, context: Any, job: Any) -> Any:
         plan = self._plan(context)
         assert plan.table is not None
-        (row,) = job.result()
+        (found,) = job.result()
+        row = dict(found.items())
         problems, warnings = judge(
-            dict(row.items()), plan.table, plan.experiment.task, plan.experiment.source.split
+            row, plan.table, plan.experiment.task, plan.experiment.source.split
         )
         # The number of rows of a view or query was unknown before.
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
-        findings = data_checks.judge(dict(row.items()), plan.table)
+        findings = data_checks.judge(row, plan.table)
         refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)
         problems += refused
         warnings += told
