@@ -1,4 +1,4 @@
-"""All hyperparameters: type, bounds, default, unit and meaning, in this one place.
+"""All hyperparameters: type, bounds, default, unit and meaning.
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
@@ -6,8 +6,9 @@ the command line here and an experiment file where there is no TensorFlow (train
 keywords are our own: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of
 dataset and the tasks that a hyperparameter affects (absent: all).
 
-Common has those of every model, Hyperparameters also those of the models in this package; `own`
-makes a class for a model's own file, which declares its in the same words (trainer.model_file).
+Common has those of every model, Hyperparameters also those of the models in this package
+(trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in
+the same words (trainer.model_file).
 """
 
 import dataclasses
@@ -15,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from trainer.hyperparameter_field import Value
+from trainer.hyperparameter_field import hyperparameter as _hyperparameter
 from trainer.model_file import Declaration, fits
 from trainer.model_file import expected as in_words
-
-Value = bool | int | float | str
+from trainer.model_hyperparameters import OfModels
 
 
 class HyperparameterError(ValueError):
@@ -26,22 +28,6 @@ class HyperparameterError(ValueError):
 
 
 _CLASSIFICATION = ["multiclass_classification", "binary_classification"]
-
-
-def _hyperparameter(
-    default: Value,
-    description: str,
-    *,
-    unit: str = "",
-    models: tuple[str, ...] = (),
-    **schema: Any,
-) -> Any:
-    """A field. models: the only models that read it; empty: all do. schema: JSON Schema's words,
-    and "inputs" and "tasks".
-    """
-    words = {"description": description} | ({"unit": unit} if unit else {})
-    metadata = {"schema": {**schema, "default": default, **words}, "models": models}
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,77 +123,10 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hyperparameters(Common):
+class Hyperparameters(OfModels, Common):
     """With those of the models in this package. The defaults train a small classifier of images
     or of rows well.
     """
-
-    dropout: float = _hyperparameter(
-        0.0,
-        "share of activations set to zero in training: after every hidden layer (dense, "
-        "recurrent), before the classifier (convolutional)",
-        minimum=0,
-        exclusiveMaximum=1,
-    )
-    layers: int = _hyperparameter(
-        2,
-        "fully connected hidden layers",
-        unit="layers",
-        minimum=1,
-        maximum=8,
-        models=("dense", "recurrent"),
-    )
-    units: int = _hyperparameter(
-        128,
-        "width of each hidden layer",
-        unit="units",
-        minimum=1,
-        maximum=4096,
-        models=("dense", "recurrent"),
-    )
-    embedding: int = _hyperparameter(
-        8,
-        "learned numbers that stand for one value of a categorical feature",
-        unit="numbers",
-        minimum=1,
-        maximum=256,
-        models=("dense", "recurrent"),
-        inputs=["table"],
-    )
-    gru_units: int = _hyperparameter(
-        32,
-        "width of the state in which a GRU sums up a sequence, one GRU for each sequence feature",
-        unit="units",
-        minimum=1,
-        maximum=1024,
-        models=("recurrent",),
-        inputs=["table"],
-    )
-    blocks: int = _hyperparameter(
-        2,
-        "blocks of two convolutions and a pooling that halves height and width; an image must be "
-        "at least 2 to the power of this wide and high",
-        unit="blocks",
-        minimum=1,
-        maximum=8,
-        models=("convolutional",),
-    )
-    filters: int = _hyperparameter(
-        32,
-        "filters of the first block's convolutions; every further block has twice as many, up to "
-        "512",
-        unit="filters",
-        minimum=1,
-        maximum=512,
-        models=("convolutional",),
-    )
-    kernel: int = _hyperparameter(
-        3,
-        "height and width of the convolutions",
-        unit="pixels",
-        enum=[1, 3, 5, 7],
-        models=("convolutional",),
-    )
 
 
 def own(declaration: Declaration) -> type[Common]:
