@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from trainer.hyperparameter_field import hyperparameter
 
+_WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
+_TRANSFORMERS = ("transformer", "vision_transformer")
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfModels:
@@ -15,18 +18,18 @@ class OfModels:
 
     dropout: float = hyperparameter(
         0.0,
-        "share of activations set to zero in training: after every hidden layer (dense, "
-        "recurrent), before the classifier (convolutional)",
+        "share of activations set to zero in training: after every hidden layer, in every block of "
+        "residual and of the transformers, before the output of convolutional",
         minimum=0,
         exclusiveMaximum=1,
     )
     layers: int = hyperparameter(
         2,
-        "fully connected hidden layers",
+        "fully connected hidden layers; of residual, blocks of two",
         unit="layers",
         minimum=1,
         maximum=8,
-        models=("dense", "recurrent"),
+        models=_WITH_HIDDEN_LAYERS,
     )
     units: int = hyperparameter(
         128,
@@ -34,7 +37,7 @@ class OfModels:
         unit="units",
         minimum=1,
         maximum=4096,
-        models=("dense", "recurrent"),
+        models=_WITH_HIDDEN_LAYERS,
     )
     embedding: int = hyperparameter(
         8,
@@ -42,17 +45,72 @@ class OfModels:
         unit="numbers",
         minimum=1,
         maximum=256,
-        models=("dense", "recurrent"),
+        models=_WITH_HIDDEN_LAYERS,
         inputs=["table"],
     )
-    gru_units: int = hyperparameter(
+    cross_buckets: int = hyperparameter(
+        1000,
+        "weights that the values of two categorical features together share by a hash, for every "
+        "pair of features; 0: none (https://arxiv.org/abs/1606.07792)",
+        unit="weights",
+        minimum=0,
+        maximum=1_000_000,
+        models=("wide_and_deep",),
+    )
+    cell: str = hyperparameter(
+        "gru",
+        "unit that reads a sequence step by step: gru (https://arxiv.org/abs/1406.1078) or lstm "
+        "(https://doi.org/10.1162/neco.1997.9.8.1735)",
+        enum=["gru", "lstm"],
+        models=("recurrent",),
+    )
+    cell_units: int = hyperparameter(
         32,
-        "width of the state in which a GRU sums up a sequence, one GRU for each sequence feature",
+        "width of the state in which a cell sums up a sequence, one cell for each sequence feature",
         unit="units",
         minimum=1,
         maximum=1024,
         models=("recurrent",),
-        inputs=["table"],
+    )
+    bidirectional: bool = hyperparameter(
+        False,
+        "read each sequence from its end, too, with a second cell "
+        "(https://doi.org/10.1109/78.650093)",
+        models=("recurrent",),
+    )
+    attention_blocks: int = hyperparameter(
+        2,
+        "blocks of attention and of two layers for each step or patch "
+        "(https://arxiv.org/abs/1706.03762)",
+        unit="blocks",
+        minimum=1,
+        maximum=24,
+        models=_TRANSFORMERS,
+    )
+    heads: int = hyperparameter(
+        4,
+        "attentions that a block computes side by side",
+        unit="heads",
+        minimum=1,
+        maximum=16,
+        models=_TRANSFORMERS,
+    )
+    head_units: int = hyperparameter(
+        16,
+        "width of each head; a step or patch is heads times this wide",
+        unit="units",
+        minimum=1,
+        maximum=128,
+        models=_TRANSFORMERS,
+    )
+    patches: int = hyperparameter(
+        7,
+        "squares that an image is cut into along its longer side, of ceil(side / patches) pixels: "
+        "7 of 224 pixels make 32x32 (https://arxiv.org/abs/2010.11929)",
+        unit="patches",
+        minimum=1,
+        maximum=64,
+        models=("vision_transformer",),
     )
     blocks: int = hyperparameter(
         2,

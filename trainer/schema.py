@@ -10,7 +10,7 @@ experiment file against it, in full and without TensorFlow, before anything is s
      "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy", ...],
                                                 "inputs": ["image", "table"]}, ...},
      "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
-     "models":   {"dense": {"description": "...", "inputs": ["image"],
+     "models":   {"dense": {"description": "...", "inputs": ["image"], "needs": "",
                             "hyperparameters": ["learning_rate", ...]}, ...},
      "own_model": {"inputs": ["image", "table"],         of a group's own file: kinds of dataset,
                    "hyperparameters": ["learning_rate", ...]},       and those of every model
@@ -18,7 +18,7 @@ experiment file against it, in full and without TensorFlow, before anything is s
 
 A task's metrics: any of them may be tuned for; the first is the default. inputs: kinds of dataset,
 "image" or "table"; those of a hyperparameter, and its tasks, are the only ones on which it has an
-effect.
+effect. needs: a kind of feature without which a model is refused, or "".
 """
 
 import json
@@ -108,6 +108,7 @@ def document() -> dict:
             name: {
                 "description": model.description,
                 "inputs": list(model.inputs),
+                "needs": model.needs,
                 "hyperparameters": hyperparameters.of_model(name),
             }
             for name, model in MODELS.items()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trainer import hyperparameters
 from trainer.hyperparameters import HyperparameterError, Hyperparameters, parse
+from trainer.models import MODELS
 
 NAMES = sorted(hyperparameters.schema())
 
@@ -73,14 +74,12 @@ def test_a_flag_is_refused_or_keeps_the_bounds(name, value):
 
 
 def test_a_model_has_its_own_and_the_common_ones():
-    dense, convolutional, recurrent = map(
-        hyperparameters.of_model, ("dense", "convolutional", "recurrent")
-    )
+    dense, convolutional = map(hyperparameters.of_model, ("dense", "convolutional"))
     assert "layers" in dense
     assert "layers" not in convolutional
     assert "kernel" in convolutional
     assert "learning_rate" in set(dense) & set(convolutional)
-    assert set(dense) | set(convolutional) | set(recurrent) == set(NAMES)
+    assert set().union(*map(hyperparameters.of_model, MODELS)) == set(NAMES)
 
 
 def test_a_training_has_only_those_that_can_change_it():
@@ -93,9 +92,9 @@ def test_a_training_has_only_those_that_can_change_it():
 
 
 def test_values_that_change_nothing_are_found():
-    h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=8, gru_units=4)
+    h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=4)
     assert hyperparameters.without_effect(h, "table", "regression") == [
         "label_smoothing",
         "augment",
     ]
-    assert hyperparameters.without_effect(h, "image", "binary_classification") == ["gru_units"]
+    assert hyperparameters.without_effect(h, "image", "binary_classification") == ["embedding"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import SEQUENCE
 from trainer.hyperparameters import Hyperparameters
 
 if TYPE_CHECKING:
@@ -20,10 +21,14 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Model:
-    """Description of a model. inputs: kinds of dataset that it reads, "image" or "table"."""
+    """Description of a model. inputs: kinds of dataset that it reads, "image" or "table".
+
+    needs: a kind of feature without which it is no use, or "".
+    """
 
     description: str
     inputs: tuple[str, ...]
+    needs: str = ""
 
 
 MODELS = {
@@ -32,11 +37,30 @@ MODELS = {
         "mean, spread, maximum and length)",
         ("image", "table"),
     ),
-    "convolutional": Model("blocks of convolutions, then the mean over the image", ("image",)),
-    "recurrent": Model(
-        "a GRU over each sequence of a row, then fully connected layers over their last states "
-        "and all other features",
+    "residual": Model(
+        "what dense reads, in blocks of two normalized layers, each added to what it was given",
+        ("image", "table"),
+    ),
+    "wide_and_deep": Model(
+        "the sum of a linear model, which also has a weight for every two values of categorical "
+        "features, and of the dense one",
         ("table",),
+    ),
+    "convolutional": Model("blocks of convolutions, then the mean over the image", ("image",)),
+    "vision_transformer": Model(
+        "attention between the patches of an image, then their mean", ("image",)
+    ),
+    "recurrent": Model(
+        "GRU or LSTM cells over each sequence of a row, then fully connected layers over their "
+        "last states and all other features",
+        ("table",),
+        SEQUENCE,
+    ),
+    "transformer": Model(
+        "attention between the steps of each sequence of a row, then fully connected layers over "
+        "their means and all other features",
+        ("table",),
+        SEQUENCE,
     ),
 }
 

@@ -10,13 +10,19 @@ from trainer.models import inputs
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    if dataset.kind == "image":
-        taken, x = inputs.image(dataset)
-        x = layers.Flatten()(x)
-    else:
-        row = inputs.table(dataset, h.embedding)
-        taken, x = row.inputs, inputs.joined([*row.flat, *row.summaries()])
+    taken, x = flat(dataset, h)
     return keras.Model(taken, head(x, dataset.outputs, h), name="dense")
+
+
+def flat(
+    dataset: DatasetDescription, h: Hyperparameters
+) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
+    """The model's inputs, and all pixels or all features as (b, any)."""
+    if dataset.kind == "image":
+        image, x = inputs.image(dataset)
+        return image, layers.Flatten()(x)
+    row = inputs.table(dataset, h.embedding)
+    return row.inputs, inputs.joined([*row.flat, *row.summaries()])
 
 
 def head(x: keras.KerasTensor, outputs: int, h: Hyperparameters) -> keras.KerasTensor:

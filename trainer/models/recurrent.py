@@ -1,7 +1,11 @@
-"""Gated recurrent units (https://arxiv.org/abs/1406.1078), which use the order of a sequence.
+"""Recurrent cells, which use the order of a sequence: GRU or LSTM, in one direction or both.
 
-Each sequence feature has its own GRU, since sequences differ in meaning and length. Its last state
-is concatenated with the row's other features, and followed by the layers of the dense model.
+GRU: https://arxiv.org/abs/1406.1078. LSTM: https://doi.org/10.1162/neco.1997.9.8.1735. Both
+directions: https://doi.org/10.1109/78.650093.
+
+Each sequence feature has its own cells, since sequences differ in meaning and length. Their last
+states are concatenated with the row's other features, and followed by the layers of the dense
+model.
 """
 
 import keras
@@ -12,11 +16,22 @@ from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
 from trainer.models.dense import head
 
+_CELLS = {"gru": layers.GRU, "lstm": layers.LSTM}
+
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
-    # Masked steps do not change the state, so batches may be padded to any length.
-    states = [layers.GRU(h.gru_units)(s.values, mask=s.mask) for s in row.sequences]
+    states = [_state(steps, h) for steps in row.sequences]
     x = inputs.joined([*row.flat, *states])
     return keras.Model(row.inputs, head(x, dataset.outputs, h), name="recurrent")
+
+
+def _state(steps: inputs.Steps, h: Hyperparameters) -> keras.KerasTensor:
+    """(b, cell_units), twice as wide in both directions."""
+    # Masked steps do not change the state, so batches may be padded to any length. cuDNN's kernels
+    # take neither empty sequences nor gaps, and no CPU could serve a SavedModel with them.
+    cell = _CELLS[h.cell](h.cell_units, use_cudnn=False)
+    if h.bidirectional:
+        cell = layers.Bidirectional(cell)
+    return cell(steps.values, mask=steps.mask)

@@ -65,10 +65,13 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
         fitting = [name for name, model in MODELS.items() if dataset.kind in model.inputs]
         refuse(
             f"is one of {dataset.kind}s, which {settings.model} does not read: use --model "
-            + " or ".join(fitting)
+            + ", ".join(fitting[:-1])
+            + f" or {fitting[-1]}"
         )
-    if settings.model == "recurrent" and SEQUENCE not in kinds:
-        refuse("has no sequence (an ARRAY column), which recurrent is for: use --model dense")
+    if not settings.own and MODELS[settings.model].needs == SEQUENCE and SEQUENCE not in kinds:
+        refuse(
+            f"has no sequence (an ARRAY column), which {settings.model} is for: use --model dense"
+        )
 
 
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:

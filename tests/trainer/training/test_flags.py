@@ -67,7 +67,7 @@ def test_another_models_hyperparameter_is_refused(capsys):
     [
         ("--layers=9", "argument --layers: 9 is not a whole number from 1 to 8"),
         ("--epochs=0", "argument --epochs: '0' is not a whole number from 1"),
-        ("--model=transformer", "invalid choice: 'transformer' (choose from"),
+        ("--model=perceptron", "invalid choice: 'perceptron' (choose from"),
         ("--metric=auc", "--metric auc: multiclass_classification has accuracy, loss"),
         ("--dataset=s3://b/x", "'s3://b/x' is not a Cloud Storage address"),
     ],

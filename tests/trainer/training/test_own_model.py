@@ -94,7 +94,7 @@ def test_help_and_refusals_know_the_files_hyperparameters(few_digits, capsys):
     with pytest.raises(SystemExit):
         parse_flags([*required, "--help"], "")
     assert "--width" in (shown := capsys.readouterr().out)
-    assert "--gru_units" not in shown
+    assert "--cell_units" not in shown
     with pytest.raises(SystemExit):
         parse_flags([*required, "--widht=4"], "")
     assert "unknown flag --widht; did you mean --width?" in capsys.readouterr().err

@@ -123,6 +123,9 @@ def test_a_regression_beats_the_mean(train, tmp_path):
     assert metrics["test"]["mae"] == pytest.approx(np.abs(stored.values - stored.labels).mean())
 
 
+ORDER = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0.003}
+
+
 @pytest.fixture(scope="module")
 def rising(tmp_path_factory):
     """Is a sequence's last element larger than its first? Only its order tells."""
@@ -138,10 +141,21 @@ def rising(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_only_recurrent_learns_what_only_the_order_tells(train, rising):
-    flags = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0.003}
-    assert train(rising, model="recurrent", **flags)["validation"]["auc"] > 0.97
-    assert train(rising, "dense", model="dense", **flags)["validation"]["auc"] < 0.75
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"model": "recurrent"},
+        {"model": "recurrent", "cell": "lstm", "bidirectional": True},
+        {"model": "transformer"},
+    ],
+)
+def test_what_only_the_order_tells_is_learned(train, rising, model):
+    assert train(rising, **model, **ORDER)["validation"]["auc"] > 0.97
+
+
+@pytest.mark.slow
+def test_dense_does_not_learn_what_only_the_order_tells(train, rising):
+    assert train(rising, model="dense", **ORDER)["validation"]["auc"] < 0.75
 
 
 @pytest.mark.parametrize(
@@ -149,7 +163,7 @@ def test_only_recurrent_learns_what_only_the_order_tells(train, rising):
     [
         (
             {"model": "convolutional"},
-            "is one of tables, which convolutional does not read: use --model dense or recurrent",
+            "is one of tables, which convolutional does not read: use --model dense, residual, ",
         ),
         (
             {"task": "regression"},

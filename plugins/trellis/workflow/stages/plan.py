@@ -23,6 +23,7 @@ from trellis.workflow.lookups import (
     storage,
 )
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
@@ -178,9 +179,11 @@ def _rows(
             "leave `baselines` out"
         )
     sequences = any(feature.kind == "sequence" for feature in found.table.features)
-    if experiment.model == "recurrent" and not sequences:
+    model = trainer_schema.load().models.get(experiment.model, {})
+    if model.get("needs") == "sequence" and not sequences:
         raise SourceError(
-            "model: recurrent is for sequences, and no feature is an ARRAY column: use dense"
+            f"model: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
+            "dense"
         )
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None

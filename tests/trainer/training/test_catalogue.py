@@ -1,0 +1,103 @@
+"""What every model must do: export as it is, repeat itself, spread over replicas."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.training.helpers import ROOT, arguments
+from trainer import dataset_description, models
+from trainer.hyperparameters import Hyperparameters
+from trainer.models import MODELS
+from trainer.training import saved_model
+from trainer.training.records import ImageRecords, TableRecords
+
+CASES = [(name, kind) for name, model in MODELS.items() for kind in model.inputs]
+
+
+@pytest.fixture(scope="session")
+def few(few_digits, few_rows):
+    """The addresses of small datasets, and their tasks, by kind."""
+    return {
+        "image": (few_digits, "multiclass_classification"),
+        "table": (few_rows, "binary_classification"),
+    }
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_the_savedmodel_answers_as_the_model(name, kind, few, tmp_path):
+    address, _ = few[kind]
+    dataset = dataset_description.load(address)
+    keras.utils.set_random_seed(1)
+    model = models.build(name, dataset, Hyperparameters(dropout=0.2))
+    for variable in model.weights:  # as if trained: tables of terms begin with zeros
+        variable.assign_add(np.random.default_rng(2).normal(0, 0.05, variable.shape))
+    saved_model.export(model, dataset, tmp_path / "model")
+    _, _, answers = saved_model.predict(tmp_path / "model", address, dataset, "test")
+    records = (ImageRecords if kind == "image" else TableRecords)(dataset)
+    files = [f"{address}/{shard.name}" for shard in dataset.files["test"]]
+    (batch,) = tf.data.TFRecordDataset(files).batch(1000)
+    inputs, _ = records.parse(batch)
+    expected = tf.nn.softmax(model(inputs, training=False)).numpy()
+    assert np.ptp(expected, axis=0).max() > 1e-3
+    np.testing.assert_allclose(answers, expected, atol=1e-6)
+
+
+# One process for all: TensorFlow's start takes longer than these trainings.
+TRAININGS = """
+import json, sys
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from trainer.task import main
+for argv in json.loads(sys.argv[1]):
+    assert main(argv) == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(few, tmp_path_factory):
+    """metrics.json of each model: trained twice with dropout, then on one replica and on two."""
+    folder = tmp_path_factory.mktemp("catalogue")
+    once = {"dropout": 0.2, "seed": 3}
+    alike = {"learning_rate_scaling": "none", "optimizer": "sgd"}
+    ways = {
+        "once": once,
+        "again": once,
+        "single": {"strategy": "single", "batch_size": 32, **alike},
+        "mirrored": {"strategy": "mirrored", "batch_size": 16, **alike},
+    }
+    commands, outputs = [], {}
+    for name, kind in CASES:
+        address, task = few[kind]
+        for way, flags in ways.items():
+            outputs[name, kind, way] = output = folder / f"{name}-{kind}-{way}"
+            flags = {"task": task, "model": name, "outputs": "metrics", "epochs": 3, **flags}
+            commands.append(arguments(address, output=output, **flags))
+    subprocess.run([sys.executable, "-c", TRAININGS, json.dumps(commands)], check=True, cwd=ROOT)
+    return {
+        case: json.loads((output / "metrics.json").read_text()) for case, output in outputs.items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_seed_gives_the_same_weights_again(name, kind, trained):
+    once, again = (trained[name, kind, way] for way in ("once", "again"))
+    assert once["weights_sha256"] == again["weights_sha256"]
+    assert once["weights_sha256"] != trained[name, kind, "single"]["weights_sha256"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_two_replicas_learn_what_one_does(name, kind, trained):
+    """Of half the batch each; sums of gradients are rounded in another order."""
+    one, two = (trained[name, kind, way]["history"] for way in ("single", "mirrored"))
+    assert one[-1]["loss"] < one[0]["loss"]
+    for row, other in zip(one, two, strict=True):
+        for metric in ("loss", "val_loss"):
+            assert row[metric] == pytest.approx(other[metric], rel=1e-4)

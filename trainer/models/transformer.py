@@ -1,0 +1,68 @@
+"""A transformer's encoder (https://arxiv.org/abs/1706.03762) for the sequences of a row.
+
+Each sequence feature has its own encoder. A step is its value and its place, as in the paper waves
+of several lengths, so that no place is unknown at first. The mean over the steps is concatenated
+with the row's other features, and followed by the layers of the dense model.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Hyperparameters
+from trainer.models import ModelError, attention, inputs
+from trainer.models.dense import head
+
+# Attention compares all steps with all: of more, one example would take gigabytes.
+_MAX_STEPS = 2048
+_LONGEST_WAVE = 10_000.0
+
+
+def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
+    """See trainer.models.build."""
+    row = inputs.table(dataset, h.embedding)
+    if (longest := max(steps.limit for steps in row.sequences)) > _MAX_STEPS:
+        raise ModelError(
+            f"the longest sequence has {longest:,} elements, and transformer, which compares all "
+            f"with all, takes up to {_MAX_STEPS:,}: use the recurrent model, or shorten the "
+            "sequences in the query"
+        )
+    x = inputs.joined([*row.flat, *(_mean(steps, h) for steps in row.sequences)])
+    return keras.Model(row.inputs, head(x, dataset.outputs, h), name="transformer")
+
+
+def _mean(steps: inputs.Steps, h: Hyperparameters) -> keras.KerasTensor:
+    """(b, width): 0 without elements."""
+    x = layers.Dense(attention.width(h))(steps.values)
+    x = Places(steps.limit, attention.width(h))(x, steps.mask)
+    x = attention.encoded(x, h, steps.mask)
+    return Mean()(x, steps.mask)
+
+
+class Places(layers.Layer):
+    """Steps (b, any, width) and their mask -> the same with their places added.
+
+    A place is the number of elements before it: padding, and NULL within a sequence, do not count.
+    """
+
+    def __init__(self, limit: int, width: int):
+        super().__init__()
+        wave = np.arange(width) // 2 * 2 / width
+        angles = np.arange(limit)[:, np.newaxis] / _LONGEST_WAVE**wave
+        even = np.arange(width) % 2 == 0
+        self._waves = np.where(even, np.sin(angles), np.cos(angles)).astype(np.float32)
+
+    def call(self, steps, mask):
+        places = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
+        return steps + tf.gather(self._waves, places)
+
+
+class Mean(layers.Layer):
+    """(b, any, width) -> (b, width), over the steps of the mask; 0 without any."""
+
+    def call(self, steps, mask):
+        present = tf.cast(mask, tf.float32)
+        count = tf.maximum(tf.reduce_sum(present, 1, keepdims=True), 1.0)
+        return tf.einsum("bsw,bs->bw", steps, present / count)
