@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trellis import prices, try_model
 from trellis.doctor import command
+from trellis.new import command as new
 from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
@@ -18,6 +19,8 @@ DESCRIPTION = """\
 Work on experiment files and their Google Cloud project.
 
   trellis reference                           list every key: meaning, unit, bounds and default
+  trellis new experiment wine.csv             write an experiment file for data of your own
+  trellis upload wine.csv research.wine       load a table or folder of images into Google Cloud
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         tell what the project on Google Cloud lacks
@@ -82,12 +85,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     renew.add_argument("--write", action="store_true", help="change the table")
     results.add(commands)
+    new.add(commands)
     options, more = parser.parse_known_args(arguments)
     if options.command == "try":
         # What the trainer's command takes: --task, --dataset, hyperparameters.
         return try_model.run(options.file, more)
     if more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
+    if options.command in ("new", "upload"):
+        return new.run(options)
     if options.command in ("runs", "compare"):
         return results.run(options)
     if options.command == "prices":

@@ -1,0 +1,232 @@
+"""The commands `trellis new experiment` and `trellis upload`."""
+
+import argparse
+import getpass
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trellis.new import bigquery, files, images, roles, text
+from trellis.new.described import DataError
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec import editor_schema, platform
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.spec.yaml_file import parse
+from trellis.workflow.validation.file import NAME, check_on, load, validate
+
+DATASET = "data"
+"""The dataset of BigQuery that a file goes to, unless another is named."""
+
+_LARGEST = "1000000 USD"
+_TASKS = ("binary_classification", "multiclass_classification", "regression")
+
+
+def add(commands: Any) -> None:
+    """The arguments of both commands. commands: argparse's subparsers."""
+    new = commands.add_parser("new", help="write an experiment file for data of your own")
+    experiment = new.add_subparsers(dest="what", required=True, metavar="experiment").add_parser(
+        "experiment", help="write an experiment file from what the data show"
+    )
+    experiment.add_argument(
+        "data",
+        metavar="DATA",
+        help="DATASET.TABLE of BigQuery; a .csv, .csv.gz or .parquet file; a manifest "
+        "gs://BUCKET/FILE.csv; a folder of images, FOLDER/CLASS/IMAGE.png",
+    )
+    experiment.add_argument("--name", help="of the experiment (default: the data's)")
+    experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
+    experiment.add_argument("--task", choices=_TASKS, help="(default: what the label's values say)")
+    experiment.add_argument("--owner", default=None, help="(default: your user name)")
+    experiment.add_argument(
+        "--to",
+        metavar="PLACE",
+        help=f"where a local file or folder goes: DATASET.TABLE (default: {DATASET}.NAME), or a "
+        "folder in Cloud Storage (default: NAME in the group's bucket)",
+    )
+    experiment.add_argument(
+        "--upload", action="store_true", help="upload a local file or folder there now"
+    )
+    upload = commands.add_parser(
+        "upload", help="load a table into BigQuery, or a folder of images into Cloud Storage"
+    )
+    upload.add_argument("data", type=Path, metavar="DATA", help="a file or folder, as for `new`")
+    upload.add_argument("to", metavar="PLACE", help="DATASET.TABLE, or a folder in Cloud Storage")
+    for command in (experiment, upload):
+        command.add_argument(
+            "--folder",
+            type=Path,
+            default=Path("dags"),
+            metavar="FOLDER",
+            help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run either of them; returns the exit code."""
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        group = platform.load(options.folder)
+        if options.command == "upload":
+            print(_upload(group, options.data, options.to))
+        else:
+            _experiment(group, options)
+    except (FileError, DataError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except GoogleAPICallError as error:
+        print(f"{options.data}: {error.message}", file=sys.stderr)
+        return 1
+    except GoogleAuthError as error:
+        print(f"{error}\nSign in: gcloud auth application-default login", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _experiment(group: Platform, options: argparse.Namespace) -> None:
+    name = options.name or _name(options.data)
+    if not NAME.fullmatch(name):
+        raise DataError(
+            f"'{name}' is no name of an experiment: expected a lower-case letter, then up to 39 "
+            "lower-case letters, digits and dashes; give one with --name"
+        )
+    target = options.folder / "experiments" / f"{name}.yaml"
+    if target.exists():
+        raise DataError(f"{target} exists and stays as it is; choose another name with --name")
+    local = Path(options.data)
+    owner = options.owner or getpass.getuser()
+    place = None
+    if local.is_dir():
+        place = options.to or name
+        address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
+        found = images.of_folder(local, address)
+        write = _of_images(found, group, owner)
+    elif local.is_file():
+        if not files.is_table(local):
+            raise DataError(f"{local} is none of {', '.join(files.SUFFIXES)}")
+        place = options.to or f"{DATASET}.{name.replace('-', '_')}"
+        table = files.read(local)
+        rows = files.describe(table, place)
+        chosen = roles.propose(rows, options.label, options.task)
+        classes = files.classes(table, chosen.label.name) if chosen.classification else {}
+        write = _of_rows(rows, chosen, classes, owner)
+    elif options.data.startswith("gs://"):
+        found = images.describe(_storage(group), options.data)
+        write = _of_images(found, group, owner)
+    elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
+        client = _bigquery(group)
+        rows = bigquery.describe(client, options.data)
+        chosen = roles.propose(rows, options.label, options.task)
+        counted = chosen.classification
+        classes = bigquery.classes(client, rows.address, chosen.label.name) if counted else {}
+        write = _of_rows(rows, chosen, classes, owner)
+    else:
+        raise DataError(
+            f"{options.data} is no file or folder here, no gs:// manifest and no DATASET.TABLE"
+        )
+    content = _within_budget(name, write, group)
+    if place and options.upload:
+        print(_upload(group, local, place))
+    _write(target, content, options.folder)
+    experiment = load(target)
+    check_on(group, target, experiment)
+    _tell(target, experiment, group)
+    if place and not options.upload:
+        print(f"\nIts data are not on Google Cloud yet: trellis upload {local} {place}")
+
+
+def _of_rows(rows: Any, chosen: Any, classes: Any, owner: str) -> Callable[[str], str]:
+    why = "" if not chosen.guessed else "; another one: --label COLUMN"
+    print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
+    print(f"label: {chosen.label.name} ({chosen.task}){why}")
+    if classes and (few := [f"{value} ({n})" for value, n in classes.items() if n < 10]):
+        print(f"few rows: {', '.join(few[:10])}; a class needs about 10 to be learned and judged")
+    return lambda budget: text.of_rows(rows, chosen, classes, owner, budget)
+
+
+def _of_images(found: Any, group: Platform, owner: str) -> Callable[[str], str]:
+    print(f"{found.address}: {found.count:,} images in {len(found.classes)} classes")
+    source = found.address.removeprefix(f"gs://{group.bucket}/")
+    return lambda budget: text.of_images(found, source, owner, budget)
+
+
+def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> str:
+    """The file's text, its budget the most that a run may cost, in whole US dollars."""
+    experiment = _parsed(name, write(_LARGEST))
+    most = math.ceil(1.05 * cost.at_most(experiment, group).usd)
+    content = write(f"{most} USD")
+    _parsed(name, content)
+    return content
+
+
+def _parsed(name: str, content: str) -> Experiment:
+    document = parse(f"{name}.yaml", content)
+    found, problems = validate(name, document.comment, document.values, load_schema())
+    if found is None:
+        raise document.error(problems)
+    return found
+
+
+def _write(target: Path, content: str, folder: Path) -> None:
+    try:
+        target.parent.mkdir(exist_ok=True)
+        schema = folder / "experiment.schema.json"
+        if not schema.exists():  # what the file's first line names
+            schema.write_text(editor_schema.text(load_schema()))
+        with target.open("x", encoding="utf-8") as file:
+            file.write(content)
+    except OSError as error:
+        raise FileError(str(target), [Problem((), f"cannot be written: {error}")]) from None
+
+
+def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
+    name = experiment.name
+    print(f"\n{target}: one run costs {cost.at_most(experiment, group)}")
+    print(
+        f"Read it, then `trellis check {target}`. Airflow shows the DAG {name} within a minute, "
+        f"paused: unpause and trigger it there, or\n"
+        f"  airflow dags unpause {name} && airflow dags trigger {name}"
+    )
+
+
+def _upload(group: Platform, data: Path, place: str) -> str:
+    """Upload a file or folder; says what is where."""
+    if data.is_dir():
+        folder = group.uri(place.rstrip("/"))
+        count = images.upload(_storage(group), data, folder)
+        return f"{count:,} images and {images.MANIFEST} are in {folder}"
+    if not files.is_table(data) or not data.is_file():
+        raise DataError(f"{data} is no folder, and no file of {', '.join(files.SUFFIXES)}")
+    if not re.fullmatch(r"([a-z][a-z0-9-]*\.)?\w+\.\w+", place):
+        raise DataError(f"'{place}' is no DATASET.TABLE")
+    count = files.load(_bigquery(group), files.read(data), place, group.location)
+    return f"{count:,} rows are in {place}"
+
+
+def _name(data: str) -> str:
+    """The name of a file, folder or table as one of an experiment."""
+    last = Path(data).resolve().name if Path(data).exists() else data.rsplit("/", 1)[-1]
+    stem = re.sub(r"(\.csv|\.csv\.gz|\.parquet)$", "", last)
+    if stem == "manifest":
+        stem = data.rsplit("/", 2)[-2]
+    slug = re.sub(r"[^a-z0-9]+", "-", stem.rsplit(".", 1)[-1].lower()).strip("-")
+    return slug[:40].rstrip("-")
+
+
+def _bigquery(group: Platform) -> Any:
+    from google.cloud import bigquery as client
+
+    return client.Client(project=group.project, location=group.location)
+
+
+def _storage(group: Platform) -> Any:
+    from google.cloud import storage
+
+    return storage.Client(project=group.project)

@@ -1,0 +1,164 @@
+"""Images: a manifest described, and a folder of classes uploaded with its manifest."""
+
+import csv
+import io
+import statistics
+import struct
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from trellis.new.described import DataError, Images
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.lookups.image_manifest import read_manifest
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+MANIFEST = "manifest.csv"
+
+_SAMPLED = 40
+# A JPEG's size may stand behind a thumbnail and a colour profile.
+_HEADER = 256 * 1024
+
+
+def describe(client: Any, address: str) -> Images:
+    """The manifest at a gs:// address, and the size of some of its images. Raises DataError.
+
+    client: google.cloud.storage.Client.
+    """
+    text = _blob_text(client, address)
+    try:
+        contents = read_manifest(address, io.StringIO(text))
+    except SourceError as error:
+        raise DataError(str(error)) from None
+    lines = [[field.strip() for field in line] for line in csv.reader(io.StringIO(text)) if line]
+    first = [
+        next((n for n, f in enumerate(line[:2]) if f.startswith("gs://")), 0) for line in lines
+    ]
+    grouped = all(len(line) > 2 and line[2] and not n for line, n in zip(lines, first, strict=True))
+    classes = contents.classes
+    if grouped:
+        try:
+            classes = read_manifest(address, io.StringIO(text), "group").classes
+        except SourceError:  # too few groups
+            grouped = False
+    uris = [line[n] for line, n in zip(lines, first, strict=True)]
+    sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
+    with ThreadPoolExecutor(8) as pool:
+        headers = list(pool.map(lambda uri: _header(client, uri), sampled))
+    size, channels = _shape(headers)
+    return Images(address, dict(sorted(classes.items())), size, channels, grouped, all(first))
+
+
+def upload(client: Any, folder: Path, address: str) -> int:
+    """Upload FOLDER/CLASS/... to a gs:// folder, and the manifest last; the number of images.
+
+    Raises DataError if there are no images in folders of classes, or a manifest already.
+    """
+    from google.cloud.storage import transfer_manager
+
+    found = list(_of_classes(folder))
+    if not found:
+        raise DataError(f"{folder} has no images in folders of classes: {folder}/CLASS/IMAGE.png")
+    bucket, _, prefix = address.removeprefix("gs://").rstrip("/").partition("/")
+    root = client.bucket(bucket)
+    manifest = root.blob(f"{prefix}/{MANIFEST}")
+    if manifest.exists():
+        raise DataError(f"gs://{bucket}/{manifest.name} exists already")
+    pairs = [
+        (str(file), root.blob(f"{prefix}/images/{file.relative_to(folder).as_posix()}"))
+        for _, file in found
+    ]
+    results = transfer_manager.upload_many(pairs, worker_type=transfer_manager.THREAD)
+    failed = next((result for result in results if isinstance(result, Exception)), None)
+    if failed is not None:
+        raise DataError(f"{folder} cannot be uploaded: {failed}")
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    for (class_, _), (_, blob) in zip(found, pairs, strict=True):
+        lines.writerow([f"gs://{bucket}/{blob.name}", class_])
+    # Written last: a manifest names images that are there.
+    manifest.upload_from_string(text.getvalue(), content_type="text/csv")
+    return len(found)
+
+
+def of_folder(folder: Path, address: str) -> Images:
+    """The description of a local folder, as it will be after its upload. Raises DataError."""
+    found = list(_of_classes(folder))
+    classes: dict[str, int] = {}
+    for class_, _ in found:
+        classes[class_] = classes.get(class_, 0) + 1
+    if len(classes) < 2:
+        raise DataError(
+            f"{folder} has images of {len(classes)} classes; expected two or more folders, "
+            f"{folder}/CLASS/IMAGE.png"
+        )
+    headers = []
+    for _, file in found[:: max(1, len(found) // _SAMPLED)][:_SAMPLED]:
+        with file.open("rb") as opened:
+            headers.append(opened.read(_HEADER))
+    size, channels = _shape(headers)
+    return Images(address, classes, size, channels)
+
+
+def _of_classes(folder: Path) -> Iterator[tuple[str, Path]]:
+    """(class, file) of each image, in order."""
+    for file in sorted(folder.glob("*/**/*")):
+        if file.suffix.lower() in SUFFIXES and file.is_file():
+            yield file.relative_to(folder).parts[0], file
+
+
+def _blob_text(client: Any, address: str) -> str:
+    from google.api_core.exceptions import GoogleAPICallError
+
+    bucket, _, name = address.removeprefix("gs://").partition("/")
+    try:
+        return client.bucket(bucket).blob(name).download_as_bytes().decode("utf-8-sig")
+    except (GoogleAPICallError, UnicodeDecodeError, ValueError) as error:
+        raise DataError(f"{address} cannot be read: {error}") from None
+
+
+def _header(client: Any, uri: str) -> bytes:
+    """The start of an image; nothing for one that cannot be read, which the export will name."""
+    from google.api_core.exceptions import GoogleAPICallError
+
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    try:
+        found: bytes = client.bucket(bucket).blob(name).download_as_bytes(end=_HEADER - 1)
+    except (GoogleAPICallError, ValueError):
+        return b""
+    return found
+
+
+def _shape(headers: Iterable[bytes]) -> tuple[int, int]:
+    """(side, channels) to train with: the median of the shorter sides, from 8 to 224 pixels; 1 if
+    all are grey.
+    """
+    known = [shape for shape in map(shape_of, headers) if shape]
+    if not known:
+        return 64, 3
+    side = int(statistics.median(min(height, width) for height, width, _ in known))
+    return max(8, min(side, 224)), 1 if all(channels == 1 for *_, channels in known) else 3
+
+
+def shape_of(data: bytes) -> tuple[int, int, int] | None:
+    """(height, width, channels) of the PNG or JPEG file that begins so; None for another one.
+
+    PNG: https://www.w3.org/TR/png-3/#11IHDR. JPEG: ITU-T T.81, B.2.2.
+    """
+    if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 25:
+        width, height, _, color = struct.unpack(">IIBB", data[16:26])
+        return height, width, 1 if color in (0, 4) else 3
+    if data[:2] != b"\xff\xd8":
+        return None
+    at = 2
+    while at + 10 <= len(data):
+        if data[at] != 0xFF:
+            return None
+        marker = data[at + 1]
+        # Start of frame; C4, C8 and CC are other segments.
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width, channels = struct.unpack(">HHB", data[at + 5 : at + 10])
+            return height, width, 1 if channels == 1 else 3
+        at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+    return None

@@ -1,0 +1,149 @@
+"""Which column is the label, the key, a group, a feature: proposed from names and counts alone."""
+
+import re
+from dataclasses import dataclass
+
+from trellis.new.described import Column, DataError, Rows
+from trellis.workflow.contracts import table
+from trellis.workflow.spec.problems import did_you_mean
+
+_LABEL = re.compile(
+    r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"
+    r"|.*_(label|target|class|outcome)"
+)
+_KEY = re.compile(r"(.*_)?(id|uid|uuid|key|nr|number|index|name|code|accession)")
+_GROUP = re.compile(
+    r".*_id|(patient|subject|participant|person|user|customer|donor|animal|family|device|sensor"
+    r"|station|site|slide|plate|batch|group)(_?(id|nr|number|name|code))?"
+)
+_LEAST_GROUPS = 30
+"""With fewer, a split by groups leaves validation and test too few of them."""
+
+_MOST_CLASSES = 1000
+_MOST_NUMBERS = 20
+"""Whole numbers with more values than this are a quantity, not classes."""
+
+_FEATURE_TYPES = tuple(table.KINDS)
+_KEY_TYPES = ("STRING", "INT64")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns are for.
+
+    key: None where no column identifies a row. features: None for all that are left. left_out:
+    columns that are no features, with the reason. codes: whole numbers that may be codes of
+    categories. moments: features that could split by time. guessed: the label was not named.
+    """
+
+    label: Column
+    task: str
+    guessed: bool
+    key: str | None
+    group: str | None
+    features: tuple[str, ...] | None
+    left_out: tuple[tuple[str, str], ...]
+    codes: tuple[str, ...]
+    moments: tuple[str, ...]
+    sequences: bool
+
+    @property
+    def classification(self) -> bool:
+        return self.task != "regression"
+
+
+def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Roles:
+    """The roles of a table's columns. label, task: what the author said. Raises DataError."""
+    found = _named(rows, label) if label else _label(rows)
+    chosen = task or task_of(found, rows.rows)
+    if chosen is None:
+        raise DataError(
+            f"{found.name} is {found.type} with {found.distinct:,} values in {rows.rows:,} rows, "
+            "which no task learns: name another column with --label"
+        )
+    others = [c for c in rows.columns if c is not found and c.name != rows.partition]
+    key = next((c.name for c in sorted(others, key=_key_rank) if _is_key(c, rows)), None)
+    group = next((c.name for c in others if c.name != key and _is_group(c, rows)), None)
+    rest = [c for c in others if c.name not in (key, group)]
+    left_out = tuple((c.name, why) for c in rest if (why := _no_feature(c, rows)))
+    names = {name for name, _ in left_out}
+    features = [c for c in rest if c.name not in names]
+    if not features:
+        raise DataError(f"{rows.address} has no column that could be a feature")
+    return Roles(
+        found,
+        chosen,
+        label is None,
+        key,
+        group,
+        tuple(c.name for c in features) if left_out else None,
+        left_out,
+        tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= _MOST_NUMBERS),
+        tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
+        any(c.type.startswith("ARRAY") for c in features),
+    )
+
+
+def task_of(column: Column, rows: int) -> str | None:
+    """The task that learns the column; None if none does."""
+    values, many = column.distinct, rows >= 5 * column.distinct
+    if column.type == "BOOL" or (column.type in _KEY_TYPES and values == 2):
+        return "binary_classification" if values == 2 else None
+    if column.type == "STRING":
+        classes = 2 < values <= _MOST_CLASSES and many
+        return "multiclass_classification" if classes else None
+    if column.type == "INT64" and 2 < values <= _MOST_NUMBERS and many:
+        return "multiclass_classification"
+    numbers = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
+    return "regression" if column.type in numbers and values > 2 else None
+
+
+def _named(rows: Rows, name: str) -> Column:
+    column = rows.column(name)
+    if column is None:
+        known = [each.name for each in rows.columns]
+        raise DataError(
+            f"{rows.address} has no column '{name}' (--label); {did_you_mean(name, known)}"
+        )
+    return column
+
+
+def _label(rows: Rows) -> Column:
+    """The column whose name says so, else the last one that can be a label."""
+    usable = [c for c in rows.columns if task_of(c, rows.rows) and c.name != rows.partition]
+    named = [c for c in usable if _LABEL.fullmatch(c.name.lower())]
+    if not usable:
+        raise DataError(f"{rows.address} has no column that could be a label; name it with --label")
+    return named[0] if named else usable[-1]
+
+
+def _is_key(column: Column, rows: Rows) -> bool:
+    unique = column.distinct == rows.rows and not column.nulls and column.type in _KEY_TYPES
+    # Whole numbers may all differ by chance.
+    return unique and (column.type == "STRING" or bool(_KEY.fullmatch(column.name.lower())))
+
+
+def _key_rank(column: Column) -> bool:
+    return not _KEY.fullmatch(column.name.lower())
+
+
+def _is_group(column: Column, rows: Rows) -> bool:
+    repeats = _LEAST_GROUPS <= column.distinct <= 0.8 * rows.rows
+    named = _GROUP.fullmatch(column.name.lower())
+    return column.type in _KEY_TYPES and repeats and not column.nulls and bool(named)
+
+
+def _no_feature(column: Column, rows: Rows) -> str | None:
+    """Why a column is no feature; None if it is one."""
+    if column.type not in _FEATURE_TYPES:
+        return f"{column.type}, which no model reads"
+    if column.type.startswith("ARRAY"):
+        return None
+    if column.distinct <= 1:
+        return "one value in all rows"
+    filled = rows.rows - column.nulls
+    if column.type == "STRING" and column.distinct > max(20, filled / 2):
+        return "text that hardly repeats"
+    if _is_key(column, rows):
+        return "an identifier"
+    return None

@@ -1,0 +1,279 @@
+"""The text of a new experiment file: every choice with its reason beside it."""
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from trellis.new.described import Images, Rows
+from trellis.new.roles import Roles
+from trellis.workflow.sql import identifier
+
+MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
+KEY = "row_key"
+"""The column that identifies rows which no column of their own identifies."""
+
+_SMALL = 2000
+"""Examples below which validation and test get larger shares."""
+
+_WIDTH = 96
+
+
+def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, budget: str) -> str:
+    """An experiment on a table. classes: rows by class, empty for a regression."""
+    what = f"{roles.label.name} from {_columns(rows, roles)} columns of {rows.address}"
+    metric = {
+        "binary_classification": "maximize: auc",
+        "multiclass_classification": "maximize: accuracy",
+        "regression": "minimize: rmse",
+    }[roles.task]
+    return "\n".join(
+        [
+            *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
+            "source:",
+            *_source(rows, roles),
+            *_split(rows, roles, classes),
+            "",
+            f"model: {'recurrent' if roles.sequences else 'dense'}"
+            f"{'   # the ARRAY columns are sequences' if roles.sequences else ''}",
+            f"task: {roles.task}{_guessed(roles)}",
+            "",
+            *_training(metric, rows.rows, _ROW_SEARCH, "n1-standard-4"),
+            "",
+            *_row_baselines(roles),
+            "",
+            *_deploy(roles.task),
+            "",
+        ]
+    )
+
+
+def of_images(images: Images, source: str, owner: str, budget: str) -> str:
+    """An experiment on images. source: the manifest as the file names it."""
+    binary = len(images.classes) == 2
+    split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
+    if not split and not images.frozen and images.count < _SMALL:
+        split = _shares("  split: {train: 60, validation: 20, test: 20}", "few images")
+    heavy = images.count * images.size**2 > 20_000 * 96**2
+    return "\n".join(
+        [
+            *_head(
+                f"{images.count:,} images in {len(images.classes)} classes.",
+                _counts(images.classes),
+                owner,
+                budget,
+            ),
+            "source:",
+            f"  images: {_scalar(source)}",
+            f"  size: {images.size}   # pixels of one side; smaller is faster",
+            f"  channels: {images.channels}",
+            f"  encoding: {'png' if images.size <= 64 else 'jpeg'}",
+            f"  shards: {_shards(images.count)}",
+            *split,
+            "",
+            "model: convolutional",
+            f"task: {'binary' if binary else 'multiclass'}_classification",
+            "",
+            *_training(
+                "maximize: auc" if binary else "maximize: accuracy",
+                images.count,
+                _IMAGE_SEARCH,
+                "n1-standard-8" if heavy else "n1-standard-4",
+                "NVIDIA_TESLA_T4" if heavy else None,
+            ),
+            "",
+            *_deploy("binary_classification" if binary else "multiclass_classification"),
+            "",
+        ]
+    )
+
+
+_ROW_SEARCH = (
+    "    learning_rate: {from: 3e-4, to: 3e-2, scale: log}",
+    "    units:         {choose: [16, 64, 256]}",
+    "    dropout:       {from: 0.0, to: 0.4}",
+)
+_IMAGE_SEARCH = (
+    "    learning_rate: {from: 3e-4, to: 1e-2, scale: log}",
+    "    filters:       {choose: [16, 32, 64]}",
+    "    dropout:       {from: 0.0, to: 0.4}",
+)
+
+
+def _head(what: str, counts: str, owner: str, budget: str) -> Iterator[str]:
+    yield MODELINE
+    yield from textwrap.wrap(
+        f"{what} {counts}".strip(),
+        _WIDTH,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_on_hyphens=False,
+    )
+    yield "# Written by `trellis new experiment`: read every choice once. An editor shows what a"
+    yield "# key means; `trellis reference` prints them all; `trellis check FILE` checks the file."
+    yield f"owner: {_scalar(owner)}"
+    yield 'schedule: manual   # or UTC cron, as in "0 6 * * 1", or @daily'
+    yield f"budget: {budget}   # a run that may cost more is refused before anything is spent"
+    yield ""
+
+
+def _source(rows: Rows, roles: Roles) -> Iterator[str]:
+    table, label = identifier(rows.address), identifier(roles.label.name)
+    usable = [f"WHERE {label} IS NOT NULL"] if roles.label.nulls else []
+    if usable:
+        yield f"  # {roles.label.nulls:,} rows without a label are left out."
+    if roles.key is None:
+        yield "  # No column identifies a row, so its content does; copies count once."
+        same = "QUALIFY ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t)) = 1"
+        select = f"SELECT TO_HEX(SHA256(TO_JSON_STRING(t))) AS {KEY}, t.*"
+        lines = [select, f"FROM {table} AS t", *usable, same]
+    else:
+        lines = [f"SELECT * FROM {table}", *usable]
+    if usable or roles.key is None:
+        yield "  query: |"
+        yield from (f"    {line}" for line in lines)
+    else:
+        yield f"  bigquery: {_scalar(rows.address)}"
+    if rows.partition:
+        yield f"  partition: {_scalar(rows.partition)}   # a run takes its interval's rows"
+    yield f"  key: {_scalar(roles.key or KEY)}   # identifies a row"
+    yield f"  label: {_scalar(roles.label.name)}   # what is predicted"
+    if roles.left_out:
+        for name, why in roles.left_out:
+            yield f"  # no feature: {name}, {why}"
+    if roles.features is not None:
+        yield from _list("  features:", roles.features)
+    if roles.codes:
+        yield from _wrapped(
+            "Whole numbers with few values; name those that are codes, not amounts, in "
+            f"`categorical: [...]`: {', '.join(roles.codes)}"
+        )
+    yield f"  shards: {_shards(rows.rows)}"
+
+
+def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
+    if roles.group:
+        yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
+        yield f"  split: {{by: {_scalar(roles.group)}}}"
+    elif classes and rows.rows < _SMALL:
+        label = _scalar(roles.label.name)
+        shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"
+        yield from _shares(shares, "few rows, so every class is divided exactly")
+    elif rows.rows < _SMALL:
+        yield from _shares("  split: {train: 60, validation: 20, test: 20}", "few rows")
+    if roles.moments and not roles.group:
+        yield from _wrapped(
+            "To learn from the past and be scored on what came later: "
+            f"split: {{time: {roles.moments[0]}, validation: DAY, test: DAY}}"
+        )
+
+
+def _shares(split: str, why: str) -> list[str]:
+    return [f"{split}   # {why}"]
+
+
+def _training(
+    metric: str, examples: int, search: Sequence[str], machine: str, gpu: str | None = None
+) -> Iterator[str]:
+    trial, full = next(each for most, *each in _EPOCHS if examples < most)
+    large = examples >= 100_000 or gpu
+    machines = f"{{type: {machine}{f', gpu: {gpu}' if gpu else ''}, spot: true}}"
+    yield "tune:"
+    yield f"  {metric}"
+    yield "  trials: 6"
+    yield "  parallel: 2"
+    yield f"  epochs: {trial}"
+    yield "  search:"
+    yield from search
+    yield f"  machines: {machines}"
+    yield f"  timeout: {'1 hour' if large else '30 minutes'}"
+    yield ""
+    yield "train:"
+    yield "  top: 2                # the best trials, trained in full"
+    yield f"  epochs: {full:<13} # at most; early stopping ends a training before"
+    yield f"  machines: {machines}"
+    yield f"  timeout: {'4 hours' if large else '1 hour'}"
+
+
+# Examples below which: epochs of a trial, and of a training.
+_EPOCHS: tuple[tuple[float, int, int], ...] = (
+    (5_000, 15, 60),
+    (100_000, 6, 30),
+    (float("inf"), 2, 10),
+)
+
+
+def _row_baselines(roles: Roles) -> list[str]:
+    if roles.sequences:
+        return ["# No baselines: BigQuery ML and AutoML read no sequences."]
+    types = (
+        "[logistic_reg, boosted_tree_classifier]"
+        if roles.classification
+        else "[linear_reg, boosted_tree_regressor]"
+    )
+    return ["baselines:", f"  bqml: {types}   # is the network worth it?"]
+
+
+def _deploy(task: str) -> Iterator[str]:
+    bound = {
+        "binary_classification": "auc: 0.8",
+        "multiclass_classification": "accuracy: 0.8",
+        "regression": "rmse: 1.0",
+    }[task]
+    yield "# To serve the best training, remove the # of these lines and choose what it must achieve."
+    yield "# A deployed model costs money every day; `trellis check` says how much."
+    yield "# deploy:"
+    yield f"#   gate: {{require: {{{bound}}}}}"
+    yield "#   machines: {type: n1-standard-2}"
+
+
+def _columns(rows: Rows, roles: Roles) -> int:
+    if roles.features is not None:
+        return len(roles.features)
+    roles_ = (roles.label.name, roles.key, roles.group, rows.partition)
+    return sum(column.name not in roles_ for column in rows.columns)
+
+
+def _counts(classes: Mapping[str, int]) -> str:
+    if not classes:
+        return ""
+    shown = list(classes.items())[:10]
+    more = f", and {len(classes) - 10} more" if len(classes) > 10 else ""
+    return f"Classes: {', '.join(f'{_line(n)} {count:,}' for n, count in shown)}{more}."
+
+
+def _guessed(roles: Roles) -> str:
+    return f"   # the label has {roles.label.distinct:,} values and is {roles.label.type}"
+
+
+def _shards(examples: int) -> int:
+    return max(1, min(64, examples // 5_000 or 2))
+
+
+def _list(key: str, names: Sequence[str]) -> Iterator[str]:
+    yield key
+    indent = "    "
+    text = ", ".join(_scalar(name) for name in names)
+    lines = textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
+    yield f"{indent}[{lines[0]}" + ("]" if len(lines) == 1 else "")
+    for number, line in enumerate(lines[1:], 2):
+        yield f"{indent} {line}" + ("]" if number == len(lines) else "")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        _line(text), _WIDTH, initial_indent="  # ", subsequent_indent="  # ", break_on_hyphens=False
+    )
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def _scalar(value: str) -> str:
+    """A text as YAML, quoted where it must be."""
+    plain = re.fullmatch(r"[A-Za-z_][\w./-]*|gs://[\w./-]+", value)
+    return value if plain and yaml.safe_load(value) == value else json.dumps(value)

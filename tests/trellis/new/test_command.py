@@ -1,0 +1,219 @@
+"""From data to an experiment file that a run accepts: real files, BigQuery and buckets."""
+
+import datetime
+import random
+import re
+import struct
+import zlib
+
+import pyarrow
+import pytest
+import yaml
+from pyarrow import parquet
+
+from tests.airflow_side import ROOT
+from trellis.__main__ import main
+from trellis.new.images import shape_of
+from trellis.new.text import MODELINE
+from trellis.workflow.contracts import run_params
+from trellis.workflow.spec import platform
+from trellis.workflow.stages.plan import make
+from trellis.workflow.validation.file import load
+
+
+@pytest.fixture
+def dags(tmp_path):
+    """A group's folder with a bucket of its own, and nothing else."""
+    committed = platform.load(ROOT / "dags").model_dump(mode="json", exclude_none=True)
+    folder = tmp_path / "dags"
+    folder.mkdir()
+    (folder / "platform.yaml").write_text(yaml.safe_dump(committed | {"bucket": "new-tests"}))
+    return folder
+
+
+@pytest.fixture
+def trellis(dags, monkeypatch):
+    """Runs the command in an author's folder."""
+    monkeypatch.chdir(dags.parent)
+    return lambda *words: main([*words, "--folder", "dags"])
+
+
+@pytest.fixture
+def planned(google, dags):
+    """Plans a run of the new file: what BigQuery or the manifest says to it is checked."""
+
+    def planned(name):
+        (google.buckets / "new-tests").mkdir(exist_ok=True)
+        experiment = load(dags / "experiments" / f"{name}.yaml")
+        values = {n: p.resolve() for n, p in run_params.run_params(experiment).items()}
+        created = datetime.datetime(2024, 2, 1, tzinfo=datetime.UTC)
+        return make(experiment, platform.load(dags), values, "r", created, (None, None))
+
+    return planned
+
+
+def flowers(path, rows=120):
+    """A table without a key, with copies, odd names, a missing label, and a column of one value."""
+    draw = random.Random(7)
+    lines = ["petal length (cm),petal width (cm),garden,measured,species"]
+    for n in range(rows):
+        kind = ("alba", "rosa", "NA" if n == 5 else "vera")[n % 3]
+        size = draw.gauss(n % 3, 0.5)
+        lines.append(f"{size:.3f},{size / 3:.3f},north,2024-01-{1 + n % 28:02d},{kind}")
+    path.write_text("\n".join([*lines, lines[1], lines[2]]) + "\n")
+
+
+def test_a_csv_file_without_a_key(trellis, dags, planned, capsys):
+    flowers(dags.parent / "flowers.csv")
+    assert trellis("new", "experiment", "flowers.csv", "--upload", "--owner", "ann") == 0
+    out = capsys.readouterr().out
+    assert "122 rows are in data.flowers" in out
+    assert "label: species (multiclass_classification); another one: --label COLUMN" in out
+    text = (dags / "experiments/flowers.yaml").read_text()
+    assert text.splitlines()[0] == MODELINE
+    assert (dags / "experiment.schema.json").exists()
+    assert "# no feature: garden, one value in all rows" in text
+    assert "1 rows without a label are left out" in text
+    assert main(["check", str(dags / "experiments/flowers.yaml")]) == 0
+    plan = planned("flowers")
+    names = [feature.name for feature in plan.table.features]
+    assert names == ["petal_length_cm", "petal_width_cm", "measured"]
+    assert plan.experiment.owner == "ann"
+    assert plan.experiment.source.split.stratify == "species"
+
+
+def test_without_upload_the_command_says_how(trellis, dags, capsys):
+    flowers(dags.parent / "flowers.csv")
+    assert trellis("new", "experiment", "flowers.csv", "--name", "mine") == 0
+    assert "trellis upload flowers.csv data.mine" in capsys.readouterr().out
+
+
+def test_nothing_is_overwritten(trellis, dags, google, capsys):
+    flowers(dags.parent / "flowers.csv")
+    (dags / "experiments").mkdir()
+    (dags / "experiments/flowers.yaml").write_text("mine\n")
+    assert trellis("new", "experiment", "flowers.csv") == 1
+    assert "flowers.yaml exists and stays as it is" in capsys.readouterr().err
+    assert (dags / "experiments/flowers.yaml").read_text() == "mine\n"
+    assert trellis("upload", "flowers.csv", "data.twice") == 0
+    assert trellis("upload", "flowers.csv", "data.twice") == 1
+    assert "data.twice" in capsys.readouterr().err
+
+
+def test_a_parquet_file_of_patients(trellis, dags, planned, capsys):
+    draw = random.Random(3)
+    visits = [
+        {
+            "visit": f"v{n}",
+            "patient_id": n // 8,
+            "pressure": draw.gauss(120, 10),
+            "trace": [draw.random() for _ in range(4)],
+            "stay": draw.uniform(0, 9),
+        }
+        for n in range(400)
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(visits), dags.parent / "visits.parquet")
+    assert trellis("new", "experiment", "visits.parquet", "--label", "stay", "--upload") == 0
+    plan = planned("visits")
+    assert plan.experiment.task == "regression"
+    assert plan.experiment.model == "recurrent"
+    assert plan.experiment.source.split.by == "patient_id"
+    assert plan.experiment.source.key_ == "visit"
+    assert [feature.name for feature in plan.table.features] == ["pressure", "trace"]
+
+
+def test_a_partitioned_table(trellis, dags, google, planned, capsys):
+    from google.cloud import bigquery
+
+    client = bigquery.Client(project="local-gcp", location="US")
+    client.create_dataset("new_tests", exists_ok=True)
+    client.query_and_wait(
+        """
+        CREATE TABLE new_tests.cells PARTITION BY measured_on AS
+        SELECT n AS cell_id, MOD(n, 3) = 0 AS malignant, SIN(n) AS radius, MOD(n, 4) AS stage,
+          DATE_ADD(DATE '2024-01-01', INTERVAL MOD(n, 4) DAY) AS measured_on
+        FROM UNNEST(GENERATE_ARRAY(1, 300)) AS n
+        """
+    )
+    assert trellis("new", "experiment", "new_tests.cells") == 0
+    text = (dags / "experiments/cells.yaml").read_text()
+    assert "# malignant from 2 columns of new_tests.cells, 300 rows. Classes: true 100," in text
+    assert "`categorical: [...]`: stage" in re.sub(r"\n\s*# ", " ", text)
+    plan = planned("cells")
+    assert plan.experiment.source.partition == "measured_on"
+    assert plan.experiment.source.key_ == "cell_id"
+    assert plan.experiment.task == "binary_classification"
+
+
+def png(path, side):
+    """A grey image."""
+    rows = b"".join(b"\0" + bytes(side) for _ in range(side))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0))]
+    chunks += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for name, data in chunks:
+            file.write(struct.pack(">I", len(data)) + name + data)
+            file.write(struct.pack(">I", zlib.crc32(name + data)))
+
+
+def test_a_folder_of_images_then_its_manifest(trellis, dags, google, planned, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(20):
+        png(dags.parent / "Leaves" / ("oak" if n % 2 else "elm tree") / f"{n}.png", 20)
+    assert trellis("new", "experiment", "Leaves", "--upload") == 0
+    assert "20 images and manifest.csv are in gs://new-tests/leaves" in capsys.readouterr().out
+    plan = planned("leaves")
+    assert plan.dataset.classes == {"elm tree": 10, "oak": 10}
+    source = plan.experiment.source
+    assert (source.size, source.channels) == ((20, 20), 1)
+    assert trellis("upload", "Leaves", "leaves") == 1
+    assert "gs://new-tests/leaves/manifest.csv exists already" in capsys.readouterr().err
+    address = "gs://new-tests/leaves/manifest.csv"
+    assert trellis("new", "experiment", address, "--name", "again") == 0
+    again = (dags / "experiments/again.yaml").read_text()
+    assert again == (dags / "experiments/leaves.yaml").read_text()
+
+
+def test_a_manifest_with_groups(trellis, dags, google, planned):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(40):
+        png(google.buckets / f"new-tests/scans/{n}.png", 90)
+    lines = [f"gs://new-tests/scans/{n}.png,{n % 3},patient {n // 4}\n" for n in range(40)]
+    (google.buckets / "new-tests/scans/manifest.csv").write_text("".join(lines))
+    assert trellis("new", "experiment", "gs://new-tests/scans/manifest.csv") == 0
+    plan = planned("scans")
+    assert plan.experiment.source.split.by == "group"
+    assert plan.experiment.task == "multiclass_classification"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("nothing.csv", "is no file or folder here"),
+        ("new_tests.missing", "cannot be read"),
+        ("gs://new-tests/missing.csv", "cannot be read"),
+        ("notes.txt", "is none of .csv"),
+        ("broken.csv", "broken.csv: CSV parse error"),
+        ("empty.csv", "has no rows"),
+        ("plain", "images of 0 classes"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(trellis, dags, google, capsys, data, message):
+    here = dags.parent
+    (here / "notes.txt").write_text("a\n")
+    (here / "broken.csv").write_text("a,b\n1,2\n3\n")
+    (here / "empty.csv").write_text("a,b\n")
+    (here / "plain").mkdir()
+    assert trellis("new", "experiment", data, "--name", "new") == 1
+    assert message in capsys.readouterr().err
+    assert not (dags / "experiments").exists()
+
+
+def test_the_header_of_a_jpeg_tells_its_shape():
+    app = b"\xff\xe0" + struct.pack(">H", 16) + bytes(14)
+    frame = b"\xff\xc2" + struct.pack(">HBHHB", 17, 8, 300, 400, 3)
+    assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3)
+    assert shape_of(b"\xff\xd8" + app) is None
+    assert shape_of(b"GIF89a") is None
