@@ -223,7 +223,7 @@ def _deploy(task: str) -> Iterator[str]:
         "multiclass_classification": "accuracy: 0.8",
         "regression": "rmse: 1.0",
     }[task]
-    yield "# To serve the best training, remove the # of these lines and choose what it must achieve."
+    yield "# To serve the best training, remove the # below and choose what it must achieve."
     yield "# A deployed model costs money every day; `trellis check` says how much."
     yield "# deploy:"
     yield f"#   gate: {{require: {{{bound}}}}}"
