@@ -12,7 +12,17 @@ from pathlib import Path
 
 from demo.airflow_api import Airflow
 
-DONE_BY_HAND = ("plan", "served", "export", "tune", "choose", "train", "trained", "compare")
+DONE_BY_HAND = (
+    "plan",
+    "served",
+    "export",
+    "changes",
+    "tune",
+    "choose",
+    "train",
+    "trained",
+    "compare",
+)
 
 
 class Operator(Airflow):

@@ -1,6 +1,7 @@
 """Reads the files of a run for the comparison.
 
     RUN/plan.json                       the configuration of the run; names the dataset
+    RUN/changes.json                    what the dataset has changed since the one before
     RUN/trials.json                     the tuning trials, and those chosen for full training
     RUN/tuning/TRIAL/metrics.json       the epochs of a trial
     RUN/training/RANK/metrics.json      the epochs of a full training
@@ -151,8 +152,8 @@ class Plan:
 class Run:
     """A run, as far as the comparison needs it.
 
-    previous: the dataset that the experiment used before, or None. served: None if the run has no
-    served.json.
+    previous: the dataset that the experiment used before, or None. changes: the content of
+    changes.json, None if there is none. served: None if the run has no served.json.
     """
 
     uri: str
@@ -161,6 +162,7 @@ class Run:
     tuning: Tuning | None
     contenders: Sequence[Contender]
     previous: DatasetDescription | None = None
+    changes: Mapping[str, Any] | None = None
     served: Served | None = None
 
     @property
@@ -196,6 +198,7 @@ def read_run(uri: str) -> Run:
         tuning=tuning,
         contenders=_trainings(uri, tuning, plan.training_rate),
         previous=_previous(plan.previous),
+        changes=read_document("changes", storage.join(uri, "changes.json")),
     )
 
 

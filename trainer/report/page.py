@@ -19,6 +19,7 @@ from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
 from trainer.report import charts, forests, moments
 from trainer.report.contenders import ContenderStyle, contender_styles
+from trainer.report.dataset import dataset_section
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import drift_section
 from trainer.report.features import feature_section, importance_section
@@ -57,6 +58,7 @@ def render(
             board=board,
             run=run,
             dataset=run.dataset,
+            card=dataset_section(run, split),
             splits=SPLITS,
             styles=ranked,
             ranking=forests.ranking_forest(board, board["primary_metric"]),

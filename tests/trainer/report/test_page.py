@@ -1,5 +1,6 @@
 """report.html: self-contained, safe, complete, and sane for 2 and for 120 classes."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -108,6 +109,25 @@ def test_the_page_tells_the_whole_story(digits):
         "tensorflow",
     ):
         assert expected in page.text, expected
+
+
+def test_why_lines_were_rejected(digits):
+    assert "Rejected lines" not in Page(report(digits)).text
+    lines = [
+        {"line": 4, "uri": "gs://b/4.png", "label": "3", "reason": "same key as line 3"},
+        {"line": 9, "uri": "gs://b/9.png", "label": "3", "reason": "same key as line 8"},
+        {"line": 10, "uri": "gs://b/10.png", "label": "", "reason": "no '<b>' on line 10"},
+    ]
+    path = digits.dataset / "rejected.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    page = Page(report(digits))
+    assert "same key as line …2gs://b/4.png no '<b>' on line 101gs://b/10.png" in page.text
+
+
+def test_the_balance_of_the_classes_by_split(run_folder, classifier):
+    labels = np.array([0] * 30 + [1] * 10)
+    run = run_folder(labels, 2).contender(1, classifier(labels, 2, skill=3, seed=1))
+    assert "240 75.0% 30 75.0% 30 75.0% 300" in Page(report(run)).text
 
 
 def test_the_command_repeats_every_digit(digits, classifier):

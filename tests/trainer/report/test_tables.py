@@ -42,6 +42,28 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
     assert "script" not in page.tags
 
 
+CHANGES = {
+    "schema": 1,
+    "previous": "gs://b/cells/datasets/beef/",
+    "remark": None,
+    "limits": {"beyond": "warn", "mean": 0.5},
+    "findings": [{"check": "mean", "feature": "x", "text": "feature 'x' has a mean of <b>7</b>"}],
+}
+
+
+def test_changes_beyond_the_limits_are_told_with_the_limits(run):
+    run.previous(run.features)
+    assert "Changes beyond the limits" not in Page(report(run, "auc")).text
+    run._write("changes.json", CHANGES)
+    text = Page(report(run, "auc")).text
+    assert "Feature 'x' has a mean of <b>7</b>" in text
+    assert "Limits (source.changes): beyond warn, mean 0.5." in text
+    run._write("changes.json", CHANGES | {"findings": []})
+    assert "Changes beyond the limits None." in Page(report(run, "auc")).text
+    run._write("changes.json", CHANGES | {"findings": [], "remark": "it was deleted"})
+    assert "were not applied: it was deleted." in Page(report(run, "auc")).text
+
+
 def test_without_an_earlier_dataset_the_page_says_so(run):
     text = Page(report(run, "auc")).text
     assert "Drift: the experiment has no previous dataset." in text

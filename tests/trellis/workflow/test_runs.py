@@ -79,7 +79,18 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     dag = a_dag()
     run = run_dag(dag)
     assert states(run) == dict.fromkeys(
-        ["plan", "export", "tune", "choose", "train 0", "train 1", "trained", "compare", "result"],
+        [
+            "plan",
+            "export",
+            "changes",
+            "tune",
+            "choose",
+            "train 0",
+            "train 1",
+            "trained",
+            "compare",
+            "result",
+        ],
         "success",
     )
     trials = json.loads((folder(dag) / "trials.json").read_text())

@@ -17,6 +17,8 @@ ADVICE = {
     "the table, or exclude those rows or columns with a query, and trigger a new run.",
     "extract": "The snapshot is safe. Clear this task to write its files again.",
     "baselines": "The baselines are safe. Clear this task; the comparison follows.",
+    "changes": "Nothing was spent on training, and the served model is unchanged. Correct the "
+    "data, or trigger a run with `accept_changes`. Later data are not compared with these.",
     "tune": "The logs of the failed trials name the cause, most often a range in which trainings "
     "diverge. Change `tune` and trigger a new run; if the fault was Google's, clear this task.",
     "choose": "The search found nothing to train: see the stage `tune`.",

@@ -22,6 +22,7 @@ from trellis.workflow.stages import (
     automl,
     baselines,
     bqml,
+    changes,
     check,
     choose,
     compare,
@@ -42,11 +43,12 @@ _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """The stages and their order, by what the experiment asks for.
 
-    plan -> export -> tune -> choose -> train (each chosen trial) -> compare -> promote -> deploy
-    -> result
+    plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
+    -> promote -> deploy -> result
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
-    snapshot while the trials run; their record is what the comparison waits for. The comparison
+    snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
+    the run; their record is what the comparison waits for. The comparison
     decides whether the best training is promoted; `promote` lets its deployment begin, or skips it.
     """
     with DAG(
@@ -69,18 +71,22 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         trained = EmptyOperator(task_id="trained", trigger_rule="all_done_min_one_success")
         compared = compare.task(experiment, platform)
 
-        exported >> tuned >> chosen >> train.task(experiment, platform, chosen) >> trained
+        changed = changes.task(experiment, platform).operator
+        exported >> changed >> tuned >> chosen
+        chosen >> train.task(experiment, platform, chosen) >> trained
         resulted = result.task(experiment, platform)
         trained >> compared >> resulted
 
         if experiment.source.kind == "image":
             # AutoML takes the images that the export took.
-            ready = exported
+            ready = changed
             planned >> exported
         else:
             ready = check.task(experiment, platform)
             planned >> snapshot.task(experiment, platform) >> ready
             ready >> snapshot.extract_task(experiment, platform) >> exported
+            if experiment.source.changes.beyond == "refuse":
+                ready = changed
         _baselines(experiment, platform, ready, compared)
         if experiment.deploy is not None:
             # The deployment is over: done, given up, or skipped.

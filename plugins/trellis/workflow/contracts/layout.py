@@ -7,6 +7,7 @@ gs://BUCKET/EXPERIMENT/
     runs/RUN/
         plan.json                 what this run does, and its cost limit
         tuning/TRIAL/             what the tuning job's trials write, metrics.json last
+        changes.json              how the dataset differs from the last one trained on
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
         baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
@@ -71,6 +72,10 @@ class Run:
         return f"{self.uri}plan.json"
 
     @property
+    def changes(self) -> str:
+        return f"{self.uri}changes.json"
+
+    @property
     def tuning(self) -> str:
         """Base of the tuning job; Vertex adds TRIAL/."""
         return f"{self.uri}tuning/"
@@ -116,7 +121,12 @@ class Run:
     @property
     def record(self) -> str:
         """In the index of all runs."""
-        return f"gs://{self.bucket}/{INDEX}{self.experiment}/runs/{self.folder}.json"
+        return f"{run_records(self.bucket, self.experiment)}{self.folder}.json"
+
+
+def run_records(bucket: str, experiment: str) -> str:
+    """Folder of the records of an experiment's runs."""
+    return f"gs://{bucket}/{INDEX}{experiment}/runs/"
 
 
 def rollback_record(bucket: str, experiment: str, run_id: str) -> str:

@@ -58,6 +58,9 @@ NOT_DEPLOYED = (
 )
 """Why a run whose file has a `deploy` section deploys nothing."""
 
+ACCEPT_CHANGES = "accept_changes"
+"""Parameter that lets one run train on a dataset that `source.changes` would refuse."""
+
 DAYS = ("from", "to")
 """Parameters that select rows instead of the run's data interval."""
 
@@ -69,6 +72,14 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
     if isinstance(source, RowSource) and source.partition is not None:
         for name in DAYS:
             params[name] = _day(name, source.partition)
+    if source.changes.beyond == "refuse":
+        params[ACCEPT_CHANGES] = Param(
+            False,
+            type="boolean",
+            title="Accept changes of the data",
+            description="warn of what `source.changes` would refuse, in this run",
+            section="Data",
+        )
     for switch, _ in _switches(experiment):
         params[switch.name] = Param(
             True,
@@ -105,6 +116,8 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     refuse_unknown(experiment.name, values, run_params(experiment))
     changes = {param.field: values[param.name] for param in _of(experiment)}
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
+    if values.get(ACCEPT_CHANGES):
+        changes["source", "changes", "beyond"] = "warn"
     return with_changes(experiment, changes)
 
 

@@ -1,5 +1,6 @@
 """The index of all runs, written by the tasks that begin and end one. Called by tasks only."""
 
+import contextlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.record import RollbackRecord, RunRecord
+from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
 
@@ -30,6 +31,18 @@ def end(
         # Planned by a version without an index.
         record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
     record.ended(board, deployment, failure, _now()).upload(storage.blob(platform, run.record))
+
+
+def trained_on(platform: Platform, experiment: str) -> frozenset[str]:
+    """Fingerprints of the datasets of an experiment's runs that came to a leaderboard."""
+    found = set()
+    for blob in storage.each_blob(platform, layout.run_records(platform.bucket, experiment)):
+        text = (blob.metadata or {}).get(METADATA) or blob.download_as_bytes()
+        with contextlib.suppress(ValidationError):
+            record = RunRecord.model_validate_json(text)
+            if record.result is not None:
+                found.add(record.dataset)
+    return frozenset(found)
 
 
 def add_rollback(platform: Platform, user: str | None, experiment: str, decided: Any) -> None:

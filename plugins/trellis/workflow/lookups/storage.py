@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
@@ -64,15 +64,21 @@ def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
     return iter(_client(platform.connection).list_blobs(bucket, prefix=name))
 
 
-def newest_before(platform: Platform, uri: str, pattern: str) -> tuple[bool, str | None]:
-    """Whether the object exists, and the newest other object of the pattern older than it.
+def newest_before(
+    platform: Platform, uri: str, pattern: str, among: Container[str]
+) -> tuple[bool, str | None]:
+    """Whether the object exists, and the newest other one of the pattern and of `among` older
+    than it.
 
     uri: gs://... of the object. pattern: names in the group's bucket, with a * for a folder.
+    among: addresses.
     """
     found = _client(platform.connection).list_blobs(platform.bucket, match_glob=pattern)
     created = {f"gs://{platform.bucket}/{blob.name}": blob.time_created for blob in found}
     own = created.pop(uri, None)
-    before = [other for other in created if own is None or created[other] < own]
+    before = [
+        other for other in created if other in among and (own is None or created[other] < own)
+    ]
     return own is not None, max(before, key=created.__getitem__, default=None)
 
 

@@ -5,6 +5,7 @@ Images, a table or a query: the keys that are present decide, and each form has 
 
 from typing import Annotated, ClassVar, Literal
 
+from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.quantities import Pixels, TableName
 from trellis.workflow.spec.sections import OneOf, Variant, key
 from trellis.workflow.spec.split import KeySplit, Split
@@ -20,6 +21,7 @@ class _Stored(Variant):
         "which examples are in which split; a manifest's ML_USE column overrides it", KeySplit()
     )
     shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
+    changes: Changes = key("what may change from one dataset to the next", Changes())
 
 
 class ImageSource(_Stored):

@@ -142,8 +142,13 @@ def describe(found: Found) -> str:
 def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Dataset:
     """The source's dataset, and whether it exists."""
     uri = layout.dataset(platform.bucket, experiment.name, found.fingerprint)
+    # A dataset that was refused, or whose run came to nothing, is no measure for the next.
+    used = {
+        layout.dataset_mark(layout.dataset(platform.bucket, experiment.name, fingerprint))
+        for fingerprint in records.trained_on(platform, experiment.name)
+    }
     exists, previous = storage.newest_before(
-        platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name)
+        platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name), used
     )
     return Dataset(
         uri=uri,

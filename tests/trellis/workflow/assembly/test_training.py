@@ -16,7 +16,7 @@ def dag(digits, group):
 
 def test_the_chain_of_stages_from_images(digits, group):
     dag = training.build(with_changes(digits, {("deploy",): None}), group)
-    chain = ["plan", "export", "tune", "choose", "train", "trained", "compare", "result"]
+    chain = ["plan", "export", "changes", "tune", "choose", "train", "trained", "compare", "result"]
     edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
 
@@ -24,7 +24,7 @@ def test_the_chain_of_stages_from_images(digits, group):
 def test_the_chain_of_stages_from_a_table(breast_cancer, group):
     """Nothing is trained on rows that were not checked; baselines do not wait for trainings."""
     dag = training.build(breast_cancer, group)
-    rows = ["plan", "snapshot", "check", "extract", "export", "tune"]
+    rows = ["plan", "snapshot", "check", "extract", "export", "changes", "tune"]
     for before, after in itertools.pairwise(rows):
         assert after in dag.get_task(before).downstream_task_ids
     for name in ("bqml.logistic_reg", "bqml.boosted_tree_classifier", "automl.views"):
@@ -35,6 +35,14 @@ def test_the_chain_of_stages_from_a_table(breast_cancer, group):
         "automl.export",
     }
     assert dag.get_task("compare").upstream_task_ids == {"trained", "baselines", "served"}
+
+
+def test_baselines_wait_for_a_comparison_that_may_refuse_the_dataset(breast_cancer, group):
+    """They are paid for, and read the snapshot, so that they need not wait for the export."""
+    refusing = with_changes(breast_cancer, {("source", "changes", "beyond"): "refuse"})
+    dag = training.build(refusing, group)
+    for name in ("bqml.logistic_reg", "bqml.boosted_tree_classifier", "automl.views"):
+        assert dag.get_task(name).upstream_task_ids == {"changes"}
 
 
 def test_what_is_served_is_compared_and_the_comparison_decides(dag):

@@ -31,6 +31,13 @@ def test_a_run_changes_what_it_says(digits):
     assert (changed.tune.trials, changed.source.images) == (9, "gs://b/m.csv")
 
 
+def test_a_run_may_accept_changes_of_the_data_that_the_file_refuses(digits):
+    refusing = with_changes(digits, {("source", "changes", "beyond"): "refuse"})
+    assert apply(refusing, defaults(refusing)) == refusing
+    accepted = apply(refusing, {**defaults(refusing), "accept_changes": True})
+    assert accepted == digits
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

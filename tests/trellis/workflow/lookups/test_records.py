@@ -38,6 +38,16 @@ def test_a_run_is_there_from_its_plan_on(digits, platform, runs):
     assert runs() == (ended,)
 
 
+def test_a_dataset_counts_as_used_when_a_run_came_to_a_leaderboard(digits, platform):
+    run = Run(platform.bucket, "digits", "r")
+    records.begin(platform, run, a_run(digits, bucket=platform.bucket))
+    storage.write_json(platform, run.record.replace("/r.json", "/other.json"), {"format": 2})
+    assert records.trained_on(platform, "digits") == frozenset()
+    records.end(platform, run, a_board(), None, "it is not served")
+    assert records.trained_on(platform, "digits") == {"3f2a"}
+    assert records.trained_on(platform, "another") == frozenset()
+
+
 def test_a_run_that_was_planned_before_there_was_an_index(digits, platform, runs):
     run = Run(platform.bucket, "digits", "old")
     documents.write(platform, "run_plan", run.plan, a_plan_of(digits, "old", platform.bucket))

@@ -1,0 +1,31 @@
+"""The section `source.changes`: how far a new dataset may be from the last one trained on."""
+
+from typing import Literal
+
+from trellis.workflow.spec.sections import Section, key
+
+
+class Changes(Section):
+    """Limits between the train splits of two datasets of one experiment.
+
+    The distances are those of TensorFlow Data Validation (L-infinity of categories, Jensen-Shannon
+    divergence of numbers): https://www.tensorflow.org/tfx/data_validation/get_started
+    """
+
+    beyond: Literal["warn", "refuse"] = key(
+        "what happens to a run whose dataset has changed by more than a limit since the last "
+        "dataset that a run trained on, or has other columns: before anything is trained",
+        "warn",
+    )
+    examples: float = key("how many times as many examples, or as few", 2.0, ge=1)
+    missing: float = key("difference of a feature's share of missing values", 0.1, ge=0, le=1)
+    mean: float = key(
+        "shift of a number's mean, in standard deviations of the last dataset", 0.5, ge=0
+    )
+    numbers: float = key(
+        "Jensen-Shannon divergence of a number's two distributions, in bits", 0.1, ge=0, le=1
+    )
+    categories: float = key(
+        "largest difference of the share of one of a feature's categories", 0.2, ge=0, le=1
+    )
+    classes: float = key("largest difference of the share of one class", 0.1, ge=0, le=1)

@@ -1,0 +1,90 @@
+"""changes: compare the run's dataset with the last one that a run trained on, before it is used.
+
+Beyond the limits of `source.changes` the run is warned of, or refused: by then only the export has
+cost anything. A dataset that a run has trained on before is not compared again.
+
+changes.json, schema 1:
+    {"schema": 1, "previous": "gs://.../datasets/FINGERPRINT/" or null, "remark": null or why
+     nothing was compared, "limits": source.changes as this run had it,
+     "findings": [{"check": "mean", "feature": "radius", "text": "..."}]}
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
+from trellis.workflow.lookups import documents, plans, records
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import change_checks
+from trellis.workflow.stages.change_checks import Change
+
+SCHEMA = 1
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task. Returns the number of findings."""
+
+    # The export is skipped if its dataset exists.
+    @airflow_task(task_id="changes", trigger_rule="none_failed")
+    def changes(run_id=None):
+        plan = plans.load(experiment, platform, run_id)
+        findings, remark = compare(plan, platform)
+        limits = plan.experiment.source.changes
+        content = {
+            "schema": SCHEMA,
+            "previous": plan.dataset.previous,
+            "remark": remark,
+            "limits": limits.model_dump(),
+            "findings": [asdict(finding) for finding in findings],
+        }
+        documents.write(platform, "changes", plan.run.changes, content)
+        if remark:
+            print(f"Not compared with an earlier dataset: {remark}.")
+            return 0
+        print(f"Compared with {plan.dataset.previous}, the last dataset that a run trained on:")
+        told = [finding.text for finding in findings] or ["no change is beyond its limit."]
+        if findings and limits.beyond == "refuse":
+            raise AirflowFailException(refusal(plan, told))
+        for text in told:
+            print(f"  {'Warning: ' if findings else ''}{text}")
+        return len(findings)
+
+    return changes()
+
+
+def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
+    """What has changed beyond the limits, or why nothing was compared."""
+    if plan.dataset.previous is None:
+        return [], "no run of this experiment has trained on one"
+    if plan.dataset.fingerprint in records.trained_on(platform, plan.experiment.name):
+        return [], "a run has trained on this one before"
+    where = layout.dataset_mark(plan.dataset.previous)
+    try:
+        before = documents.find(platform, "dataset", where)
+    except AirflowFailException:
+        before = None
+    if before is None:
+        return [], f"{where} was deleted, or written by another version of Trellis"
+    now = documents.read(platform, "dataset", layout.dataset_mark(plan.dataset.uri))
+    return change_checks.judge(before, now, plan.experiment.source.changes), None
+
+
+def refusal(plan: Plan, told: list[str]) -> str:
+    """What is wrong, and what to do."""
+    return "\n  ".join(
+        [
+            f"The dataset of this run ({plan.dataset.uri}) is too far from {plan.dataset.previous},"
+            " the last one that a run trained on (source.changes):",
+            *told,
+        ]
+    ) + (
+        "\nNothing was spent on training. If the data are wrong, correct them. If they are right, "
+        f"trigger a run with `{ACCEPT_CHANGES}`: later datasets are then compared with this one. "
+        "Or raise the limit in the experiment file."
+    )

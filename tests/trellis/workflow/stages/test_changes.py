@@ -1,0 +1,117 @@
+"""From one run's dataset to the next one's, against a real Cloud Storage."""
+
+import datetime
+import json
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+
+from tests.trellis.results.made import a_board
+from tests.trellis.workflow.stages.datasets import IMAGE, dataset
+from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.contracts.run_params import run_params
+from trellis.workflow.lookups import records
+from trellis.workflow.stages import changes, plan
+from trellis.workflow.validation.file import with_changes
+
+CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+EVEN = {"a": 50, "b": 50}
+SKEWED = {"a": 90, "b": 10}
+
+
+@pytest.fixture
+def run(google, digits, group, request):
+    """Runs the experiment up to its task `changes`: returns the run's changes.json.
+
+    classes: how many train examples each has in the run's new manifest. trained: whether the run
+    then comes to a leaderboard.
+    """
+    bucket = google.buckets / "changes-tests"
+    bucket.mkdir(exist_ok=True)
+    name = request.node.name[5:40].replace("_", "-").strip("-")
+    platform = group.model_copy(update={"bucket": bucket.name})
+    refusing = {("source", "changes", "beyond"): "refuse", ("source", "images"): f"{name}.csv"}
+    experiment = with_changes(digits, refusing).model_copy(update={"name": name})
+    with DAG(name):
+        callable_ = changes.task(experiment, platform).operator.python_callable
+
+    def run(run_id, classes, trained=True, **conf):
+        manifest = "".join(
+            f"gs://changes-tests/{run_id}/{label}{i}.png,{label}\n"
+            for label, count in classes.items()
+            for i in range(count)
+        )
+        (bucket / f"{name}.csv").write_text(manifest)
+        values = {n: param.resolve() for n, param in run_params(experiment).items()} | conf
+        made = plan.make(experiment, platform, values, run_id, CREATED, (None, None))
+        records.begin(platform, made.run, RunRecord.planned(made.to_json()))
+        folder = bucket / made.dataset.uri.removeprefix("gs://changes-tests/")
+        if not made.dataset.exists:
+            folder.mkdir(parents=True)
+            (folder / "dataset.json").write_text(json.dumps(dataset(IMAGE, classes=classes)))
+        try:
+            callable_(run_id=run_id)
+            if trained:
+                records.end(platform, made.run, a_board(), None, None)
+        finally:
+            path = bucket / made.run.changes.removeprefix("gs://changes-tests/")
+            run.content = json.loads(path.read_text())
+        return run.content
+
+    return run
+
+
+def test_the_first_dataset_is_compared_with_none(run, capsys):
+    content = run("first", EVEN)
+    assert (content["previous"], content["findings"]) == (None, [])
+    assert "no run of this experiment has trained on one" in capsys.readouterr().out
+
+
+def test_a_change_beyond_a_limit_is_refused_before_training(run):
+    run("first", EVEN)
+    with pytest.raises(AirflowFailException) as refused:
+        run("second", SKEWED)
+    text = str(refused.value)
+    assert "the share of class a was 50.0%, and is 90.0%; the limit is 10 points" in text
+    assert "Nothing was spent on training" in text
+    assert "`accept_changes`" in text
+    # The refused run says so in its folder, too.
+    assert run.content["previous"].endswith("/")
+    assert [finding["check"] for finding in run.content["findings"]] == ["classes"]
+
+
+def test_a_refused_dataset_is_no_measure_for_the_next(run):
+    run("first", EVEN)
+    for again in ("second", "third"):
+        with pytest.raises(AirflowFailException):
+            run(again, SKEWED)
+    assert run("fourth", {"a": 52, "b": 48})["findings"] == []
+
+
+def test_a_run_that_came_to_nothing_is_no_measure_either(run):
+    run("first", EVEN)
+    run("second", SKEWED, trained=False, accept_changes=True)
+    with pytest.raises(AirflowFailException):
+        run("third", SKEWED)
+
+
+def test_what_was_accepted_once_is_accepted_for_ever(run, capsys):
+    run("first", EVEN)
+    content = run("second", SKEWED, accept_changes=True)
+    assert content["limits"]["beyond"] == "warn"
+    assert [finding["check"] for finding in content["findings"]] == ["classes"]
+    assert "Warning: label" in capsys.readouterr().out
+    assert run("same-again", SKEWED)["findings"] == []
+    assert run("later", {"a": 88, "b": 12})["findings"] == []
+    with pytest.raises(AirflowFailException):
+        run("back", EVEN)
+
+
+def test_an_earlier_dataset_that_cannot_be_read_does_not_stop_a_run(run, google):
+    previous = run("first", EVEN)
+    (mark,) = (google.buckets / "changes-tests").glob("an-earlier-dataset-that*/datasets/*/*.json")
+    mark.write_text('{"schema": 1}')
+    content = run("second", SKEWED)
+    assert "another version of Trellis" in content["remark"]
+    assert previous["remark"] != content["remark"]
