@@ -88,6 +88,8 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                loop="uvloop",
+                http="httptools",
                 log_config=None,
                 access_log=False,
                 server_header=False,
