@@ -7,7 +7,7 @@ import pytest
 from google.cloud import storage
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.4])
+@pytest.mark.parametrize("seconds", [pytest.param(0.05, marks=pytest.mark.slow), 0.4])
 def test_acknowledged_writes_survive_kill_9(new_local_gcp, monkeypatch, seconds):
     local_gcp = new_local_gcp()
     local_gcp.up()

@@ -130,6 +130,7 @@ def test_malformed_ranges_are_refused(header):
         ContentRange.parse(header)
 
 
+@pytest.mark.slow
 def test_an_upload_goes_on_after_kill_9(new_local_gcp, monkeypatch):
     local_gcp = new_local_gcp()
     local_gcp.up()

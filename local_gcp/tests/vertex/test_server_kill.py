@@ -5,6 +5,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.vertex import cases
 
@@ -12,6 +13,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 SUBMIT = PROGRAMS / "submit.py"
 
 
+@pytest.mark.slow
 def test_kill_adopts_and_down_restarts(new_local_gcp, until, tmp_path):
     server = new_local_gcp()
     server.up()
@@ -44,6 +46,7 @@ def test_kill_adopts_and_down_restarts(new_local_gcp, until, tmp_path):
     assert [line for line in log if not line.startswith("local_gcp")] == ["start", "start", "end"]
 
 
+@pytest.mark.slow
 def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp, until):
     server = new_local_gcp()
     server.up()

