@@ -158,14 +158,34 @@ def test_of_equal_trials_the_last_epochs_loss_decides(google, a_dag, folder):
 def test_an_unknown_parameter_is_refused_before_anything_is_spent(google, a_dag, capfd):
     """Airflow takes every key in conf; ignored, it would train with another learning rate."""
     dag = a_dag()
-    run = run_dag(dag, learning_rate=0.1)
+    run = run_dag(dag, learning_rte=0.1)
     assert states(run)["plan"] == "failed"
     assert jobs(google, dag) == []
     out = capfd.readouterr().out
     reason = "Refused, nothing was spent. The parameters of this run of"
-    assert "learning_rate: unknown parameter; " in out[out.index(reason) :]
+    assert (
+        "learning_rte: unknown parameter; did you mean 'learning_rate'?" in out[out.index(reason) :]
+    )
     # On top of the log, not below the traceback.
     assert out.index(reason) < out.index("Task failed with exception")
+
+
+def test_a_run_that_only_plans_is_green_and_leaves_nothing(google, a_dag, capfd):
+    dag = a_dag(deploy={"gate": {"require": {"accuracy": 0.9}}})
+    run = run_dag(dag, dry_run=True, filters=64)
+    assert run.state == "success"
+    found = states(run)
+    assert found.pop("plan") == "success"
+    assert set(found.values()) == {"skipped"}
+    assert len(found) == len(dag.task_ids) - 1
+    assert jobs(google, dag) == []
+    assert not (google.buckets / "runs-tests" / dag.dag_id).exists()
+    assert not (google.buckets / "runs-tests/_index" / dag.dag_id).exists()
+    out = capfd.readouterr().out
+    assert "Only planned (dry_run): nothing ran" in out
+    assert "maximize accuracy over learning_rate, dropout, at most" in out
+    told = run.get_task_instance("plan").xcom_pull(task_ids="plan")["dry_run"]
+    assert told[-1].startswith("One run costs at most ")
 
 
 def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):

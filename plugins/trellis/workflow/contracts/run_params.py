@@ -6,13 +6,16 @@ the same values. `plan` checks that the values fit together, and refuses unknown
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from airflow.sdk import Param
 
+from trellis.workflow.contracts import hyperparameter_params
 from trellis.workflow.contracts.conf import refuse_unknown
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.quantities import usd_text
 from trellis.workflow.spec.sections import bounds, field_of
 from trellis.workflow.spec.source import RowSource
@@ -40,6 +43,7 @@ _PARAMS = (
     _RunParam("top", ("train", "top"), "Trials to train in full", "Training"),
     _RunParam("train_epochs", ("train", "epochs"), "Epochs of a training", "Training"),
     _RunParam("workers", ("train", "machines", "workers"), "Workers of a training", "Training"),
+    _RunParam("seed", ("seed",), "Seed", "Training"),
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
@@ -52,6 +56,9 @@ _SWITCHES: tuple[tuple[_RunParam, Any], ...] = (
 
 DEPLOY_BACKFILL = "deploy_backfill"
 """Parameter without which a run of a backfill deploys nothing."""
+
+DRY_RUN = "dry_run"
+"""Parameter with which a run only plans."""
 
 NOT_DEPLOYED = (
     f"`deploy` is switched off for this run, or a backfill made it without `{DEPLOY_BACKFILL}`"
@@ -67,7 +74,23 @@ DAYS = ("from", "to")
 
 def run_params(experiment: Experiment) -> dict[str, Param]:
     """The DAG's parameters; the experiment's values are the defaults."""
-    params = {p.name: _airflow_param(p, experiment) for p in _of(experiment)}
+    params = _own_params(experiment)
+    return params | hyperparameter_params.params(experiment, params)
+
+
+def _own_params(experiment: Experiment) -> dict[str, Param]:
+    """All but the hyperparameters."""
+    params = {
+        DRY_RUN: Param(
+            False,
+            type="boolean",
+            title="Only plan",
+            description="the log of `plan` says what would run, what is reused and what it may "
+            "cost; nothing else runs, nothing is written, and the run is green",
+            section="Run",
+        )
+    }
+    params |= {p.name: _airflow_param(p, experiment) for p in _of(experiment)}
     source = experiment.source
     if isinstance(source, RowSource) and source.partition is not None:
         for name in DAYS:
@@ -113,12 +136,24 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
 
     Raises FileError for an unknown parameter, and for values that do not fit together.
     """
-    refuse_unknown(experiment.name, values, run_params(experiment))
+    own = _own_params(experiment)
+    known = [*own, *hyperparameter_params.params(experiment, own)]
+    refuse_unknown(experiment.name, values, known)
+    _in_order(experiment, values)
     changes = {param.field: values[param.name] for param in _of(experiment)}
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
     if values.get(ACCEPT_CHANGES):
         changes["source", "changes", "beyond"] = "warn"
+    changes |= hyperparameter_params.changes(experiment, values, own)
     return with_changes(experiment, changes)
+
+
+def _in_order(experiment: Experiment, values: Mapping[str, Any]) -> None:
+    """Raises FileError for rows from a day that is not before their end."""
+    first, last = (values.get(name) for name in DAYS)
+    if first and last and date.fromisoformat(first) >= date.fromisoformat(last):
+        problem = Problem(("from",), f"{first} is not before `to`, {last}, which is exclusive")
+        raise FileError(f"The parameters of this run of {experiment.name}", [problem])
 
 
 def _of(experiment: Experiment) -> list[_RunParam]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import DownstreamTasksSkipped
 from google.cloud.exceptions import Forbidden, NotFound
 
 from trellis.workflow.contracts import layout, run_params
@@ -27,13 +28,15 @@ from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages import dry_run
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns {"plan", "connection"}: the plan's address, and the Airflow
-    connection that reads it. The page of all runs finds the bucket by it.
+    connection that reads it. The page of all runs finds the bucket by it. Of a run that only plans:
+    {"dry_run"}, what would run.
     """
 
     @airflow_task(task_id="plan")
@@ -42,15 +45,24 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         run_id=None,
         dag=None,
         dag_run=None,
+        ti=None,
         data_interval_start=None,
         data_interval_end=None,
     ):
         interval = (data_interval_start, data_interval_end)
         values = run_params.of_backfill(params) if dag_run.run_type == "backfill" else params
         try:
-            made = make(experiment, platform, values, run_id, dag_run.run_after, interval)
+            decided = decide(experiment, platform, values, run_id, dag_run.run_after, interval)
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
+        if values[run_params.DRY_RUN]:
+            told = dry_run.lines(decided.plan)
+            print("\n".join(told))
+            # The exception would lose the return value.
+            ti.xcom_push(key="return_value", value={"dry_run": told})
+            later = dag.get_task("plan").get_flat_relative_ids(upstream=False)
+            raise DownstreamTasksSkipped(tasks=sorted(later))
+        made = write(decided, platform)
         record = RunRecord.planned(
             made.to_json(), dag_run.run_type.value, dag_run.triggering_user_name, dag.tags
         )
@@ -78,6 +90,15 @@ class Found:
     bytes: int = 0
 
 
+@dataclass(frozen=True)
+class Decided:
+    """A plan that is not written yet, and what its log says of it."""
+
+    plan: Plan
+    found: Found
+    limit: cost.Cost
+
+
 def make(
     experiment: Experiment,
     platform: Platform,
@@ -86,7 +107,19 @@ def make(
     created: Any,
     interval: tuple[Any, Any],
 ) -> Plan:
-    """Plan one run, and write plan.json.
+    """Plan one run, and write plan.json. Raises what `decide` raises."""
+    return write(decide(experiment, platform, values, run_id, created, interval), platform)
+
+
+def decide(
+    experiment: Experiment,
+    platform: Platform,
+    values: Any,
+    run_id: str,
+    created: Any,
+    interval: tuple[Any, Any],
+) -> Decided:
+    """Plan one run.
 
     Repeating it gives the same plan, unless source or dataset changed in between.
     Raises FileError, SourceError, PlatformError or BudgetError for what the user must change.
@@ -118,11 +151,17 @@ def make(
         rates=cost.rates(experiment),
         cost=_cost(experiment, limit),
     )
+    return Decided(plan, found, limit)
+
+
+def write(decided: Decided, platform: Platform) -> Plan:
+    """Write plan.json, and what it names."""
+    plan, experiment, dataset = decided.plan, decided.plan.experiment, decided.plan.dataset
     if (own := experiment.own_model) and own.text is not None:
         storage.write_once(platform, plan.model_address, own.text)
         print(f"{own.name}: {plan.model_address}")
     documents.write(platform, "run_plan", plan.run.plan, plan.to_json())
-    print(f"{plan.run.plan}: {describe(found)}; {limit}")
+    print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment):
         print(f"If the best training is promoted, serving costs {serving}")
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")

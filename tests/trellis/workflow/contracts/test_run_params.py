@@ -10,8 +10,15 @@ def defaults(experiment):
     return {name: param.resolve() for name, param in run_params(experiment).items()}
 
 
+def run_values(experiment):
+    """The defaults without the hyperparameters."""
+    form = run_params(experiment).items()
+    return {n: p.resolve() for n, p in form if p.schema["section"] != "Hyperparameters"}
+
+
 def test_the_files_values_are_the_defaults(digits):
-    assert defaults(digits) == {
+    assert run_values(digits) == {
+        "dry_run": False,
         "source": "digits/manifest.csv",
         "trials": 6,
         "parallel": 2,
@@ -19,6 +26,7 @@ def test_the_files_values_are_the_defaults(digits):
         "top": 2,
         "train_epochs": 25,
         "workers": 2,
+        "seed": 0,
         "budget": "2 USD",
         "deploy": True,
         "deploy_backfill": False,
@@ -51,6 +59,11 @@ def test_a_run_may_accept_changes_of_the_data_that_the_file_refuses(digits):
         ("workers", -1),
         ("source", ""),
         ("budget", "6 EUR"),
+        ("seed", -1),
+        ("learning_rate", 0),
+        ("learning_rate", "fast"),
+        ("kernel", 4),
+        ("flip", 1),
     ],
 )
 def test_form_and_rest_api_refuse_what_the_file_may_not_say(digits, name, value):
@@ -66,8 +79,8 @@ def test_what_does_not_fit_together_is_refused(digits):
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("trails", "trails: unknown parameter; did you mean 'trials'? Known: budget, deploy,"),
-        ("learning_rate", "a hyperparameter is set in the experiment file"),
+        ("trails", "trails: unknown parameter; did you mean 'trials'? Known: augment, "),
+        ("embedding", "a run cannot change anything else"),  # only for tables
         ("from", "a run cannot change anything else"),  # images have no partition
     ],
 )
@@ -135,3 +148,32 @@ def test_a_query_is_edited_in_lines(breast_cancer):
     changes = {("source", "bigquery"): None, ("source", "query"): "SELECT *\nFROM d.t"}
     source = run_params(with_changes(breast_cancer, changes))["source"]
     assert source.schema["format"] == "multiline"
+
+
+def test_every_hyperparameter_of_the_model_is_a_parameter(digits, breast_cancer):
+    form = run_params(digits)
+    assert {"learning_rate", "filters", "kernel", "optimizer", "augment"} <= set(form)
+    assert not {"units", "embedding", "cell_units"} & set(form)  # no effect on this model
+    assert "embedding" in run_params(breast_cancer)
+    rate = form["learning_rate"]
+    assert rate.value is None
+    assert "empty: searched, 0.0003 to 0.01 (hyperparameters.learning_rate)" in rate.description
+    assert form["batch_size"].value == 32  # the trainer's default
+
+
+def test_a_value_fixes_a_hyperparameter_for_this_run(digits):
+    changed = apply(digits, {**defaults(digits), "learning_rate": 0.002, "batch_size": 64})
+    assert changed.hyperparameters == {"learning_rate": 0.002, "batch_size": 64}
+    assert sorted(changed.tune.search) == ["dropout", "filters"]
+
+
+def test_something_must_be_left_to_search(digits):
+    fixed = {"learning_rate": 0.002, "filters": 16, "dropout": 0.1}
+    with pytest.raises(FileError, match=r"tune: every .* has a value .*: leave one empty"):
+        apply(digits, {**defaults(digits), **fixed})
+
+
+def test_days_in_the_wrong_order_are_refused(breast_cancer):
+    days = {"from": "2024-01-03", "to": "2024-01-03"}
+    with pytest.raises(FileError, match="from: 2024-01-03 is not before `to`, 2024-01-03"):
+        apply(breast_cancer, {**defaults(breast_cancer), **days})

@@ -1,0 +1,52 @@
+"""What a run that only plans says: what would run, what is reused, what it may cost."""
+
+from collections.abc import Iterator
+
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.pricing import cost
+from trellis.workflow.spec.machines import Machine, Machines
+
+
+def lines(plan: Plan) -> list[str]:
+    """The plan in lines, a stage each."""
+    usd = plan.cost["stages"]
+    shown = ["Only planned (dry_run): nothing ran, nothing was written, nothing was spent."]
+    for stage, what in _stages(plan):
+        limit = f", at most {usd[stage]:.2f} USD" if stage in usd else ""
+        shown.append(f"  {stage:<8} {what}{limit}")
+    shown.append(f"One run costs at most {plan.cost['at_most_usd']:.2f} USD in all.")
+    return shown
+
+
+def _stages(plan: Plan) -> Iterator[tuple[str, str]]:
+    experiment, dataset = plan.experiment, plan.dataset
+    tune, train = experiment.tune, experiment.train
+    if plan.table is not None:
+        rows = "rows" if dataset.examples is None else f"{dataset.examples:,} rows"
+        yield "snapshot", f"{rows}, {len(plan.table.features)} features of {dataset.source}"
+    if dataset.exists:
+        yield "dataset", f"{dataset.uri} is there and is reused: no export"
+    else:
+        yield "export", f"makes {dataset.uri}"
+    searched = ", ".join(tune.search)
+    yield (
+        "tune",
+        f"{tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, on "
+        f"{_machine(tune.machines)}: {tune.goal} {tune.metric} over {searched}",
+    )
+    yield (
+        "train",
+        f"the best {train.top} for up to {train.epochs} epochs, each on {train.machines.workers} x "
+        f"{_machine(train.machines)}",
+    )
+    for name in plan.baselines:
+        yield name, "baseline"
+    yield "compare", "all on one test split"
+    if (serving := cost.serving(experiment)) is not None:
+        yield "deploy", f"only if the gate is passed; serving costs {serving}"
+
+
+def _machine(machine: Machine) -> str:
+    gpu = f" with {machine.gpus} {machine.gpu}" if machine.gpu else ""
+    spot = " (spot)" if isinstance(machine, Machines) and machine.spot else ""
+    return f"{machine.type}{gpu}{spot}"
