@@ -193,7 +193,13 @@ def write_table(folder, rows, columns):
         "label": {"name": "y"},
         "features": features,
         "vocabulary": 1000,
-        "source": {"rows": rows},
+        "source": {
+            "table": "p.d.t",
+            "query": None,
+            "partition": None,
+            "snapshot": "p.d.snapshot",
+            "rows": rows,
+        },
     }
     (folder / "columns.json").write_text(json.dumps(document))
 
