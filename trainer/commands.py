@@ -15,6 +15,7 @@ COMMANDS = {
     "export": Command("trainer.export", "labelled images or a table's rows -> a TFRecord dataset"),
     "train": Command("trainer.task", "a dataset -> one tuning trial or one full training"),
     "try": Command("trainer.try_model", "a model's own file -> does it build, learn and export?"),
+    "weights": Command("trainer.weights", "a backbone's ImageNet weights -> a file for the bucket"),
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }

@@ -11,6 +11,50 @@ from trainer.hyperparameter_field import hyperparameter
 _WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
 _TRANSFORMERS = ("transformer", "vision_transformer")
 
+# keras.applications, by name; a test compares. Here, because Keras takes seconds to import.
+_BACKBONES = [
+    "ConvNeXtBase",
+    "ConvNeXtLarge",
+    "ConvNeXtSmall",
+    "ConvNeXtTiny",
+    "ConvNeXtXLarge",
+    "DenseNet121",
+    "DenseNet169",
+    "DenseNet201",
+    "EfficientNetB0",
+    "EfficientNetB1",
+    "EfficientNetB2",
+    "EfficientNetB3",
+    "EfficientNetB4",
+    "EfficientNetB5",
+    "EfficientNetB6",
+    "EfficientNetB7",
+    "EfficientNetV2B0",
+    "EfficientNetV2B1",
+    "EfficientNetV2B2",
+    "EfficientNetV2B3",
+    "EfficientNetV2L",
+    "EfficientNetV2M",
+    "EfficientNetV2S",
+    "InceptionResNetV2",
+    "InceptionV3",
+    "MobileNet",
+    "MobileNetV2",
+    "MobileNetV3Large",
+    "MobileNetV3Small",
+    "NASNetLarge",
+    "NASNetMobile",
+    "ResNet101",
+    "ResNet101V2",
+    "ResNet152",
+    "ResNet152V2",
+    "ResNet50",
+    "ResNet50V2",
+    "VGG16",
+    "VGG19",
+    "Xception",
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfModels:
@@ -19,7 +63,7 @@ class OfModels:
     dropout: float = hyperparameter(
         0.0,
         "share of activations set to zero in training: after every hidden layer, in every block of "
-        "residual and of the transformers, before the output of convolutional",
+        "residual and of the transformers, before the output of convolutional and backbone",
         minimum=0,
         exclusiveMaximum=1,
     )
@@ -136,4 +180,42 @@ class OfModels:
         unit="pixels",
         enum=[1, 3, 5, 7],
         models=("convolutional",),
+    )
+    backbone: str = hyperparameter(
+        "MobileNetV2",
+        "network of https://keras.io/api/applications that turns an image into features",
+        enum=_BACKBONES,
+        models=("backbone",),
+    )
+    weights: str = hyperparameter(
+        "none",
+        "what the backbone begins with: none (random, and all of it is trained); the gs:// address "
+        "of a file that `python -m trainer weights` wrote, or of a folder with NAME.weights.h5; "
+        "or imagenet, which an experiment takes from gs://BUCKET/_weights/",
+        models=("backbone",),
+    )
+    head_epochs: int = hyperparameter(
+        3,
+        "first phase with weights given: epochs in which the output layer alone is trained",
+        unit="epochs",
+        minimum=0,
+        maximum=10_000,
+        models=("backbone",),
+    )
+    unfrozen_layers: int = hyperparameter(
+        10,
+        "second phase with weights given: layers of the backbone, from its end, that are trained, "
+        "too. Batch normalization is not counted: it stays as it is; 0: there is no second phase",
+        unit="layers",
+        minimum=0,
+        maximum=10_000,
+        models=("backbone",),
+    )
+    fine_tuning_rate: float = hyperparameter(
+        0.1,
+        "what the learning rate is multiplied by in the second phase, which has a warm-up of its "
+        "own",
+        exclusiveMinimum=0,
+        maximum=1,
+        models=("backbone",),
     )

@@ -50,6 +50,11 @@ MODELS = {
     "vision_transformer": Model(
         "attention between the patches of an image, then their mean", ("image",)
     ),
+    "backbone": Model(
+        "a network of keras.applications, such as ResNet50, with an output layer of its own; with "
+        "weights given, first that layer is trained alone, then the last layers with it",
+        ("image",),
+    ),
     "recurrent": Model(
         "GRU or LSTM cells over each sequence of a row, then fully connected layers over their "
         "last states and all other features",

@@ -19,14 +19,21 @@ class BestEpoch(EarlyStopping):
     """EarlyStopping that prefers the lower loss among epochs with an equal metric.
 
     On a small validation split many epochs have exactly the same accuracy; the first of them is
-    often far from trained. best: how many epochs were the best one when they ended; best_score:
-    (metric, val_loss) of the last such epoch, both so that more is better.
+    often far from trained. It loses no patience before from_epoch (from 0). best: how many epochs
+    were the best one when they ended; best_score: (metric, val_loss) of the last such epoch, both
+    so that more is better.
     """
 
-    def __init__(self, monitor: str, sign: int, patience: int):
+    def __init__(self, monitor: str, sign: int, patience: int, from_epoch: int):
         super().__init__(monitor=monitor, mode="max", patience=patience, restore_best_weights=True)
         self._sign = sign
+        self._from_epoch = from_epoch
         self.best_score: list[float] | None = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch < self._from_epoch:
+            self.wait = -1  # counted up to 0
+        super().on_epoch_end(epoch, logs)
 
     def get_monitor_value(self, logs):
         score = [self._sign * logs[self.monitor], -logs["val_loss"]]
@@ -43,8 +50,10 @@ _STATE = {
 }
 
 
-def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> CallbackList:
-    """The callbacks of a training."""
+def build(
+    settings: Settings, model: keras.Model, last_phase: int, *, is_chief: bool
+) -> CallbackList:
+    """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last."""
     h = settings.hyperparameters
     callbacks: list[Callback] = [
         # With patience 0 it never stops, but still keeps the best epoch's weights.
@@ -52,6 +61,7 @@ def build(settings: Settings, model: keras.Model, *, is_chief: bool) -> Callback
             settings.monitor,
             sign=1 if schema.METRICS[settings.metric].goal == "maximize" else -1,
             patience=h.early_stopping_patience or settings.epochs,
+            from_epoch=last_phase,
         )
     ]
     if h.plateau_patience:

@@ -19,10 +19,11 @@ import tensorflow as tf
 from keras.callbacks import CallbackList
 
 from trainer.hyperparameters import Common
-from trainer.training import TrainingError
+from trainer.training import TrainingError, phases
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
 from trainer.training.objective import Objective, auc
+from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 
@@ -90,13 +91,14 @@ class Progress:
 class Trainee:
     """The model, its optimizer and objective.
 
-    peak_rate: learning rate after the warm-up, over all replicas.
+    peak_rate: learning rate after the warm-up, over all replicas. phases: in their order.
     """
 
     model: keras.Model
     objective: Objective
     optimizer: keras.optimizers.Optimizer
     peak_rate: float
+    phases: list[Phase]
 
 
 def fit(
@@ -118,12 +120,14 @@ def fit(
     if progress.finished(settings.epochs):
         return
     h = settings.hyperparameters
-    train_steps = _train_steps(h, distribution, trainee, data)
+    phase = None
     evaluate = _evaluation(distribution, trainee, data)
     batches = data.train(progress.step)
     saved, checked = time.monotonic(), False
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
+        if phase != (phase := phases.at(trainee.phases, epoch)):
+            train_steps = _train_steps(h, distribution, trainee, phase, data)
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
             begun, count = time.monotonic(), min(STEPS_PER_CALL, left)
@@ -189,13 +193,17 @@ class _Sums:
 
 
 def _train_steps(
-    h: Common, distribution: Distribution, trainee: Trainee, data: Input
+    h: Common, distribution: Distribution, trainee: Trainee, phase: Phase, data: Input
 ) -> Callable[..., tf.Tensor]:
     """A function (batches, count, stop) that makes `count` steps and returns their sums."""
     strategy, replicas = distribution.strategy, distribution.replicas
     model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
     sums = _Sums(strategy, _FIXED + 2 * replicas)
-    warmup_steps = h.warmup_epochs * data.steps_per_epoch
+    # At least one: a phase's first step sets the rate.
+    warmup_steps = max(1.0, h.warmup_epochs * data.steps_per_epoch)
+    first_step = float(phase.epoch * data.steps_per_epoch)
+    peak_rate = trainee.peak_rate * phase.rate
+    variables = phase.variables
     global_batch = float(data.global_batch)
 
     def replica_step(batch, stop):
@@ -204,10 +212,10 @@ def _train_steps(
             outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
             loss = tf.reduce_sum(objective.losses(labels, outputs)) / global_batch
-        gradients = tape.gradient(loss, model.trainable_variables)
+        gradients = tape.gradient(loss, variables)
         # An embedding's gradient names its rows: summed up here, every strategy can add it up.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(labels)[0], tf.float32)
         sums.add(
@@ -219,10 +227,10 @@ def _train_steps(
         )
 
     def warm_up():
-        step = tf.cast(optimizer.iterations.value, tf.float32)
-        rising = trainee.peak_rate * (step + 1.0) / warmup_steps
+        step = tf.cast(optimizer.iterations.value, tf.float32) - first_step
+        rising = peak_rate * (step + 1.0) / warmup_steps
         # After the warm-up only the callbacks change the rate.
-        rate = tf.where(step < warmup_steps, tf.minimum(rising, trainee.peak_rate), _rate())
+        rate = tf.where(step < warmup_steps, tf.minimum(rising, peak_rate), _rate())
         optimizer.learning_rate.assign(rate)
 
     def _rate():
@@ -232,8 +240,7 @@ def _train_steps(
     def train_steps(batches, count, stop):
         sums.clear()
         for _ in tf.range(count):
-            if warmup_steps:
-                warm_up()
+            warm_up()
             strategy.run(replica_step, args=(next(batches), stop))
         return sums.read()
 

@@ -21,6 +21,7 @@ from trainer.training import (
     loop,
     objective,
     optimizer,
+    phases,
     rendezvous,
     results,
 )
@@ -72,7 +73,8 @@ def _train_together(
     h, is_chief = settings.hyperparameters, spread.cluster.is_chief
     data = Input(settings.dataset, dataset, spread, h, settings.seed, settings.epochs)
     trainee = _build(settings, dataset, spread)
-    calls = callbacks.build(settings, trainee.model, is_chief=is_chief)
+    last_phase = trainee.phases[-1].epoch
+    calls = callbacks.build(settings, trainee.model, last_phase, is_chief=is_chief)
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
         model=trainee.model.variables, optimizer=trainee.optimizer.variables
@@ -120,7 +122,8 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         model.compile(optimizer=update, jit_compile=False)
     own_loss = settings.own.loss(dataset, h) if settings.own else None
     aim = objective.build(dataset, h.label_smoothing, own_loss)
-    return Trainee(model, aim, update, optimizer.peak_rate(h, spread.replicas))
+    peak_rate = optimizer.peak_rate(h, spread.replicas)
+    return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h))
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:

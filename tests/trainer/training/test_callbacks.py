@@ -12,7 +12,7 @@ def follow():
 
     def follow(rows, sign=1, monitor="val_accuracy", patience=3):
         inputs = keras.Input((1,))
-        best = BestEpoch(monitor, sign, patience)
+        best = BestEpoch(monitor, sign, patience, from_epoch=0)
         best.set_model(keras.Model(inputs, keras.layers.Dense(1)(inputs)))
         best.model.stop_training = False
         best.on_train_begin()

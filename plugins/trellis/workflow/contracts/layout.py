@@ -16,6 +16,7 @@ gs://BUCKET/EXPERIMENT/
         leaderboard/              leaderboard.json, report.html; challenger.json: what to deploy
         deployment.json           progress and result of the challenger's deployment
 
+gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
 gs://BUCKET/_index/EXPERIMENT/    runs/RUN.json, rollbacks/RUN.json: see record.py
 
 Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
@@ -132,6 +133,11 @@ def run_records(bucket: str, experiment: str) -> str:
 def rollback_record(bucket: str, experiment: str, run_id: str) -> str:
     """Of a run of the DAG rollback, in the index."""
     return f"gs://{bucket}/{INDEX}{experiment}/rollbacks/{run_folder(run_id)}.json"
+
+
+def weights(bucket: str) -> str:
+    """The folder of weights of backbones, which people put there."""
+    return f"gs://{bucket}/_weights/"
 
 
 def dataset(bucket: str, experiment: str, fingerprint: str) -> str:

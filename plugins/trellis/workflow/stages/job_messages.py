@@ -7,6 +7,7 @@ from typing import Any
 from trellis.identity import label_value
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import pretrained
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
@@ -128,6 +129,9 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
     """
     experiment = plan.experiment
     own = experiment.own_model
+    fixed = dict(experiment.hyperparameters)
+    if experiment.model == pretrained.MODEL and "weights" in fixed:
+        fixed["weights"] = pretrained.address(str(fixed["weights"]), plan.run.bucket)
     flags = {
         "dataset": plan.dataset.uri,
         "model": plan.model_address,
@@ -137,7 +141,7 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
         "epochs": epochs,
         "seed": experiment.seed,
         "outputs": outputs,
-        **experiment.hyperparameters,
+        **fixed,
         **values,
     }
     return [f"--{name}={flag(value)}" for name, value in flags.items()]

@@ -20,6 +20,7 @@ from trellis.workflow.lookups import (
     bigquery_source,
     documents,
     image_manifest,
+    pretrained,
     records,
     storage,
 )
@@ -128,6 +129,7 @@ def decide(
     group.require(experiment, platform)
     cost.within_budget(experiment, cost.at_most(experiment, platform))
     storage.check_bucket(platform)
+    pretrained.require(experiment, platform)
     if experiment.source.kind == "image":
         found = _images(experiment, platform)
     else:

@@ -19,8 +19,9 @@ from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
+from trellis.workflow.stages.job_messages import training_arguments
 from trellis.workflow.stages.plan import make, task
-from trellis.workflow.validation.file import load
+from trellis.workflow.validation.file import load, with_changes
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
@@ -217,3 +218,63 @@ def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
     assert ("deploy" in read(bucket, run_id)["configuration"]) == deploys
     record = json.loads((bucket / f"_index/digits/runs/{run_id}.json").read_text())
     assert record["trigger"] == kind
+
+
+@pytest.fixture
+def backbone(digits):
+    """A function: weights, what is searched -> the demo's experiment with a backbone."""
+
+    def backbone(weights, **search):
+        changes = {
+            ("model",): "backbone",
+            ("hyperparameters",): {"weights": weights},
+            ("tune", "search"): {"dropout": {"from": 0, "to": 0.5}, **search},
+        }
+        return with_changes(digits, changes)
+
+    return backbone
+
+
+def planned_backbone(experiment, group):
+    values = {name: param.resolve() for name, param in run_params.run_params(experiment).items()}
+    return make(experiment, group, values, "demo", CREATED, (None, None))
+
+
+def test_weights_that_are_not_in_the_bucket_are_refused_with_a_remedy(bucket, backbone, group):
+    choice = {"backbone": {"choose": ["ResNet50", "DenseNet121"]}}
+    (bucket / "_weights").mkdir(exist_ok=True)
+    (bucket / "_weights/ResNet50.weights.h5").write_bytes(b"weights")
+    with pytest.raises(SourceError) as error:
+        planned_backbone(backbone("imagenet", **choice), group)
+    file = "gs://trellis-local/_weights/DenseNet121.weights.h5"
+    assert f"there is no {file}, and jobs download nothing" in str(error.value)
+    command = "python -m trainer weights DenseNet121 && gcloud storage cp DenseNet121.weights.h5"
+    assert f"{command} {file}" in str(error.value)
+    (bucket / "_weights/DenseNet121.weights.h5").write_bytes(b"weights")
+    plan = planned_backbone(backbone("imagenet", **choice), group)
+    flags = training_arguments(plan, 3, "all", {})
+    assert "--weights=gs://trellis-local/_weights/" in flags
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("gs://trellis-local/w.h5", "there is no gs://trellis-local/w.h5"),
+        ("w.h5", "got w.h5; expected none, imagenet, or the gs:// address"),
+    ],
+)
+def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group, weights, message):
+    with pytest.raises(SourceError, match=re.escape(message)):
+        planned_backbone(backbone(weights), group)
+
+
+def test_weights_are_not_searched(bucket, digits, backbone, group):
+    experiment = with_changes(
+        backbone("none"),
+        {
+            ("hyperparameters",): {},
+            ("tune", "search"): {"weights": {"choose": ["none", "imagenet"]}},
+        },
+    )
+    with pytest.raises(SourceError, match=r"tune\.search\.weights: weights are fixed"):
+        planned_backbone(experiment, group)

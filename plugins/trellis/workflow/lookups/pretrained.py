@@ -1,0 +1,52 @@
+"""The weights that a backbone begins with: which files a run reads, and whether they are there."""
+
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.lookups import storage
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.spec.tuning import Choices
+
+MODEL = "backbone"
+_SUFFIX = ".weights.h5"
+
+
+def address(weights: str, bucket: str) -> str:
+    """`weights` as the trainer takes it: imagenet is a folder of the group's bucket."""
+    return layout.weights(bucket) if weights == "imagenet" else weights
+
+
+def require(experiment: Experiment, platform: Platform) -> None:
+    """Raises SourceError unless the file of every backbone that may be trained is there."""
+    if experiment.model != MODEL:
+        return
+    if "weights" in experiment.tune.search:
+        raise SourceError(
+            "tune.search.weights: weights are fixed, in `hyperparameters`; they are not searched"
+        )
+    weights = str(experiment.hyperparameters.get("weights", "none"))
+    if weights == "none":
+        return
+    found = address(weights, platform.bucket)
+    if not found.startswith("gs://"):
+        raise SourceError(
+            f"hyperparameters.weights: got {weights}; expected none, imagenet, or the gs:// "
+            "address of a file or a folder"
+        )
+    for name in _backbones(experiment):
+        file = found if found.endswith(".h5") else f"{found.rstrip('/')}/{name}{_SUFFIX}"
+        if not storage.blob(platform, file).exists():
+            raise SourceError(
+                f"hyperparameters.weights: there is no {file}, and jobs download nothing from the "
+                "internet. Write it where there is internet access, then start the run again:\n"
+                f"  python -m trainer weights {name} && gcloud storage cp {name}{_SUFFIX} {file}"
+            )
+
+
+def _backbones(experiment: Experiment) -> list[str]:
+    searched = experiment.tune.search.get("backbone")
+    if isinstance(searched, Choices):
+        return [str(name) for name in searched.choose]
+    default = load_schema().hyperparameters["backbone"].schema["default"]
+    return [str(experiment.hyperparameters.get("backbone", default))]

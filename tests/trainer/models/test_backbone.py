@@ -1,0 +1,192 @@
+"""Networks of keras.applications: preprocessing, weights, and what of them is trained."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from tests.trainer.models.test_models import images
+from trainer import hyperparameters, models, weights
+from trainer.hyperparameters import Hyperparameters
+from trainer.models import ModelError, backbone
+from trainer.training import phases
+
+SMALL = "MobileNetV2"
+SHAPE = (32, 32, 3)
+NAMES = hyperparameters.schema()["backbone"]["enum"]
+
+
+@pytest.fixture(scope="module")
+def weights_file(tmp_path_factory):
+    """A folder with weights of a small network."""
+    keras.utils.set_random_seed(5)
+    network = backbone.network(SMALL, SHAPE)
+    for variable in network.weights:
+        variable.assign(np.random.default_rng(1).uniform(0.5, 1.5, variable.shape))
+    folder = tmp_path_factory.mktemp("weights")
+    network.save_weights(folder / f"{SMALL}.weights.h5")
+    return folder
+
+
+def the_network(model):
+    (network,) = (layer for layer in model.layers if isinstance(layer, keras.Model))
+    return network
+
+
+def test_every_network_of_keras_is_known():
+    found = [
+        n for n, value in vars(keras.applications).items() if n[0].isupper() and callable(value)
+    ]
+    assert sorted(NAMES) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "black", "white"),
+    [
+        ("MobileNetV2", [-1, -1, -1], [1, 1, 1]),
+        ("DenseNet121", [-2.118, -2.036, -1.804], [2.249, 2.429, 2.640]),
+        ("ResNet50", [-103.939, -116.779, -123.68], [151.061, 138.221, 131.32]),
+        ("EfficientNetV2B0", [0, 0, 0], [255, 255, 255]),
+        ("ConvNeXtTiny", [0, 0, 0], [255, 255, 255]),
+    ],
+)
+def test_pixels_are_preprocessed_as_the_network_was_trained(name, black, white):
+    taken = keras.Input(SHAPE)
+    preprocess = keras.Model(taken, backbone.preprocessing(name)(taken))
+    for value, expected in ((0, black), (255, white)):
+        found = preprocess(np.full((1, *SHAPE), value, np.float32)).numpy()[0, 0, 0]
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+def test_resnet_gets_blue_first():
+    red = np.zeros((1, *SHAPE), np.float32)
+    red[..., 0] = 255
+    taken = keras.Input(SHAPE)
+    found = keras.Model(taken, backbone.preprocessing("ResNet50")(taken))(red).numpy()[0, 0, 0]
+    assert found.argmax() == 2
+
+
+def test_efficientnet_sees_deviations_from_the_mean():
+    """After its own normalization layer, with the numbers that ImageNet's weights have there."""
+    mean, deviation = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    taken = keras.Input(SHAPE)
+    x = backbone.preprocessing("EfficientNetB0")(taken)
+    x = layers.Normalization(mean=mean, variance=deviation)(layers.Rescaling(1 / 255)(x))
+    pixels = np.random.default_rng(0).uniform(0, 255, (2, *SHAPE)).astype(np.float32)
+    expected = (pixels / 255 - np.float32(mean)) / np.float32(deviation)
+    np.testing.assert_allclose(keras.Model(taken, x)(pixels), expected, atol=1e-4)
+
+
+def test_grey_images_have_three_equal_channels():
+    model = models.build("backbone", images((32, 32, 1), 4), Hyperparameters())
+    assert model(np.zeros((2, 32, 32, 1), np.uint8)).shape == (2, 4)
+
+
+def test_images_that_are_too_small_are_refused():
+    with pytest.raises(ModelError, match=r"MobileNetV2 does not take 8x8 images: .*at least 32x32"):
+        models.build("backbone", images((8, 8, 3)), Hyperparameters())
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_weights_come_from_a_file_or_a_folder(weights_file, folder):
+    address = weights_file if folder else weights_file / f"{SMALL}.weights.h5"
+    model = models.build("backbone", images(SHAPE), Hyperparameters(weights=str(address)))
+    fresh = backbone.network(SMALL, SHAPE)
+    fresh.load_weights(weights_file / f"{SMALL}.weights.h5")
+    for found, expected in zip(the_network(model).get_weights(), fresh.get_weights(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": "imagenet"}, "downloads nothing. Name the file: `python -m trainer weights"),
+        ({"weights": "nowhere/"}, "there is no nowhere/MobileNetV2.weights.h5. `python -m trai"),
+        ({"weights": "https://a.b/c.h5"}, "weights: 'https://a.b/c.h5' is not a Cloud Storage"),
+        ({"backbone": "MobileNet", "weights": f"{SMALL}.weights.h5"}, "is no file of weights for"),
+    ],
+)
+def test_weights_that_cannot_be_had_are_refused(weights_file, changed, message, monkeypatch):
+    monkeypatch.chdir(weights_file)
+    with pytest.raises(ModelError) as error:
+        models.build("backbone", images(SHAPE), Hyperparameters(**changed))
+    assert message in str(error.value)
+
+
+def test_first_the_head_is_trained_then_the_last_layers_too(weights_file):
+    h = Hyperparameters(
+        weights=str(weights_file), head_epochs=2, unfrozen_layers=3, fine_tuning_rate=0.2
+    )
+    model = models.build("backbone", images(SHAPE), h)
+    first, second = phases.of(model, "backbone", h)
+    assert [phases.at([first, second], epoch) for epoch in range(4)] == [first] * 2 + [second] * 2
+    assert [variable.path for variable in first.variables] == ["output/kernel", "output/bias"]
+    names = {variable.path.partition("/")[0] for variable in second.variables}
+    assert names == {"Conv_1", "block_16_project", "block_16_depthwise", "output"}
+    assert (first.rate, second.rate) == (1, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "rates"),
+    [
+        ({"head_epochs": 0, "unfrozen_layers": 3}, [0.1]),
+        ({"unfrozen_layers": 0}, [1.0]),
+    ],
+)
+def test_a_phase_can_be_left_out(weights_file, changed, rates):
+    h = Hyperparameters(weights=str(weights_file), **changed)
+    model = models.build("backbone", images(SHAPE), h)
+    assert [phase.rate for phase in phases.of(model, "backbone", h)] == rates
+
+
+def test_without_weights_all_is_trained_at_once():
+    h = Hyperparameters()
+    model = models.build("backbone", images(SHAPE), h)
+    (phase,) = phases.of(model, "backbone", h)
+    assert len(phase.variables) == len(the_network(model).trainable_variables) + 2
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_given_statistics_stay_as_they_are(weights_file, given):
+    h = Hyperparameters(weights=str(weights_file) if given else "none", unfrozen_layers=100)
+    model = models.build("backbone", images(SHAPE), h)
+    before = [v.numpy() for v in model.non_trainable_variables if "moving" in v.path]
+    pixels = np.random.default_rng(0).integers(0, 256, (4, *SHAPE), np.uint8)
+    model(pixels, training=True)
+    after = [v.numpy() for v in model.non_trainable_variables if "moving" in v.path]
+    assert before
+    assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True)) == given
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [SMALL, "EfficientNetB0", "ResNet50"])
+def test_downloaded_weights_give_keras_own_features(name, tmp_path, monkeypatch, capsys):
+    """Keras' download is replaced by a file of its own form."""
+    module = backbone.module(name)
+    size = (224, 224, 3)
+    network = getattr(keras.applications, name)(weights=None, include_top=False, input_shape=size)
+    for layer in network.layers:
+        if isinstance(layer, layers.Normalization):
+            layer.set_weights([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225], 0])
+    network.save_weights(tmp_path / "downloaded.weights.h5")
+    monkeypatch.setattr(
+        module.file_utils, "get_file", lambda *_, **__: str(tmp_path / "downloaded.weights.h5")
+    )
+    file = tmp_path / f"{name}.weights.h5"
+    assert weights.main([name, str(file)]) == 0
+    assert (
+        f"gcloud storage cp {file} gs://BUCKET/_weights/{name}.weights.h5"
+        in capsys.readouterr().out
+    )
+    h = Hyperparameters(backbone=name, weights=str(file))
+    models.build("backbone", images(SHAPE), h)
+
+
+def test_without_a_connection_nothing_is_written(tmp_path, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise Exception("URL fetch failure")
+
+    monkeypatch.setattr(backbone.module(SMALL).file_utils, "get_file", refuse)
+    assert weights.main([SMALL, str(tmp_path / "a.weights.h5")]) == 1
+    assert "no weights for MobileNetV2: URL fetch failure" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,136 @@
+"""A network of keras.applications (https://keras.io/api/applications) below an output layer.
+
+With given weights it is trained in two phases (https://keras.io/guides/transfer_learning): first
+the output layer alone, then the network's last layers with it, at a lower rate
+(trainer.training.phases). Batch normalization keeps the statistics that came with the weights, in
+training and serving alike, as does all else that acts in training only.
+
+Without weights it is an ordinary model: all of it is trained from the start. Then its batch
+normalization takes its statistics over all replicas' examples (trainer.training.distribution).
+
+Nothing is downloaded here: a job need not reach the internet, and must not depend on it.
+"""
+
+import shutil
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+from keras import layers
+
+from trainer import storage
+from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Hyperparameters
+from trainer.models import ModelError, inputs
+
+NO_WEIGHTS = "none"
+IMAGENET = "imagenet"
+SUFFIX = ".weights.h5"
+
+
+def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
+    """See trainer.models.build."""
+    height, width, channels = dataset.features[0].image_shape
+    try:
+        inner = network(h.backbone, (height, width, 3))
+    except ValueError as error:
+        raise ModelError(
+            f"backbone={h.backbone} does not take {height}x{width} images: {error}"
+        ) from error
+    image, x = inputs.image(dataset)
+    x = layers.Rescaling(127.5, offset=127.5)(x)
+    if channels == 1:
+        x = layers.Concatenate()([x] * 3)
+    x = preprocessing(h.backbone)(x)
+    if h.weights == NO_WEIGHTS:
+        x = inner(x)
+    else:
+        _load(inner, h)
+        _freeze(inner, h.unfrozen_layers)
+        x = inner(x, training=False)
+    x = layers.Dropout(h.dropout)(x)
+    return keras.Model(image, layers.Dense(dataset.outputs, name="output")(x), name="backbone")
+
+
+def network(name: str, shape: tuple[int, int, int]) -> keras.Model:
+    """A network with random weights: preprocessed images (b, *shape) to features (b, any).
+
+    Raises ValueError if it does not take images of this shape.
+    """
+    make = getattr(keras.applications, name)
+    return make(weights=None, include_top=False, input_shape=shape, pooling="avg")
+
+
+def preprocessing(name: str) -> Callable[[keras.KerasTensor], keras.KerasTensor]:
+    """What turns pixels from 0 to 255, (b, height, width, 3) float32, into a network's input."""
+    if module(name).__name__.endswith(".efficientnet"):
+        return _efficientnet
+    return module(name).preprocess_input
+
+
+def module(name: str) -> types.ModuleType:
+    """The module of keras.applications that a network is in."""
+    return sys.modules[getattr(keras.applications, name).__module__]
+
+
+def _efficientnet(pixels: keras.KerasTensor) -> keras.KerasTensor:
+    """Pixels so that the network sees those it was trained with.
+
+    Its normalization layer, whose numbers are among ImageNet's weights, divides by the square root
+    of the standard deviation, where the network was trained with pixels divided by the deviation.
+    Keras adds a layer for that, but only where it downloads the weights itself.
+    """
+    mean = 255 * np.array([0.485, 0.456, 0.406])
+    root = np.sqrt([0.229, 0.224, 0.225])
+    return layers.Rescaling((1 / root).tolist(), offset=(mean - mean / root).tolist())(pixels)
+
+
+def _freeze(inner: keras.Model, unfrozen: int) -> None:
+    """Leave the last `unfrozen` layers trainable, not counting those without weights to train and
+    batch normalization.
+    """
+    counted = [
+        layer
+        for layer in inner.layers
+        if layer.trainable_weights and not isinstance(layer, keras.layers.BatchNormalization)
+    ]
+    trainable = {id(layer) for layer in counted[max(0, len(counted) - unfrozen) :]}
+    for layer in inner.layers:
+        layer.trainable = id(layer) in trainable
+
+
+def _load(inner: keras.Model, h: Hyperparameters) -> None:
+    """Raises ModelError if there is no such file, or it is of another network."""
+    make = f"`python -m trainer weights {h.backbone}` makes it, where there is internet access"
+    if h.weights == IMAGENET:
+        raise ModelError(
+            f"weights=imagenet: a training downloads nothing. Name the file: {make}; experiments "
+            "find it in gs://BUCKET/_weights/"
+        )
+    address = h.weights
+    if not address.endswith(".h5"):
+        address = storage.join(address, h.backbone + SUFFIX)
+    try:
+        path = storage.local_path(address)
+    except storage.StorageError as error:
+        raise ModelError(f"weights: {error}") from error
+    if not path.is_file():
+        raise ModelError(f"weights: there is no {address}. {make}")
+    with tempfile.TemporaryDirectory() as folder:
+        # The file is read here and there, which a mounted bucket is slow at.
+        local = shutil.copy(path, Path(folder, path.name))
+        try:
+            with warnings.catch_warnings():
+                # Keras only warns of layers that it finds no weights for.
+                warnings.simplefilter("error", UserWarning)
+                inner.load_weights(local)
+        except (ValueError, OSError, KeyError, UserWarning) as error:
+            reason = str(error).partition("\n")[0]
+            raise ModelError(
+                f"weights: {address} is no file of weights for {h.backbone}: {reason}. {make}"
+            ) from error
