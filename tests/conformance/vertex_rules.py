@@ -1,8 +1,10 @@
 """Rules for the fields of Vertex AI's requests, as Google publishes them, with good and bad values.
 
 A rule's source is the documentation of a message in Google's client (`says`, in `source`), which is
-generated from the API's definition. The documentation of labels allows 64 characters, the service's
-own error, which users have quoted, fewer than 64; so 64 is in no rule here.
+generated from the API's definition. Of labels it says "no longer than 64 characters", but the
+service's own error, which users have quoted, says "less than 64", and so does Google's page of
+requirements for labels ("a maximum length of 63",
+https://cloud.google.com/resource-manager/docs/creating-managing-labels): 64 is a bad value here.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def _resource(request: str, message: str) -> list[Rule]:
             "can only contain lowercase letters, numeric characters, underscores and dashes. "
             "International characters are allowed.",
             ({"a_b-1": "0-x_"}, {"straße": "größe"}, {"x" * 63: ""}, {"a": "x" * 63}),
-            ({"A": ""}, {"a": "X"}, {"a.b": ""}, {"a": "b c"}, {"x" * 65: ""}, {"a": "x" * 65}),
+            ({"A": ""}, {"a": "X"}, {"a.b": ""}, {"a": "b c"}, {"x" * 64: ""}, {"a": "x" * 64}),
         ),
         Rule(
             request,

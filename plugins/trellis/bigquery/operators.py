@@ -16,10 +16,10 @@ from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseO
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 
+from trellis import console
 from trellis.bigquery.outcome import (
     BigQueryJobFailed,
     BigQueryJobFailedForGood,
-    console_url,
     may_pass,
     raise_unless_succeeded,
 )
@@ -118,7 +118,7 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
         if job is None:
             raise AirflowSkipException(f"{self.unless} already exists: nothing to do.")
         self._job_id = job.job_id
-        self.log.info("Console: %s", console_url(job))
+        self.log.info("Console: %s", console.bigquery(job.project, job.location, job.job_id))
         BigQueryJobDetailLink.persist(
             context=context,
             project_id=self.project_id,
@@ -164,7 +164,10 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
 
     def _result(self, context: Any, job: Any) -> Any:
         """What the task returns for a job that succeeded."""
-        return {"job": job.job_id, "console": console_url(job)}
+        return {
+            "job": job.job_id,
+            "console": console.bigquery(job.project, job.location, job.job_id),
+        }
 
     def _ended(self, job_id: str) -> Any | None:
         """The job, if it has ended."""

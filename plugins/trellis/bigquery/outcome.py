@@ -10,6 +10,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.api_core import exceptions
 
+from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import Verdict
 
@@ -84,14 +85,6 @@ def describe(job: Any) -> str:
         [
             f"BigQuery job {job.job_id} {how}.",
             f"BigQuery says ({error.get('reason', 'no reason')}): {error.get('message', '')}",
-            f"Console: {console_url(job)}",
+            f"Console: {console.bigquery(job.project, job.location, job.job_id)}",
         ]
-    )
-
-
-def console_url(job: Any) -> str:
-    """Google Cloud console's page of a job."""
-    return (
-        f"https://console.cloud.google.com/bigquery?project={job.project}"
-        f"&j=bq:{job.location}:{job.job_id}&page=queryresults"
     )

@@ -10,6 +10,7 @@ from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexT
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from googleapiclient.errors import HttpError
 
+from trellis import console
 from trellis.dataflow.triggers import FlexTemplateTrigger
 from trellis.identity import job_labels, label_value, task_key
 
@@ -202,7 +203,4 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         return self.hook.get_conn().projects().locations().jobs()
 
     def _console(self, job_id: str) -> str:
-        return (
-            f"https://console.cloud.google.com/dataflow/jobs/{self.location}/{job_id}"
-            f"?project={self.project_id}"
-        )
+        return console.dataflow(self.project_id, self.location, job_id)

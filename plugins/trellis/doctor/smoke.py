@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
+from trellis import console
 from trellis.doctor.findings import Finding
 from trellis.doctor.report import text
 from trellis.doctor.target import Target
@@ -124,10 +125,7 @@ class Export:
         body = launch(group, folder.replace("/", "-"), dict(group.labels), flags)
         job = self._api.post(f"{self._jobs}/flexTemplates:launch", body)["job"]["id"]
         self._job = f"{self._jobs}/jobs/{job}"
-        self.link = (
-            f"https://console.cloud.google.com/dataflow/jobs/{group.region}/{job}"
-            f"?project={group.project}"
-        )
+        self.link = console.dataflow(group.project, group.region, job)
         self.result = f"{folder}/dataset/dataset.json"
 
     def ended(self) -> Ended | None:
@@ -185,10 +183,7 @@ class CustomJob:
         self._job = self._client.create_custom_job(
             parent=parent, custom_job=aiplatform_v1.CustomJob(job)
         ).name
-        self.link = (
-            f"https://console.cloud.google.com/vertex-ai/training/custom-jobs/locations/"
-            f"{group.region}/cloudml/{self._job.rsplit('/', 1)[-1]}?project={group.project}"
-        )
+        self.link = console.vertex(self._job)
         self.result = f"{folder}/copy.csv"
 
     def ended(self) -> Ended | None:

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
-from airflow.providers.google.cloud.links.vertex_ai import VertexAIEndpointLink
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, Endpoint
 from google.rpc import code_pb2
@@ -23,6 +22,7 @@ from trellis.vertex.deployments import (
     version_at,
 )
 from trellis.vertex.jobs import parse_message
+from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.traffic import raised
@@ -32,11 +32,7 @@ from trellis.vertex.versions import parse_version
 class EndpointBaseOperator(StepwiseOperator):
     """What operators on endpoints have in common."""
 
-    operator_extra_links = (VertexAIEndpointLink(),)
-
-    def _link(self, context: Any, endpoint: str) -> None:
-        """Remember the endpoint for the link to Google's console."""
-        VertexAIEndpointLink.persist(context=context, endpoint_id=endpoint.rpartition("/")[2])
+    operator_extra_links = (ConsoleLink(),)
 
     @cached_property
     def _client(self) -> Any:
@@ -75,7 +71,7 @@ class EndpointOperator(EndpointBaseOperator):
         if found is not None:
             _check_reach(found, sent)
             self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
-            self._link(context, found.name)
+            ConsoleLink.remember(context, found.name)
             return {"endpoint": found.name}
         name = f"{self._parent}/endpoints/{self.endpoint_id}"
         for operation in unfinished(self._client, name):
@@ -167,7 +163,7 @@ class DeployModelOperator(EndpointBaseOperator):
         self.share = share
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        self._link(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint)
         version = parse_version(self.model)
         for operation in unfinished(self._client, self.endpoint):
             return self._wait(context, operation, None)
@@ -241,7 +237,7 @@ class TrafficOperator(EndpointBaseOperator):
         self.share = share
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
-        self._link(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint)
         version = parse_version(self.model)
         endpoint = raise_share(self._client, self.endpoint, version, int(self.share), self.log)
         return {"traffic": traffic_of(endpoint)}

@@ -26,8 +26,8 @@ class JobKind:
 
     title: for people. message: the protobuf class. collection: the part of the resource name.
     field: the name of the message in a create request, and of its methods. service: job or
-    pipeline, whose methods these are. page: the console's page of a job, with {id}. partly: whether
-    a job that did only part of its work counts as succeeded.
+    pipeline, whose methods these are. partly: whether a job that did only part of its work counts
+    as succeeded.
     """
 
     title: str
@@ -35,18 +35,16 @@ class JobKind:
     collection: str
     field: str
     service: str
-    page: str
     partly: bool = False
 
 
-CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job", "training/{id}/cpu")
+CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job")
 TUNING = JobKind(
     "tuning job",
     HyperparameterTuningJob,
     "hyperparameterTuningJobs",
     "hyperparameter_tuning_job",
     "job",
-    "training/{id}/cpu",
 )
 PIPELINE = JobKind(
     "training pipeline",
@@ -54,7 +52,6 @@ PIPELINE = JobKind(
     "trainingPipelines",
     "training_pipeline",
     "pipeline",
-    "training/{id}",
 )
 BATCH = JobKind(
     "batch prediction",
@@ -62,7 +59,6 @@ BATCH = JobKind(
     "batchPredictionJobs",
     "batch_prediction_job",
     "job",
-    "batch-predictions/{id}",
 )
 KINDS = {kind.field: kind for kind in (CUSTOM, TUNING, PIPELINE, BATCH)}
 
@@ -128,16 +124,3 @@ def state_of(job: Any) -> JobState:
 def job_id(name: str) -> str:
     """`projects/P/locations/R/customJobs/123` -> `123`."""
     return name.rsplit("/", 1)[-1]
-
-
-def console_url(name: str) -> str:
-    """Google Cloud console's page of a job of any kind, by its resource name.
-
-    In 2026 the pages moved from vertex-ai/ to agent-platform/; the rest of their paths stayed.
-    """
-    _, project, _, region, collection, identifier = name.split("/")
-    page = next(kind.page for kind in KINDS.values() if kind.collection == collection)
-    return (
-        f"https://console.cloud.google.com/agent-platform/locations/{region}/"
-        f"{page.format(id=identifier)}?project={project}"
-    )

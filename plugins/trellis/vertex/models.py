@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
-from airflow.providers.google.cloud.links.vertex_ai import VertexAIModelLink
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.jobs import parse_message
+from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.registry import (
     DEFAULT_ALIAS,
@@ -25,7 +25,7 @@ from trellis.vertex.registry import (
     version_of,
 )
 from trellis.vertex.stepwise import StepwiseOperator, ended, unfinished
-from trellis.vertex.versions import VersionName, parse_model, parse_version
+from trellis.vertex.versions import VersionName, parse_version
 
 # How long lists of versions may lag behind an upload.
 LAG_SECONDS = 60.0
@@ -39,7 +39,7 @@ REMOVAL_PAUSE_SECONDS = 0.5
 class _RegistryOperator(StepwiseOperator):
     """What operators on models have in common."""
 
-    operator_extra_links = (VertexAIModelLink(),)
+    operator_extra_links = (ConsoleLink(),)
 
     @cached_property
     def _client(self) -> Any:
@@ -159,7 +159,7 @@ class ModelVersionOperator(_RegistryOperator):
 
     def _result(self, context: Any, model: Any) -> dict[str, Any]:
         version = version_of(model)
-        VertexAIModelLink.persist(context=context, model_id=version.id)
+        ConsoleLink.remember(context, version.name)
         self.log.info(
             "Registered: %s (aliases: %s)", version.name, ", ".join(own_aliases(model)) or "none"
         )
@@ -211,7 +211,7 @@ class AliasOperator(_RegistryOperator):
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
         version = parse_version(self.model)
-        VertexAIModelLink.persist(context=context, model_id=version.id)
+        ConsoleLink.remember(context, version.name)
         mine = find_version(self._client, version)
         if mine is None:
             raise VertexJobFailedForGood(
@@ -253,7 +253,7 @@ class DeleteOldVersionsOperator(_RegistryOperator):
         self.keep = keep
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
-        VertexAIModelLink.persist(context=context, model_id=parse_model(self.model).id)
+        ConsoleLink.remember(context, self.model)
         if self.keep is None:
             return {"deleted": []}
         removals = []

@@ -12,16 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
-from airflow.providers.google.cloud.links.vertex_ai import (
-    VertexAIBatchPredictionJobLink,
-    VertexAICustomJobLink,
-    VertexAITrainingLink,
-)
 from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
+from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
 from trellis.vertex.base import VertexOperator
 from trellis.vertex.jobs import (
@@ -31,11 +27,10 @@ from trellis.vertex.jobs import (
     TUNING,
     JobKind,
     Jobs,
-    console_url,
-    job_id,
     message_of,
     state_of,
 )
+from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import FINISHED, VertexJobFailedForGood, raise_unless_succeeded
 from trellis.vertex.submission import find, find_or_create
 from trellis.vertex.trials import trial_summaries
@@ -52,6 +47,7 @@ class _OneJobPerTask(_Operator):
     """What all operators do with their job: find or create it, defer, evaluate its end."""
 
     kind: JobKind
+    operator_extra_links = (ConsoleLink(),)
 
     region: str
     project_id: str
@@ -66,8 +62,8 @@ class _OneJobPerTask(_Operator):
         self._labels = job_labels(context["ti"], self.generation)
         message = message_of(self.kind, self._job(), self._labels)
         job = find_or_create(self._jobs, message, self.log)
-        self.log.info("Console: %s", console_url(job.name))
-        self._link(context, job_id(job.name))
+        self.log.info("Console: %s", console.vertex(job.name))
+        ConsoleLink.remember(context, job.name)
         if state_of(job) in FINISHED:
             return self._result(job)
         ended = in_task(lambda: self._ended(job.name))
@@ -96,7 +92,7 @@ class _OneJobPerTask(_Operator):
         if state_of(job) == JobState.JOB_STATE_CANCELLED and self._timed_out(job):
             raise VertexJobFailedForGood(
                 f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
-                f"time, more machines or less to do.\nConsole: {console_url(job.name)}"
+                f"time, more machines or less to do.\nConsole: {console.vertex(job.name)}"
             )
         raise_unless_succeeded(job, self.kind, str(context["ti"].max_tries))
         return self._result(job)
@@ -119,10 +115,6 @@ class _OneJobPerTask(_Operator):
         age = (job.end_time or job.update_time) - job.create_time
         return self.limit is not None and age.total_seconds() > self.limit
 
-    @property
-    def extra_links_params(self) -> dict[str, Any]:
-        return {"region": self.region, "project_id": self.project_id}
-
     @cached_property
     def _jobs(self) -> Jobs:
         hook = CustomJobHook(
@@ -140,13 +132,9 @@ class _OneJobPerTask(_Operator):
         """The job as the DAG describes it, templates rendered."""
         raise NotImplementedError
 
-    def _link(self, context: Any, identifier: str) -> None:
-        """Remember the job for the operator's link to Google's console."""
-        raise NotImplementedError
-
     def _result(self, job: Any) -> Any:
         """What the task returns for a job that succeeded."""
-        return {"name": job.name, "console": console_url(job.name)}
+        return {"name": job.name, "console": console.vertex(job.name)}
 
 
 class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
@@ -167,9 +155,6 @@ class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
 
     def _job(self) -> Any:
         return self.custom_job
-
-    def _link(self, context: Any, identifier: str) -> None:
-        VertexAICustomJobLink.persist(context=context, custom_job_id=identifier)
 
 
 class _WholeJobOperator(_OneJobPerTask, VertexOperator):
@@ -192,7 +177,6 @@ class HyperparameterTuningJobOperator(_WholeJobOperator):
         *_WholeJobOperator.template_fields,
         "hyperparameter_tuning_job",
     )
-    operator_extra_links = (VertexAITrainingLink(),)
 
     def __init__(self, *, hyperparameter_tuning_job: Any, **kwargs: Any):
         super().__init__(**kwargs)
@@ -200,9 +184,6 @@ class HyperparameterTuningJobOperator(_WholeJobOperator):
 
     def _job(self) -> Any:
         return self.hyperparameter_tuning_job
-
-    def _link(self, context: Any, identifier: str) -> None:
-        VertexAITrainingLink.persist(context=context, training_id=identifier)
 
     def _result(self, job: Any) -> dict[str, Any]:
         return {**super()._result(job), "trials": trial_summaries(job)}
@@ -221,7 +202,6 @@ class TrainingPipelineOperator(_WholeJobOperator):
 
     kind = PIPELINE
     template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "training_pipeline")
-    operator_extra_links = (VertexAITrainingLink(),)
 
     def __init__(self, *, training_pipeline: Any, **kwargs: Any):
         super().__init__(**kwargs)
@@ -229,9 +209,6 @@ class TrainingPipelineOperator(_WholeJobOperator):
 
     def _job(self) -> Any:
         return _or_skip(self.training_pipeline)
-
-    def _link(self, context: Any, identifier: str) -> None:
-        VertexAITrainingLink.persist(context=context, training_id=identifier)
 
     def _result(self, job: Any) -> dict[str, Any]:
         return {**super()._result(job), "model": job.model_to_upload.name}
@@ -253,7 +230,6 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
     kind = BATCH
     template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "batch_prediction_job")
-    operator_extra_links = (VertexAIBatchPredictionJobLink(),)
 
     def __init__(
         self,
@@ -271,9 +247,6 @@ class BatchPredictionJobOperator(_WholeJobOperator):
 
     def _job(self) -> Any:
         return _or_skip(self.batch_prediction_job)
-
-    def _link(self, context: Any, identifier: str) -> None:
-        VertexAIBatchPredictionJobLink.persist(context=context, batch_prediction_job_id=identifier)
 
     def _result(self, job: Any) -> dict[str, Any]:
         info = job.output_info

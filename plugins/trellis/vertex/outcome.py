@@ -25,9 +25,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.cloud.aiplatform_v1.types import JobState
 from google.rpc import code_pb2
 
+from trellis import console
 from trellis.identity import ROUND_LABEL
 from trellis.verdict import Verdict
-from trellis.vertex.jobs import JobKind, console_url, state_of
+from trellis.vertex.jobs import JobKind, state_of
 
 FINISHED = {
     JobState.JOB_STATE_SUCCEEDED,
@@ -98,5 +99,5 @@ def describe(job: Any, kind: JobKind) -> str:
         code = code_pb2.Code.Name(job.error.code) if job.error.code else "no code"
         lines.append(f"Vertex says ({code}): {job.error.message}")
     lines.append(f"Job: {job.name}")
-    lines.append(f"Console: {console_url(job.name)}")
+    lines.append(f"Console: {console.vertex(job.name)}")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from trellis.vertex.deployments import (
     version_at,
 )
 from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
+from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import VertexJobFailed
 from trellis.vertex.registry import find_by_alias
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
@@ -71,7 +72,7 @@ class RetreatOperator(_UndeployingOperator):
         self.champion = champion
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        self._link(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint)
         leaving = parse_version(self.model)
         champion = find_by_alias(self._models, self.model, self.champion)
         if champion is not None and champion.version == leaving.version:
@@ -140,7 +141,7 @@ class UndeployIdleOperator(_UndeployingOperator):
         self.keep: Any = keep
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        self._link(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint)
         kept = [parse_version(name) for name in self.keep if name]
         for operation in unfinished(self._client, self.endpoint):
             # A model that is being deployed is left to the task that deploys it.

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 import jinja2
 from fastapi import Request
 
+from trellis import console
 from trellis.results import Index
 from trellis.results.comparison import Comparison, Score
 from trellis.results.files import RunFiles
@@ -186,11 +187,8 @@ def _environment() -> jinja2.Environment:
         "score": _score,
         "interval": _interval,
         "version": number,
-        "console": _console,
-        "bucket": lambda uri: (
-            "https://console.cloud.google.com/storage/browser/"
-            + quote(uri.removeprefix("gs://").rstrip("/"))
-        ),
+        "console": console.vertex,
+        "bucket": console.bucket,
     }
     environment.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
     return environment
@@ -204,12 +202,3 @@ def _interval(estimate: Mapping[str, Any], decimals: int) -> str:
 def _score(found: Scored, decimals: int) -> str:
     """A line may end before the interval, not within it."""
     return score(found, decimals).replace(", ", ",\N{NO-BREAK SPACE}")
-
-
-def _console(resource: str) -> str:
-    """Page of a model's version or an endpoint, with the addresses of the Google provider."""
-    _, project, _, region, kind, name = resource.split("/")
-    name, _, version = name.partition("@")
-    place = f"locations/{quote(region)}/{quote(kind)}/{quote(name)}"
-    path = f"models/{place}/versions/{quote(version)}/properties" if version else place
-    return f"https://console.cloud.google.com/vertex-ai/{path}?project={quote(project)}"

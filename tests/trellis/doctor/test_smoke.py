@@ -31,7 +31,7 @@ def test_a_job_that_fails_is_told(target, monkeypatch, program, problem):
     monkeypatch.setattr(smoke, "_COPY", program)
     out = io.StringIO()
     (finding,) = smoke.run(target(**QUICK), out)
-    link = "https://console.cloud.google.com/vertex-ai/training/custom-jobs/locations/us-central1/"
+    link = "https://console.cloud.google.com/agent-platform/locations/us-central1/training/"
     assert finding.problem.startswith(f"Custom job on Vertex AI failed: {link}")
     assert problem in finding.problem
     assert finding.problem.split()[-1] in out.getvalue()

@@ -119,10 +119,7 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     assert f"tensorboard --logdir gs://{bucket}/digits/runs/r/training" in text
     raw = get("ada", "/trellis/experiments/digits/runs/r").text
     assert 'src="/trellis/experiments/digits/runs/r/report"' in raw
-    assert (
-        "https://console.cloud.google.com/vertex-ai/models/locations/us-central1/models/digits/"
-        "versions/2/properties?project=1"
-    ) in raw
+    assert "https://console.cloud.google.com/agent-platform/models?project=1" in raw
     report = get("ada", "/trellis/experiments/digits/runs/r/report")
     assert "<title>Report</title>" in report.text
     assert report.headers["content-security-policy"].endswith("; sandbox")

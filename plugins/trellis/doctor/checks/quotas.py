@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trellis import console
 from trellis.doctor import demand
 from trellis.doctor.demand import Demand
 from trellis.doctor.findings import Finding, Passed
@@ -13,7 +14,6 @@ _VERTEX = (
     "aiplatform.googleapis.com/consumerQuotaMetrics"
 )
 _PROJECT = "https://compute.googleapis.com/compute/v1/projects/{project}"
-_CONSOLE = "https://console.cloud.google.com/iam-admin/quotas?project={project}"
 _UNLIMITED = -1
 
 
@@ -66,7 +66,7 @@ def _too_small(target: Target, need: Demand, limit: int, whose: str, metric: str
         f"{need.amount}.",
         "Jobs beyond it wait or fail. A request for more can take days.",
         f"Request {need.amount} or more, or use fewer or smaller machines: "
-        + _CONSOLE.format(project=group.project),
+        + console.quotas(group.project),
     )
 
 

@@ -11,6 +11,7 @@ from google.api_core import exceptions
 from trellis.identity import label_value
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.deployments import find_endpoint, version_at
+from trellis.vertex.stepwise import no_service
 from trellis.workflow.contracts.aliases import CHAMPION, RUN_LABEL
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.spec.platform import Platform
@@ -75,15 +76,19 @@ def find(platform: Platform, run: Run) -> Endpoint | None:
             f"aiplatform.endpoints.list and aiplatform.models.get): {error.message}"
         ) from error
     except (exceptions.MethodNotImplemented, exceptions.InvalidArgument) as error:
-        # For a region that does not exist, a client gets only a 404 without a service's message.
+        hint = "" if _not_offered(error) else "\nDoes that region exist (platform.yaml: region)?"
         raise AirflowFailException(
-            f"Vertex AI does not answer for the region {platform.region} (platform.yaml: region); "
-            f"does that region exist? The answer: {error.message}"
+            f"Vertex AI in {platform.region} does not say what is served: {error.message}{hint}"
         ) from error
     # Equal shares: the older version first, so that the order is deterministic.
     versions.sort(key=lambda version: (-version.traffic, int(version.name.rpartition("@")[2])))
     private = found.private_service_connect_config.enable_private_service_connect
     return Endpoint(found.name, private, tuple(versions))
+
+
+def _not_offered(error: exceptions.GoogleAPICallError) -> bool:
+    """Whether it was Vertex AI that answered, and does not offer the method."""
+    return isinstance(error, exceptions.MethodNotImplemented) and not no_service(error)
 
 
 def _shares(endpoint: Any) -> dict[str, int]:

@@ -1,0 +1,64 @@
+"""The console's pages, as Google's clients and documentation link them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from google.cloud import aiplatform
+
+import trellis
+from trellis import console
+from trellis.vertex.links import ConsoleLink
+
+ROOT = "https://console.cloud.google.com/"
+IN = "projects/p-1/locations/us-central1/"
+
+
+@pytest.mark.parametrize(
+    ("kind", "collection"),
+    [
+        (aiplatform.CustomJob, "customJobs"),
+        (aiplatform.HyperparameterTuningJob, "hyperparameterTuningJobs"),
+        (aiplatform.BatchPredictionJob, "batchPredictionJobs"),
+        (aiplatform.CustomContainerTrainingJob, "trainingPipelines"),
+    ],
+)
+def test_a_jobs_page_is_that_of_googles_client(monkeypatch, kind, collection):
+    name = f"{IN}{collection}/42"
+    monkeypatch.setattr(kind, "resource_name", name)
+    assert console.vertex(name) == kind.__new__(kind)._dashboard_uri()
+
+
+def test_models_and_endpoints_have_the_lists_that_google_documents():
+    versions, endpoints = f"{IN}models/digits@2", f"{IN}endpoints/digits"
+    assert console.vertex(versions) == ROOT + "agent-platform/models?project=p-1"
+    online = ROOT + "agent-platform/online-prediction/endpoints?project=p-1"
+    assert console.vertex(endpoints) == online
+
+
+def test_other_services():
+    assert console.dataflow("p", "r", "1") == ROOT + "dataflow/jobs/r/1?project=p"
+    query = "bigquery?project=p&j=bq:US:job_1&page=queryresults"
+    assert console.bigquery("p", "US", "job_1") == ROOT + query
+    assert console.bucket("gs://b/a folder/") == ROOT + "storage/browser/b/a%20folder"
+    assert console.quotas("p") == ROOT + "iam-admin/quotas?project=p"
+
+
+def test_a_tasks_link_is_its_resources_page():
+    pushed = {}
+
+    class Task:
+        def xcom_push(self, key, value):
+            pushed[key] = value
+
+    ConsoleLink.remember({"ti": Task()}, f"{IN}customJobs/42")
+    link = ConsoleLink()._format_link(**pushed[ConsoleLink.key])
+    assert link == console.vertex(f"{IN}customJobs/42")
+
+
+def test_no_other_module_forms_a_link_to_the_console():
+    modules = Path(trellis.__file__).parent.rglob("*.py")
+    found = {
+        path.name for path in modules if re.search(r"console\.cloud\.google", path.read_text())
+    }
+    assert found == {"console.py"}
