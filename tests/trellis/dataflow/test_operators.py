@@ -63,7 +63,7 @@ def launches(google):
     def find(dag):
         label = label_value(dag.dag_id)
         jobs = [job for job in google.status()["jobs"] if job["kind"] == "dataflow"]
-        return [job for job in jobs if job["labels"]["airflow-dag"] == label]
+        return [job for job in jobs if job["labels"].get("airflow-dag") == label]
 
     return find
 
