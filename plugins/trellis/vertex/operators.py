@@ -47,7 +47,7 @@ class _OneJobPerTask(_Operator):
     """What all operators do with their job: find or create it, defer, evaluate its end."""
 
     kind: JobKind
-    operator_extra_links = (ConsoleLink(),)
+    operator_extra_links: Any = (ConsoleLink(),)
 
     region: str
     project_id: str

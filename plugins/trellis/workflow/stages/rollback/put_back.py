@@ -4,6 +4,7 @@ from typing import Any
 
 from trellis.vertex.deployments import find_deployed, get_endpoint
 from trellis.vertex.endpoints import DeployModelOperator, raise_share
+from trellis.vertex.links import ConsoleLink
 from trellis.vertex.stepwise import unfinished
 from trellis.vertex.versions import parse_version
 
@@ -22,7 +23,7 @@ class PutBackOperator(DeployModelOperator):
         deployed = find_deployed(get_endpoint(self._client, self.endpoint), version)
         if deployed is None or self._leaving():
             return super()._advance(context, done)
-        self._link(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint)
         raise_share(self._client, self.endpoint, version, int(self.share), self.log)
         return {"deployed_model": deployed.id}
 
