@@ -37,6 +37,11 @@ VALID = dt.timedelta(days=3 * 365)
 RENEW_BEFORE = dt.timedelta(days=30)
 
 
+TENANT = "custom-online-prediction@local-gcp-tp.iam.gserviceaccount.com"
+"""The account of Google's that model containers run as that have none of the customer's."""
+TENANT_KEY = "tenant.json"
+
+
 class Pki:
     """The files of HOME/pki."""
 
@@ -45,6 +50,7 @@ class Pki:
         self.server = folder / "server.pem"
         """Server certificate, its chain and its private key."""
         self.service_account = folder / "sa.json"
+        self.tenant = folder / TENANT_KEY
 
     def ensure(self, project: str) -> None:
         """Create what is missing or about to expire; clients may have loaded the rest."""
@@ -53,7 +59,10 @@ class Pki:
             _write_private(self.server, server)
             _write_private(self.ca, authority)
         if not self.service_account.exists():
-            _write_private(self.service_account, json.dumps(_service_account(project)).encode())
+            owner = f"local-gcp@{project}.iam.gserviceaccount.com"
+            _write_private(self.service_account, _service_account(project, owner))
+        if not self.tenant.exists():
+            _write_private(self.tenant, _service_account(project, TENANT))
 
 
 def _expires_soon(path: Path) -> bool:
@@ -97,18 +106,19 @@ def _certificates() -> tuple[bytes, bytes]:
     return chain[1], b"".join(chain) + _pem(server_key)
 
 
-def _service_account(project: str) -> dict[str, str]:
+def _service_account(project: str, email: str) -> bytes:
     """A key file as Google issues it; the token endpoint that it names is answered locally."""
-    return {
+    content = {
         "type": "service_account",
         "project_id": project,
         "private_key_id": "local-gcp",
         "private_key": _pem(rsa.generate_private_key(65537, 2048)).decode(),
-        "client_email": f"local-gcp@{project}.iam.gserviceaccount.com",
+        "client_email": email,
         "client_id": "100000000000000000001",
         "token_uri": f"https://oauth2.{DOMAIN}/token",
         "universe_domain": DOMAIN,
     }
+    return json.dumps(content).encode()
 
 
 def _name(common_name: str) -> x509.Name:

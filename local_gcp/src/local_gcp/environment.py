@@ -7,9 +7,10 @@ aiohttp, httpx or gRPC; TensorFlow and other C++ programs use libcurl.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from local_gcp.certificates import Pki
+from local_gcp.certificates import TENANT_KEY, Pki
 from local_gcp.home import Endpoints, Home
 from local_gcp.project import project_id
 
@@ -51,3 +52,12 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
         "LOCAL_GCP_URL": endpoints.http_url,
         "LOCAL_GCP_HOME": str(home.root),
     }
+
+
+def without_rights(variables: Mapping[str, str]) -> dict[str, str]:
+    """The same for a client that is nobody of the project's: see rights.py."""
+    # With the emulator's variable, clients of Cloud Storage would send no credentials.
+    result = {name: text for name, text in variables.items() if name != "STORAGE_EMULATOR_HOST"}
+    if key := result.get("GOOGLE_APPLICATION_CREDENTIALS"):
+        result["GOOGLE_APPLICATION_CREDENTIALS"] = str(Path(key).with_name(TENANT_KEY))
+    return result

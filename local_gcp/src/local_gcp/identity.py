@@ -1,7 +1,7 @@
 """Emulates tokens, the project and IAM credentials.
 
-Credentials are not checked: every caller is the project's owner. Clients make these requests
-before their first real one; without a response, some retry for 50 seconds.
+Every caller is the project's owner, but for one without rights: see rights.py. Clients make these
+requests before their first real one; without a response, some retry for 50 seconds.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import secrets
+import urllib.parse
 
 import grpc
 from google.cloud.resourcemanager_v3 import GetProjectRequest, Project
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from local_gcp import rights
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.rest import ApiError, not_emulated, on_api_error
 from local_gcp.service import Context, Service
@@ -106,9 +108,11 @@ class Identity(Service):
         )
 
 
-def _token(_request: Request) -> JSONResponse:
+async def _token(request: Request) -> JSONResponse:
+    sent = urllib.parse.parse_qs((await request.body()).decode("latin-1"))
+    token = _new_token(rights.token_prefix(sent.get("assertion", [""])[0]))
     return JSONResponse(
-        {"access_token": _new_token(), "token_type": "Bearer", "expires_in": TOKEN_SECONDS}
+        {"access_token": token, "token_type": "Bearer", "expires_in": TOKEN_SECONDS}
     )
 
 
@@ -131,5 +135,5 @@ def _refuse(request: Request) -> JSONResponse:
     raise not_emulated(f"{request.method} https://{request.url.hostname}{request.url.path}")
 
 
-def _new_token() -> str:
-    return f"local-gcp.{secrets.token_urlsafe(24)}"
+def _new_token(prefix: str = "local-gcp.") -> str:
+    return prefix + secrets.token_urlsafe(24)

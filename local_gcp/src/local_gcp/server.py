@@ -50,6 +50,7 @@ from local_gcp.identity import Identity
 from local_gcp.project import project_id
 from local_gcp.project_apis.service import ProjectApis
 from local_gcp.rest import HostDispatch
+from local_gcp.rights import GrpcRights, RestRights
 from local_gcp.service import Context, Service
 from local_gcp.storage.service import Storage
 from local_gcp.vertex.service import Vertex
@@ -118,7 +119,7 @@ async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:
 def _grpc_server(emulated: list[Service], storm: Storm) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(GRPC_THREADS, thread_name_prefix="grpc"),
-        interceptors=[GrpcFaults(storm)],
+        interceptors=[GrpcRights(), GrpcFaults(storm)],
         options=[("grpc.max_receive_message_length", GRPC_MESSAGE_BYTES)],
     )
     handlers = [handler for service in emulated for handler in service.grpc_handlers]
@@ -133,7 +134,7 @@ def _rest_server(context: Context, emulated: list[Service], storm: Storm) -> uvi
     admin = admin_app(context, emulated, storage.rest, storm)
     routes += [(host, admin) for host in (LOOPBACK, "localhost")]
     config = uvicorn.Config(
-        logged(RestFaults(HostDispatch(routes), storm)),
+        logged(RestFaults(RestRights(HostDispatch(routes)), storm)),
         http=HttpProtocol,
         ws="none",
         lifespan="off",

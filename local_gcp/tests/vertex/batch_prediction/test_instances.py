@@ -54,6 +54,7 @@ def predict(tmp_path):
                 "argv": [sys.executable, "-I", "-S", "-c", ECHO],
                 "image": {},
                 "env": {},
+                "account": "",
                 "cwd": "/",
                 "health": "/health",
                 "predict": "/predict",

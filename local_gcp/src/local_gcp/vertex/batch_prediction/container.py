@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from local_gcp.environment import without_rights
 from local_gcp.home import LOOPBACK
 from local_gcp.jobs.machine import free_addresses
 from local_gcp.jobs.variables import environment, expand
@@ -34,7 +35,8 @@ class RequestError(Exception):
 class Container:
     """The running container; use it as a context. DataError when it does not become healthy.
 
-    `config`: argv, env (the image's and the model's variables), cwd, health and predict (routes).
+    `config`: argv, env (the image's and the model's variables), cwd, health and predict (routes),
+    account (its service account, or "").
     """
 
     def __init__(self, config: dict[str, Any]):
@@ -42,6 +44,8 @@ class Container:
         self._port = int(address.rpartition(":")[2])
         self._health, self._predict = config["health"], config["predict"]
         service = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        if not config["account"]:
+            service = without_rights(service)
         service |= {**config["image"], "AIP_HTTP_PORT": str(self._port)}
         variables = environment(service, config["env"])
         self._process = subprocess.Popen(

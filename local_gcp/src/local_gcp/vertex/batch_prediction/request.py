@@ -87,7 +87,7 @@ def program(
     """
     kind = model_kind(model)
     if kind == "container":
-        which = container(model)
+        which = container(model) | {"account": sent.service_account}
     else:
         which = {"kind": kind, "folder": str(models / names.last(model.training_pipeline))}
     if "bigquery_source" in sent.input_config:

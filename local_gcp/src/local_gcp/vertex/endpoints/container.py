@@ -45,6 +45,8 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
     notes = [f"{spec.image_uri} runs with {image.bin}"]
     port = spec.ports[0].container_port if spec.ports else 8080
     notes.append(f"AIP_HTTP_PORT, on Google Cloud {port}, differs for each process here")
+    if not deployed.service_account:
+        notes.append("it has no service_account, so it may read the model's files only")
     machine = deployed.dedicated_resources.machine_spec
     if machine.accelerator_count:
         kind = api.AcceleratorType(machine.accelerator_type).name
@@ -59,6 +61,7 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
         predict=service["AIP_PREDICT_ROUTE"],
         timeout=spec.deployment_timeout.total_seconds() or HEALTHY_WITHIN,
         notes=notes,
+        account=deployed.service_account,
     )
 
 

@@ -30,6 +30,8 @@ class Launch:
     """Seconds from the deployment's start until its replicas must be healthy."""
     notes: Sequence[str] = ()
     """Lines for the top of each replica's log."""
+    account: str = ""
+    """Service account that it runs as; without one it has no rights."""
 
 
 @dataclasses.dataclass(eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from local_gcp.environment import without_rights
 from local_gcp.home import LOOPBACK, Home
 from local_gcp.jobs.attempts import Attempt
 from local_gcp.jobs.logs import QUOTED_LINES, append_line, last_lines
@@ -54,9 +55,10 @@ class Processes:
         if replica.attempt == 1:
             for note in launch.notes:
                 append_line(folder / "log", note)
+        rights = self._environment if launch.account else without_rights(self._environment)
         service = {
             **self._machine.thread_environment(),
-            **self._environment,
+            **rights,
             **launch.image,
             "AIP_HTTP_PORT": str(replica.port),
         }
