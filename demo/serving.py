@@ -82,23 +82,35 @@ def show_endpoint(served: dict) -> None:
 
 
 def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
-    """A `curl` line and a Python snippet that send real test examples to the endpoint.
+    """A `curl` line and a Python snippet that send real test examples to the endpoint, and a `curl`
+    line that asks for an explanation.
 
-    Both can be pasted into a shell unchanged.
+    All can be pasted into a shell unchanged.
     """
-    request = LOCAL / "requests" / f"{name}.json"
-    request.parent.mkdir(exist_ok=True)
     # Examples are sorted by key, which often puts images of one class side by side.
     spread = examples[:: max(1, len(examples) // _EXAMPLES)][:_EXAMPLES]
     instances = [example["instance"] for example in spread]
-    request.write_text(json.dumps({"instances": instances}))
-    told = {"region": region, "endpoint": endpoint, "request": _near(request)}
+    request = _written(name, {"instances": instances})
+    told = {"region": region, "endpoint": endpoint, "request": request}
     say()
     say(f"Ask it ({len(instances)} examples of the test split; paste into a shell):")
     say()
     say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
     say(_CURL.format_map(told))
     say(_PYTHON.format_map(told))
+    explain = {"instances": instances[:1], "parameters": {"explain": {}}}
+    say()
+    say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")
+    say()
+    say(_CURL.format_map(told | {"request": _written(f"{name}-explain", explain)}))
+
+
+def _written(name: str, request: dict) -> str:
+    """The path of a file with a request."""
+    path = LOCAL / "requests" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(request))
+    return _near(path)
 
 
 def _words(check: dict) -> str:

@@ -75,5 +75,9 @@ def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkey
     request = tmp_path / "requests" / "digits.json"
     assert json.loads(request.read_text()) == {"instances": [{"x": 0}, {"x": 6}, {"x": 12}]}
     assert sum(line.startswith("curl ") and line.endswith(f"@{request}") for line in lines) == 1
-    assert "python - <<'END'" in lines
-    assert lines[-1] == "END"
+    assert lines.index("python - <<'END'") < lines.index("END")
+    why = tmp_path / "requests" / "digits-explain.json"
+    assert lines[-1].startswith("curl ")
+    assert lines[-1].endswith(f"{ENDPOINT}:predict -H 'Content-Type: application/json' -d @{why}")
+    asked = {"instances": [{"x": 0}], "parameters": {"explain": {}}}
+    assert json.loads(why.read_text()) == asked

@@ -4,10 +4,20 @@ import subprocess
 
 
 def command(output: str) -> str:
-    """The `curl` command, with the line that leads the shell to the run."""
+    """The `curl` command that predicts, with the line that leads the shell to the run."""
+    return _curls(output)[0]
+
+
+def explanation(output: str) -> str:
+    """The `curl` command that asks for an explanation, with the same line."""
+    return _curls(output)[1]
+
+
+def _curls(output: str) -> list[str]:
     lines = output.splitlines()
-    (curl,) = [n for n, line in enumerate(lines) if line.startswith("curl ")]
-    return "\n".join(lines[curl - 1 : curl + 1])
+    predict, explain = [line for line in lines if line.startswith("curl ")]
+    lead = lines[lines.index(predict) - 1]
+    return [f"{lead}\n{line}" for line in (predict, explain)]
 
 
 def snippet(output: str) -> str:

@@ -66,6 +66,11 @@ def test_the_endpoint_answers_what_was_predicted_by_the_printed_lines(first_run,
             (offline,) = [e["prediction"] for e in examples if e["instance"] == instance]
             assert answer["label"] == offline["label"]
             assert answer["probabilities"] == pytest.approx(offline["probabilities"], abs=1e-4)
+    asked = printed.pasted(printed.explanation(first_run.stdout), ROOT)
+    (explained,) = json.loads(asked)["predictions"]
+    assert explained["probabilities"] == pytest.approx(by_curl[0]["probabilities"], abs=1e-4)
+    assert explained["explanation"]["class"] == explained["label"]
+    assert {"b64", "scale"} <= set(explained["explanation"]["attributions"])
 
 
 @pytest.mark.slow
