@@ -78,6 +78,14 @@ def test_too_much_work_is_refused_with_the_figures():
     )
 
 
+def test_a_sequence_is_more_work_than_as_many_columns():
+    fields = [Field("series", "sequence", "series", 100)]
+    explainer = RowExplainer(lambda **_: {}, fields, {"series": np.zeros((1, 40))})
+    short, long = [explainer.work(Row(([0.0] * n,)), Explain()) for n in (2, 100)]
+    numbers = rows(1).explainer.work(Row((0.0,)), Explain())
+    assert (short, long) == (40 * 16 * numbers, 100 * 16 * numbers)
+
+
 def test_the_largest_request_may_wait():
     model, row = rows(300), Row((0.0,) * 300)
     waiting = explaining.of(model, Explain(), [row] * 18, [{"value": 0.0}] * 18)
