@@ -41,12 +41,15 @@ NEEDS = (
 
 
 def check() -> None:
-    """Raise ImportError if Airflow or its Google provider is too old for Trellis."""
+    """Raise ImportError if Airflow or its Google provider is too old for Trellis.
+
+    Beside no Airflow at all, `load_run` works, and nothing else has to.
+    """
+    # Airflow 2 has no apache-airflow-core.
+    if not any(_version(name) for name in ("apache-airflow", NEEDS[0].distribution)):
+        return
     for need in NEEDS:
-        try:
-            installed = version(need.distribution)
-        except PackageNotFoundError:
-            installed = ""
+        installed = _version(need.distribution)
         # Composer's own builds have versions like 3.3.1+composer, which is not older than 3.3.1.
         if not installed or Version(installed) < Version(need.oldest):
             found = f"{need.distribution} {installed} is" if installed else "it is not"
@@ -54,3 +57,11 @@ def check() -> None:
                 f"Trellis needs {need.distribution} {need.oldest} or later; {found} installed. "
                 f"{need.why} {need.remedy} {HOW}"
             )
+
+
+def _version(distribution: str) -> str:
+    """Empty if it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,255 @@
+"""One run in a researcher's hands: its files as pandas frames, its model by one call.
+
+    import trellis
+
+    run = trellis.load_run("gs://bucket/digits/runs/manual__2026-05-01/")
+    run.leaderboard()                          # the contenders
+    run.predictions().join(run.rows())         # what the winner said of which row or image
+    model = run.model("training/1")            # needs TensorFlow; nothing else here does
+
+Needs pandas and pyarrow, and neither Airflow nor TensorFlow. Frames are read from the bucket when
+they are asked for.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trellis.results.files import RunFiles, load_files, read
+from trellis.results.selection import NoRunError
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.documents import DocumentError, check
+
+_ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")
+_IMAGE = re.compile(r"gs://[^/]+/(?P<key>.+)", re.DOTALL)
+
+
+def load_run(uri: str, client: Any = None) -> "LoadedRun":
+    """The run whose folder is gs://BUCKET/EXPERIMENT/runs/RUN/.
+
+    client: google.cloud.storage.Client; None: one with application-default credentials. Raises
+    NoRunError if there is no run, DocumentError for a file that this version of Trellis cannot
+    read, and Google's exceptions.
+    """
+    found = _ADDRESS.fullmatch(uri)
+    if found is None:
+        raise NoRunError(f"{uri!r} is no folder of a run, gs://BUCKET/EXPERIMENT/runs/RUN/")
+    if client is None:
+        from google.cloud.storage import Client
+
+        client = Client()
+    files = load_files(client, layout.Run(**found.groupdict()))
+    if files.problems:
+        raise DocumentError("; ".join(files.problems))
+    if files.plan is None:
+        raise NoRunError(f"there is no run in {uri}: it has no plan.json")
+    return LoadedRun(client, files, files.plan)
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run. plan: its plan.json, with the experiment file as this run had it.
+
+    Methods raise NoRunError if the run has not got as far as what they return.
+    """
+
+    _client: Any = field(repr=False)
+    _files: RunFiles = field(repr=False)
+    plan: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def uri(self) -> str:
+        """The run's folder."""
+        return self._files.run.uri
+
+    @property
+    def board(self) -> Mapping[str, Any]:
+        """The content of leaderboard.json."""
+        if self._files.leaderboard is None:
+            raise NoRunError(f"{self.uri} has no leaderboard: the run has not ended, or failed")
+        return self._files.leaderboard
+
+    @property
+    def dataset(self) -> Mapping[str, Any]:
+        """The content of dataset.json."""
+        return self._document("dataset", layout.dataset_mark(self.plan["dataset"]["uri"]))
+
+    @property
+    def winner(self) -> str:
+        """Name of the leaderboard's first contender."""
+        return str(self.board["winner"])
+
+    def leaderboard(self) -> pd.DataFrame:
+        """A row for each contender, in the leaderboard's order, by name.
+
+        Columns: rank, kind, status, reason, selected, trial, seconds, cost_usd; for each metric its
+        value, and METRIC.low and METRIC.high; and parameters.NAME for each hyperparameter.
+        """
+        columns = ("rank", "kind", "status", "reason", "selected", "trial", "seconds", "cost_usd")
+        rows = []
+        for contender in self.board["contenders"]:
+            row = {"name": contender["name"]} | {name: contender[name] for name in columns}
+            for name, score in contender["metrics"].items():
+                low, high = score["interval"]
+                row |= {name: score["value"], f"{name}.low": low, f"{name}.high": high}
+            rows.append(row | _parameters(contender["hyperparameters"]))
+        return pd.DataFrame(rows).set_index("name")
+
+    def trials(self) -> pd.DataFrame:
+        """A row for each trial of the tuning, by its id.
+
+        Columns: state, rank (of those that were trained in full), value of the tuning's metric,
+        loss and step of the measurement, start, end, and parameters.NAME.
+        """
+        found = self._document("trials", self._files.run.trials)
+        ranks = {chosen["trial"]: chosen["rank"] for chosen in found["chosen"]}
+        rows = []
+        for trial in found["trials"]:
+            row = {"trial": trial["id"], "state": trial["state"], "rank": ranks.get(trial["id"])}
+            final = trial["final"] or {}
+            row |= {name: final.get(name) for name in ("value", "loss", "step")}
+            row |= {name: pd.to_datetime(trial[name]) for name in ("start", "end")}
+            rows.append(row | _parameters(trial["parameters"]))
+        return pd.DataFrame(rows).set_index("trial")
+
+    def curves(self) -> pd.DataFrame:
+        """A row for each epoch of each full training, as its metrics.json has them.
+
+        Columns: name of the training, epoch, learning_rate, seconds, loss, val_loss, and the
+        metrics in the same way.
+        """
+        frames = []
+        for contender in self.board["contenders"]:
+            name = contender["name"]
+            if contender["kind"] == "tensorflow" and contender["training"] is not None:
+                found = self._document("metrics", f"{self.uri}{name}/metrics.json")
+                frames.append(pd.DataFrame(found["history"]).assign(name=name))
+        if not frames:
+            raise NoRunError(f"{self.uri} has no training that ended")
+        joined = pd.concat(frames, ignore_index=True)
+        return joined[["name", *joined.columns.drop("name")]]
+
+    def predictions(self, contender: str | None = None) -> pd.DataFrame:
+        """What a contender predicts for each example of the test split, by the example's key.
+
+        contender: its name; None: the winner. Columns of a classification: label and predicted,
+        both names of classes, and p.CLASS for each; of a regression: label, predicted, error.
+        """
+        name = contender or self.winner
+        data = read(self._client, f"{self.uri}{name}/predictions.parquet")
+        if data is None:
+            known = ", ".join(one["name"] for one in self.board["contenders"] if one["rank"])
+            raise NoRunError(f"{self.uri} has no predictions of {name!r}; it has those of {known}")
+        table = pq.read_table(pa.BufferReader(data))
+        key = pd.Index(table["key"].to_pylist(), name="key")
+        label = table["label"].to_numpy()
+        if "value" in table.column_names:
+            value = table["value"].to_numpy()
+            columns = {"label": label, "predicted": value, "error": value - label}
+            return pd.DataFrame(columns, index=key)
+        classes = json.loads(table.schema.metadata[b"classes"])
+        lists = table["probabilities"].combine_chunks()
+        shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
+        names = pd.Index(classes)
+        return pd.DataFrame(
+            {
+                "label": names[label],
+                "predicted": names[shares.argmax(axis=1)],
+                **{f"p.{name}": shares[:, i] for i, name in enumerate(classes)},
+            },
+            index=key,
+        )
+
+    def rows(self, split: str = "test") -> pd.DataFrame:
+        """What the examples of a split were made of, by key.
+
+        Of a table, its features under their own names, as they were frozen for this dataset. Of
+        images, `uri`: of all splits, and only while the manifest is the one that was exported.
+        """
+        features = self.dataset["features"]
+        if any(feature["kind"] == "image" for feature in features):
+            return self._images()
+        folder = f"{self.plan['dataset']['uri']}source/"
+        bucket, _, prefix = folder.removeprefix("gs://").partition("/")
+        tables = [
+            pq.read_table(pa.BufferReader(found.download_as_bytes()))
+            for found in self._client.list_blobs(bucket, prefix=f"{prefix}rows-")
+        ]
+        if not tables:
+            raise NoRunError(f"the rows of this dataset are no longer in {folder}")
+        frame = pa.concat_tables(tables).to_pandas()
+        frame = frame[frame["split"] == split].set_index("key").sort_index()
+        return frame[[f["column"] for f in features]].set_axis(
+            [f["name"] for f in features], axis="columns"
+        )
+
+    def model(self, contender: str | None = None, folder: str | Path | None = None) -> Any:
+        """The SavedModel of a full training, loaded by TensorFlow.
+
+        contender: its name; None: the winner. folder: where to download it to; None: a new
+        temporary one. `model.signatures["serving_default"]` takes what the endpoint takes. Raises
+        ImportError without TensorFlow.
+        """
+        name = contender or self.winner
+        try:
+            import tensorflow as tf
+        except ImportError as error:
+            version = self.board["provenance"]["versions"].get("tensorflow", "")
+            raise ImportError(
+                f"{name} is a TensorFlow model, and TensorFlow is not installed here: "
+                f"pip install tensorflow{f'=={version}' if version else ''}"
+            ) from error
+        return tf.saved_model.load(str(self.download(name, folder)))
+
+    def download(self, contender: str | None = None, folder: str | Path | None = None) -> Path:
+        """Copy the SavedModel of a full training to a folder; arguments as those of `model`."""
+        name = contender or self.winner
+        source = f"{self.uri}{name}/model/"
+        bucket, _, prefix = source.removeprefix("gs://").partition("/")
+        found = list(self._client.list_blobs(bucket, prefix=prefix))
+        if not found:
+            raise NoRunError(f"there is no model in {source}: only full trainings leave one")
+        target = Path(folder or tempfile.mkdtemp(prefix="trellis-model-"))
+        for one in found:
+            relative = one.name.removeprefix(prefix)
+            if relative.endswith("/") or not relative:
+                continue
+            path = target / relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            one.download_to_filename(str(path))
+        return target
+
+    def _images(self) -> pd.DataFrame:
+        source = self.dataset["source"]
+        text = read(self._client, source["manifest"])
+        if text is None or hashlib.sha256(text).hexdigest() != source["sha256"]:
+            raise NoRunError(f"{source['manifest']} is no longer the manifest of this dataset")
+        addresses: dict[str, str] = {}
+        for fields in csv.reader(io.StringIO(text.decode("utf-8-sig"), newline="")):
+            for found in filter(None, map(_IMAGE.fullmatch, fields[:2])):
+                addresses.setdefault(found["key"], found[0])
+        index = pd.Index(addresses, name="key")
+        return pd.DataFrame({"uri": addresses.values()}, index=index)
+
+    def _document(self, kind: str, uri: str) -> Any:
+        data = read(self._client, uri)
+        if data is None:
+            raise NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
+        content = json.loads(data)
+        check(kind, content, uri)
+        return content
+
+
+def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"parameters.{name}": value for name, value in values.items()}

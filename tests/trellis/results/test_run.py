@@ -1,0 +1,276 @@
+"""A run's files as frames, read from a real Cloud Storage; and the notebook that shows it."""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import trellis
+from tests.airflow_side import ROOT
+from tests.trellis.results.made import a_board, a_contender, a_plan_of
+from tests.trellis.workflow.stages.datasets import IMAGE, categorical, dataset, numeric
+from trellis.results.selection import NoRunError
+
+KEYS = [f"k{i}" for i in range(6)]
+SHARES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.1, 0.9]])
+LABELS = [0, 1, 1, 1, 0, 1]
+
+
+def predictions(classes=("healthy", "ill"), **columns):
+    """predictions.parquet as the trainer writes it."""
+    metadata = {"schema": "1", **({"classes": json.dumps(classes)} if classes else {})}
+    made = {"key": pa.array(KEYS), **columns}
+    if classes:
+        made |= {
+            "label": pa.array(LABELS, pa.int32()),
+            "probabilities": pa.array(SHARES.tolist(), pa.list_(pa.float32())),
+        }
+    sink = io.BytesIO()
+    pq.write_table(pa.table(made, metadata=metadata), sink)
+    return sink.getvalue()
+
+
+def epochs(count):
+    return [
+        {"epoch": e, "learning_rate": 0.1, "seconds": 1.0, "loss": 1 / e, "val_loss": 1.1 / e}
+        for e in range(1, count + 1)
+    ]
+
+
+def metrics(history):
+    sha = "0" * 64
+    replica = {"steps": 1, "examples": 1, "weights_sha256": sha, "last_weights_sha256": sha}
+    return {
+        "schema": 1,
+        "model": "dense",
+        "task": "binary_classification",
+        "metric": "accuracy",
+        "hyperparameters": {"units": 8},
+        "seed": 0,
+        "strategy": "single",
+        "epochs_run": len(history),
+        "best_epoch": 1,
+        "history": history,
+        "validation": {"accuracy": 0.9},
+        "test": None,
+        "replicas": {"0": replica},
+        "weights_sha256": sha,
+        "parameters": 9,
+        "dataset": {"uri": "gs://b/d/", "fingerprint": "3f2a"},
+    }
+
+
+TRAINED = {
+    "model": "dense",
+    "parameters": 9,
+    "seed": 0,
+    "strategy": "single",
+    "epochs_run": 3,
+    "best_epoch": 1,
+    "validation": {"accuracy": 0.9},
+    "replicas": 1,
+    "weights_sha256": "0" * 64,
+}
+TRIAL = {"state": "SUCCEEDED", "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:01:00Z"}
+TRIALS = {
+    "schema": 1,
+    "job": "j",
+    "metric": "accuracy",
+    "goal": "maximize",
+    "trials": [
+        {"id": "1", "parameters": {"units": 8}, "final": None, **TRIAL},
+        {
+            "id": "2",
+            "parameters": {"units": 16},
+            "final": {"step": 3, "value": 0.9, "loss": 0.2},
+            **TRIAL,
+        },
+    ],
+    "chosen": [{"rank": 1, "trial": "2", "parameters": {"units": 16}, "value": 0.9}],
+}
+
+
+@pytest.fixture
+def put(client, bucket):
+    """Writes an object of the bucket: JSON, text or bytes."""
+
+    def put(name, content):
+        if isinstance(content, dict):
+            content = json.dumps(content)
+        client.bucket(bucket).blob(name).upload_from_string(content)
+
+    return put
+
+
+@pytest.fixture
+def run(digits, client, bucket, put):
+    """A run on a table, with two contenders: its address."""
+    folder, data = "digits/runs/r/", "digits/datasets/3f2a/"
+    board = a_board(
+        a_contender(
+            "training/1",
+            0.9,
+            0.8,
+            0.95,
+            rank=1,
+            trial="2",
+            training=TRAINED,
+            hyperparameters={"units": 16},
+        ),
+        a_contender("baselines/bqml-logistic_reg", 0.8, 0.7, 0.9, rank=2),
+    )
+    put(f"{folder}plan.json", a_plan_of(digits, "r", bucket))
+    put(f"{folder}leaderboard/leaderboard.json", board)
+    put(f"{folder}trials.json", TRIALS)
+    put(f"{folder}training/1/metrics.json", metrics(epochs(3)))
+    put(f"{folder}training/1/predictions.parquet", predictions())
+    put(f"{folder}training/1/model/saved_model.pb", "a model")
+    put(f"{folder}training/1/model/variables/variables.index", "its weights")
+    age = numeric("age at visit", [30, 50]) | {"column": "age_at_visit"}
+    put(f"{data}dataset.json", dataset(age, categorical("site", "aab")))
+    table = pd.DataFrame(
+        {
+            "key": [*KEYS, "other"],
+            "split": ["test"] * 6 + ["train"],
+            "label": "ill",
+            "age_at_visit": [31.0, 42.0, 53.0, None, 75.0, 86.0, 1.0],
+            "site": list("abababa"),
+        }
+    )
+    for part, rows in enumerate((table[:3], table[3:])):
+        sink = io.BytesIO()
+        rows.to_parquet(sink)
+        put(f"{data}source/rows-00000000000{part}.parquet", sink.getvalue())
+    return f"gs://{bucket}/{folder}"
+
+
+def test_the_leaderboard_has_scores_with_intervals_and_parameters(run, client):
+    board = trellis.load_run(run, client).leaderboard()
+    assert list(board.index) == ["training/1", "baselines/bqml-logistic_reg"]
+    first = board.loc["training/1"]
+    assert (first["accuracy"], first["accuracy.low"], first["accuracy.high"]) == (0.9, 0.8, 0.95)
+    assert first["parameters.units"] == 16
+
+
+def test_predictions_have_class_names_and_their_rows(run, client):
+    loaded = trellis.load_run(run, client)
+    found = loaded.predictions().join(loaded.rows())
+    assert list(found.columns) == [
+        "label",
+        "predicted",
+        "p.healthy",
+        "p.ill",
+        "age at visit",
+        "site",
+    ]
+    assert list(found.index) == KEYS
+    assert list(found["predicted"]) == ["healthy", "ill", "healthy", "ill", "healthy", "ill"]
+    assert list(found["label"]) == ["healthy", "ill", "ill", "ill", "healthy", "ill"]
+    np.testing.assert_allclose(found["p.ill"], SHARES[:, 1], rtol=1e-6)
+    assert (found.loc["k5", "age at visit"], found.loc["k5", "site"]) == (86.0, "b")
+    assert list(loaded.rows("train").index) == ["other"]
+
+
+def test_predictions_of_a_regression_have_their_errors(run, client, put):
+    label, value = (pa.array(np.arange(6.0) + by) for by in (0, 0.5))
+    put("digits/runs/r/served/predictions.parquet", predictions(None, label=label, value=value))
+    found = trellis.load_run(run, client).predictions("served")
+    assert list(found["error"]) == [0.5] * 6
+
+
+def test_trials_and_curves(run, client):
+    loaded = trellis.load_run(run, client)
+    trials = loaded.trials()
+    assert trials.loc["2", ["rank", "value", "parameters.units"]].tolist() == [1, 0.9, 16]
+    assert pd.isna(trials.loc["1", "rank"])
+    assert (trials["end"] - trials["start"]).dt.total_seconds().tolist() == [60, 60]
+    curves = loaded.curves()
+    assert list(curves["name"]) == ["training/1"] * 3
+    assert list(curves["val_loss"]) == pytest.approx([1.1, 0.55, 1.1 / 3])
+
+
+def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
+    manifest = "".join(f"training,gs://images/{key},a\n" for key in KEYS)
+    address = f"gs://{bucket}/manifest.csv"
+    source = {"manifest": address, "sha256": hashlib.sha256(manifest.encode()).hexdigest()}
+    put("manifest.csv", manifest)
+    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE) | {"source": source})
+    loaded = trellis.load_run(run, client)
+    assert loaded.predictions().join(loaded.rows()).loc["k3", "uri"] == "gs://images/k3"
+    put("manifest.csv", manifest.replace("k3", "k9"))
+    with pytest.raises(NoRunError, match="no longer the manifest of this dataset"):
+        loaded.rows()
+
+
+def test_a_model_is_copied_whole(run, client, tmp_path):
+    folder = trellis.load_run(run, client).download(folder=tmp_path / "model")
+    assert (folder / "saved_model.pb").read_text() == "a model"
+    assert (folder / "variables/variables.index").read_text() == "its weights"
+    with pytest.raises(NoRunError, match="only full trainings leave one"):
+        trellis.load_run(run, client).download("baselines/bqml-logistic_reg")
+
+
+def test_what_is_no_run_is_refused(client, bucket):
+    for uri in ("gs://bucket/digits", "runs/r"):
+        with pytest.raises(NoRunError, match="is no folder of a run"):
+            trellis.load_run(uri, client)
+    with pytest.raises(NoRunError, match=r"it has no plan\.json"):
+        trellis.load_run(f"gs://{bucket}/digits/runs/none/", client)
+
+
+def test_what_a_run_does_not_have_is_named(run, client):
+    with pytest.raises(NoRunError, match=r"'training/2'; it has those of training/1, baselines/"):
+        trellis.load_run(run, client).predictions("training/2")
+
+
+WITHOUT = """
+import importlib.metadata, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("airflow", "tensorflow"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Refuse())
+known = importlib.metadata.version
+def version(name):
+    if "airflow" in name:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return known(name)
+importlib.metadata.version = version
+import trellis
+run = trellis.load_run(sys.argv[1])
+print(len(run.predictions()))
+run.model()
+"""
+
+
+def test_neither_airflow_nor_tensorflow_is_needed_but_for_the_model(run):
+    """The credentials and the address of Cloud Storage are those of the environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, run], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "6\n", done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: training/1 is a TensorFlow model, and TensorFlow is not installed here: "
+        "pip install tensorflow"
+    )
+
+
+def test_the_notebook_runs(run, capsys):
+    """Cell by cell, on this run; a last line that is an expression is shown, as a notebook does."""
+    notebook = json.loads((ROOT / "docs/how-to/results.ipynb").read_text())
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    address = '"gs://my-bucket/patients/runs/manual__2026-05-01/"'
+    assert sum(address in cell for cell in cells) == 1
+    names = {}
+    for cell in cells:
+        exec(compile(cell.replace(address, repr(run)), "results.ipynb", "exec"), names)
+    assert names["wrong"].index.tolist() == ["k2"]
+    assert "site" in names["by_site"].index.name
+    assert all(not cell.get("outputs") for cell in notebook["cells"])
