@@ -8,7 +8,8 @@ experiment file against it, in full and without TensorFlow, before anything is s
      "image_rule": 2,                                   how image files become a dataset's records
      "commands": {"train": ["python", "-m", "trainer.task"], ...},
      "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy", ...],
-                                                "inputs": ["image", "table"]}, ...},
+                                                "bounds": ["ece"], "inputs": ["image", "table"]},
+                  ...},
      "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
      "models":   {"dense": {"description": "...", "inputs": ["image"], "needs": "",
                             "hyperparameters": ["learning_rate", ...]}, ...},
@@ -16,7 +17,8 @@ experiment file against it, in full and without TensorFlow, before anything is s
                    "hyperparameters": ["learning_rate", ...]},       and those of every model
      "hyperparameters": {"learning_rate": {JSON Schema; "unit", "inputs", "tasks" where they are}}}
 
-A task's metrics: any of them may be tuned for; the first is the default. inputs: kinds of dataset,
+A task's metrics: any of them may be tuned for; the first is the default. bounds: further ones that
+a gate may bound. inputs: kinds of dataset,
 "image" or "table"; those of a hyperparameter, and its tasks, are the only ones on which it has an
 effect. needs: a kind of feature without which a model is refused, or "".
 """
@@ -47,13 +49,15 @@ class Metric:
 class Task:
     """min_classes, max_classes: how many classes a dataset for this task has, 0 for regression.
 
-    metrics: the first is the default. inputs: kinds of dataset.
+    metrics: the first is the default. bounds: further ones of the leaderboard, which a gate may
+    bound, but by which nothing may be chosen. inputs: kinds of dataset.
     """
 
     description: str
     min_classes: int
     max_classes: int | None
     metrics: tuple[str, ...]
+    bounds: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ("image", "table")
 
 
@@ -65,21 +69,64 @@ METRICS = {
         "mean squared error in units of the label's variance on the train split, so that 1 is "
         "what predicting its mean costs",
     ),
+    "balanced_accuracy": Metric(
+        "maximize",
+        "recall, averaged over the classes: rare classes count as much as frequent ones",
+    ),
+    "f1": Metric(
+        "maximize",
+        "harmonic mean of precision and recall, averaged over the classes, also if there are only "
+        "two",
+    ),
     "auc": Metric(
         "maximize",
-        "area under the ROC curve: chance that an example of the second class is given a higher "
-        "probability of it than one of the first class, ties counting half",
+        "area under the ROC curve: chance that an example of a class is given a higher probability "
+        "of it than one of another class, ties counting half; averaged over the classes",
+    ),
+    "average_precision": Metric(
+        "maximize",
+        "area under the precision-recall curve by steps, one class against the rest, averaged over "
+        "the classes, also if there are only two",
+    ),
+    "brier": Metric(
+        "minimize",
+        "mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
+        "classes half of it",
+    ),
+    "ece": Metric(
+        "minimize",
+        "expected calibration error: mean gap between confidence and accuracy over equal bins of "
+        "confidence; only for the gate, as a model that always predicts the classes' shares has "
+        "none",
     ),
     "rmse": Metric("minimize", "root of the mean squared error, in the label's unit"),
     "mae": Metric("minimize", "mean absolute error, in the label's unit"),
+    "median_absolute_error": Metric("minimize", "median absolute error, in the label's unit"),
+    "r2": Metric(
+        "maximize",
+        "coefficient of determination: share of the labels' variance on the split that is "
+        "explained; 0 is as good as predicting their mean",
+    ),
 }
+
+_OF_CLASSES = (
+    "accuracy",
+    "balanced_accuracy",
+    "f1",
+    "auc",
+    "average_precision",
+    "loss",
+    "brier",
+)
 
 # In both classifications a model predicts one probability per class, so that all that comes after
 # training (serving, comparison) knows one form of prediction.
 TASKS = {
-    "multiclass_classification": Task("one of several classes", 2, None, ("accuracy", "loss")),
-    "binary_classification": Task("one of two classes", 2, 2, ("accuracy", "loss", "auc")),
-    "regression": Task("a number", 0, 0, ("rmse", "mae", "loss"), ("table",)),
+    "multiclass_classification": Task("one of several classes", 2, None, _OF_CLASSES, ("ece",)),
+    "binary_classification": Task("one of two classes", 2, 2, _OF_CLASSES, ("ece",)),
+    "regression": Task(
+        "a number", 0, 0, ("rmse", "mae", "median_absolute_error", "r2", "loss"), inputs=("table",)
+    ),
 }
 
 
@@ -96,6 +143,7 @@ def document() -> dict:
             name: {
                 "description": task.description,
                 "metrics": list(task.metrics),
+                "bounds": list(task.bounds),
                 "inputs": list(task.inputs),
             }
             for name, task in TASKS.items()

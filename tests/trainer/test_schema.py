@@ -7,6 +7,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from trainer import hyperparameters, schema
+from trainer.comparison.scoreboard import metrics_for
 from trainer.hyperparameters import Hyperparameters
 
 ROOT = Path(__file__).parents[2]
@@ -39,4 +40,14 @@ def test_models_name_only_hyperparameters_that_exist():
 
 def test_tasks_name_only_metrics_that_exist():
     for task in schema.document()["tasks"].values():
-        assert set(task["metrics"]) <= set(schema.METRICS)
+        assert {*task["metrics"], *task["bounds"]} <= set(schema.METRICS)
+
+
+def test_all_that_the_leaderboard_computes_can_be_tuned_for_or_bounded():
+    """Under its own name, but for the log loss, which is the loss of both classifications."""
+    for name, task in schema.TASKS.items():
+        of_leaderboard = metrics_for(name == "regression")
+        offered = {*task.metrics, *task.bounds} - {"loss"}
+        assert offered | {"log_loss"} == {*of_leaderboard, "log_loss"}
+        for metric in offered:
+            assert schema.METRICS[metric].goal == of_leaderboard[metric].goal

@@ -10,6 +10,7 @@ metric        the definition of a metric
 classification   the metrics of classes, on the split and on many resamples at once
 regression    the outcome and the metrics of values
 auc, ranks    area under the ROC curve, from ranks
+precision     area under the precision-recall curve
 calibration   expected calibration error and its interval
 groups        examples that are not independent: what intervals count in place of them
 bootstrap     resamples of the test split, and percentile intervals

@@ -17,23 +17,23 @@ import numpy as np
 from scipy import optimize, stats
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.means import mean_over_classes, ratio
 from trainer.comparison.outcome import Outcome
+from trainer.metrics import mean_over_classes, over_classes, ratio
 
-# Examples times classes. The exact AUC of all resamples takes about 3 s at this size, and grows in
-# proportion.
-_EXACT_UP_TO = 2**17
+EXACT_UP_TO = 2**17
+"""Examples times classes. The exact AUC of all resamples takes about 3 s at this size, and grows in
+proportion."""
 
 
 def macro_auc(outcome: Outcome) -> float:
     """Mean over the classes with positives and negatives in the split; NaN if there is none."""
     # roc_auc_score(multi_class="ovr") refuses a split in which a class has no example.
-    values = [
-        sklearn_metrics.roc_auc_score(outcome.labels == c, outcome.probabilities[:, c])
-        for c in outcome.ranked_classes
-        if 0 < np.count_nonzero(outcome.labels == c) < len(outcome.labels)
-    ]
-    return float(np.mean(values)) if values else float("nan")
+    return over_classes(
+        lambda scores, positive: sklearn_metrics.roc_auc_score(positive, scores),
+        outcome.labels,
+        outcome.probabilities,
+        outcome.ranked_classes,
+    )
 
 
 def macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def macro_auc_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     A first-order approximation on large splits: from 1,000 examples on, it moved the bounds of a
     95% interval by at most 3% of the width.
     """
-    if len(outcome.labels) * len(outcome.ranked_classes) > _EXACT_UP_TO:
+    if len(outcome.labels) * len(outcome.ranked_classes) > EXACT_UP_TO:
         return mean_over_classes(first_order_class_aucs(outcome, weights))
     return mean_over_classes(np.array(list(exact_class_aucs(outcome, weights))))
 

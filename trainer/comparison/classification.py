@@ -15,9 +15,10 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.auc import macro_auc, macro_auc_resampled
 from trainer.comparison.calibration import BINS, calibration_error, calibration_error_resampled
-from trainer.comparison.means import mean_over_classes, ratio, weighted_mean
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.precision import macro_precision, macro_precision_resampled
+from trainer.metrics import balanced_accuracy, macro_f1, weighted_mean
 
 
 def _accuracy(outcome: Outcome) -> float:
@@ -37,7 +38,7 @@ def _balanced_accuracy(outcome: Outcome) -> float:
 
 
 def _balanced_accuracy_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    return mean_over_classes(ratio(outcome.hits @ weights, outcome.true_class @ weights))
+    return balanced_accuracy(outcome.hits @ weights, outcome.true_class @ weights)
 
 
 def _macro_f1(outcome: Outcome) -> float:
@@ -45,8 +46,8 @@ def _macro_f1(outcome: Outcome) -> float:
 
 
 def _macro_f1_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
-    seen = outcome.true_class @ weights + outcome.predicted_class @ weights
-    return mean_over_classes(ratio(2 * (outcome.hits @ weights), seen))
+    sums = (outcome.hits, outcome.true_class, outcome.predicted_class)
+    return macro_f1(*(indicator @ weights for indicator in sums))
 
 
 def _log_loss(outcome: Outcome) -> float:
@@ -57,6 +58,16 @@ def _log_loss(outcome: Outcome) -> float:
 
 def _log_loss_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     return weighted_mean(outcome.surprise, weights)
+
+
+def _brier(outcome: Outcome) -> float:
+    return sklearn_metrics.brier_score_loss(
+        outcome.labels, outcome.floored, labels=np.arange(outcome.class_count)
+    )
+
+
+def _brier_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+    return weighted_mean(outcome.brier, weights)
 
 
 CLASSIFICATION_METRICS: dict[str, Metric] = {
@@ -107,6 +118,19 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             pseudo_errors=True,
         ),
         Metric(
+            "average_precision",
+            "average precision",
+            "maximize",
+            "Area under the precision-recall curve, one class against the rest, averaged over the "
+            "classes, also if there are only two. Of a class's examples that are found, few may be "
+            "right though the AUC is high, if the class is rare.",
+            macro_precision,
+            macro_precision_resampled,
+            interval="pseudo-error bootstrap",
+            difference_interval="paired pseudo-error bootstrap",
+            pseudo_errors=True,
+        ),
+        Metric(
             "log_loss",
             "log loss",
             "minimize",
@@ -114,6 +138,16 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             _log_loss,
             _log_loss_resampled,
             terms=lambda outcome: outcome.surprise,
+        ),
+        Metric(
+            "brier",
+            "Brier score",
+            "minimize",
+            "Mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
+            "classes half of it, 0 to 1.",
+            _brier,
+            _brier_resampled,
+            terms=lambda outcome: outcome.brier,
         ),
         Metric(
             "ece",

@@ -1,8 +1,8 @@
 """A contender's predictions for the test examples, with what the metrics derive from them.
 
 - The predicted class is the one with the largest probability; of equals, the first.
-- For the log loss, probabilities are floored at float32's epsilon and rows scaled to sum to 1, so
-  that a confident mistake costs at most 16 nats, whatever precision a contender wrote.
+- For log loss and Brier score, probabilities are floored at float32's epsilon and rows scaled to
+  sum to 1, so that a confident mistake costs at most 16 nats, whatever precision a contender wrote.
 """
 
 import abc
@@ -16,6 +16,7 @@ from scipy import sparse
 
 from trainer.comparison.groups import Groups
 from trainer.comparison.ranks import Ranking, placements
+from trainer.metrics import brier_terms
 
 _FLOOR = float(np.finfo(np.float32).eps)
 
@@ -100,6 +101,11 @@ class Outcome(AnyOutcome):
         return -np.log(self.floored[np.arange(len(self.labels)), self.labels])
 
     @cached_property
+    def brier(self) -> np.ndarray:
+        """(n,) terms of the Brier score, of the rows that sum to 1."""
+        return brier_terms(self.labels, self.floored)
+
+    @cached_property
     def true_class(self) -> sparse.csr_array:
         """(c, n) indicator of the true class; times (n, b) weights, it counts each class."""
         return indicator(self.labels, self.class_count)
@@ -134,6 +140,13 @@ class Outcome(AnyOutcome):
     def rankings(self) -> list[Ranking]:
         """The ranking of the examples for each ranked class."""
         return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in self.ranked_classes]
+
+    @cached_property
+    def class_rankings(self) -> list[Ranking]:
+        """The ranking of the examples for every class, also if there are only two."""
+        if self.class_count > 2:
+            return self.rankings
+        return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in range(2)]
 
     @cached_property
     def placements(self) -> np.ndarray:

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.groups import Groups
-from trainer.comparison.means import ratio, weighted_mean
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
+from trainer.metrics import r2, weighted_mean
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,8 @@ def _r2(outcome: ValueOutcome) -> float:
 
 
 def _r2_resampled(outcome: ValueOutcome, weights: np.ndarray) -> np.ndarray:
-    mean = weighted_mean(outcome.centred, weights)
-    variance = weighted_mean(outcome.centred**2, weights) - mean**2
-    # The variance of equal labels is 0, up to rounding.
-    variance[variance < 1e-12 * np.square(outcome.centred).max()] = 0
-    return 1 - ratio(weighted_mean(outcome.residuals**2, weights), variance)
+    quantities = (outcome.residuals**2, outcome.centred, outcome.centred**2)
+    return r2(*(weighted_mean(values, weights) for values in quantities))
 
 
 REGRESSION_METRICS: dict[str, Metric] = {

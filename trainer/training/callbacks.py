@@ -75,7 +75,7 @@ def build(
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))
-    callbacks.append(ProgressLine(settings.epochs, settings.task))
+    callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric))
     return CallbackList(callbacks, model=model)
 
 
@@ -120,13 +120,12 @@ def _early_stopping(callbacks: CallbackList) -> BestEpoch:
 
 
 class ProgressLine(Callback):
-    """One line on stdout per epoch."""
+    """One line on stdout per epoch: the loss, the task's first metric, and the one that decides."""
 
-    def __init__(self, epochs: int, task: str):
+    def __init__(self, epochs: int, task: str, metric: str):
         super().__init__()
         self._epochs = epochs
-        # Keras sorts the logs by name.
-        metrics = dict.fromkeys(["loss", *schema.TASKS[task].metrics])
+        metrics = dict.fromkeys(["loss", schema.TASKS[task].metrics[0], metric])
         self._names = [f"{split}{metric}" for split in ("", "val_") for metric in metrics]
 
     def on_epoch_end(self, epoch, logs=None):
@@ -137,7 +136,8 @@ class ProgressLine(Callback):
 
 def _figure(name: str, value: float) -> str:
     """A metric formatted for people. Errors in the label's unit may have any magnitude."""
-    return f"{value:.4g}" if name.removeprefix("val_") in ("rmse", "mae") else f"{value:.3f}"
+    of_label = ("rmse", "mae", "median_absolute_error")
+    return f"{value:.4g}" if name.removeprefix("val_") in of_label else f"{value:.3f}"
 
 
 class TunerReport(Callback):

@@ -92,5 +92,7 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
-    if settings.metric == "auc" and (absent := [n for n, count in of_class.items() if not count]):
-        refuse(f"has no {absent[0]} in the validation split, so there is no auc to measure")
+    if settings.metric in ("auc", "average_precision") and sum(map(bool, of_class.values())) < 2:
+        absent = next((name for name, count in of_class.items() if not count), "example")
+        metric = settings.metric
+        refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")

@@ -22,7 +22,7 @@ from trainer.hyperparameters import Common
 from trainer.training import TrainingError, phases
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
-from trainer.training.objective import Objective, auc
+from trainer.training.objective import Objective
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
@@ -255,7 +255,7 @@ def _evaluation(
     It raises TrainingError if that was not each example of the description exactly once.
     """
     strategy, objective = distribution.strategy, trainee.objective
-    sums = _Sums(strategy, 3)
+    sums, columns = _Sums(strategy, 3 + objective.tallies), 1 + objective.gathered
     batches = data.evaluation("validation")
     steps = tf.constant(data.evaluation_steps("validation"))
 
@@ -263,16 +263,20 @@ def _evaluation(
         inputs, labels, weights = batch
         outputs = trainee.model(inputs, training=False)
         measures = objective.measures(labels, outputs)
-        sums.add(*(tf.reduce_sum(v * weights) for v in (*measures, tf.ones_like(weights))))
-        if not objective.ranks:
-            return tf.zeros([0, 3])
-        return tf.stack([objective.scores(outputs), tf.cast(labels, tf.float32), weights], 1)
+        sums.add(
+            *(tf.reduce_sum(v * weights) for v in (*measures, tf.ones_like(weights))),
+            objective.tally(labels, outputs, weights),
+        )
+        if not objective.gathered:
+            return tf.zeros([0, 1])
+        return tf.concat([weights[:, None], objective.ranked(labels, outputs)], 1)
 
     @tf.function
     def evaluate_steps(batches, count):
-        """Sums over all replicas, and what this process's replicas return, (any, 3)."""
+        """Sums over all replicas, and what this process's replicas return, (any, columns)."""
         sums.clear()
-        ranked = tf.TensorArray(tf.float32, count, element_shape=[None, 3], infer_shape=False)
+        shape = [None, columns]
+        ranked = tf.TensorArray(tf.float32, count, element_shape=shape, infer_shape=False)
         for step in tf.range(count):
             results = strategy.run(replica_step, args=(next(batches),))
             local = tf.concat(strategy.experimental_local_results(results), 0)
@@ -281,19 +285,20 @@ def _evaluation(
 
     def evaluate() -> dict[str, float]:
         totals, ranked = evaluate_steps(batches, steps)
-        *totals, examples = totals.numpy().tolist()
+        totals = totals.numpy()
+        *means, examples = totals[:3].tolist()
         if examples != data.examples("validation"):
             raise TrainingError(
                 f"the validation split has {data.examples('validation')} examples by its "
                 f"dataset.json, but {examples:.0f} in its files: export the dataset again"
             )
-        metrics = objective.means(totals, examples)
-        if objective.ranks:
+        metrics = objective.means(means, examples)
+        metrics |= objective.tallied(totals[3:], metrics, examples)
+        if objective.gathered:
             # Bits of float32 as int32, which is what can be gathered.
             everyone = distribution.gather(ranked.numpy().ravel().view(np.int32))
-            scores, labels, weights = everyone.view(np.float32).reshape(-1, 3).T
-            real = weights > 0
-            metrics["auc"] = auc(scores[real], labels[real] > 0)
+            rows = everyone.view(np.float32).reshape(-1, columns)
+            metrics |= objective.orders(rows[rows[:, 0] > 0, 1:])
         return metrics
 
     return evaluate

@@ -1,15 +1,19 @@
 """A task's objective: the loss to minimize, and the metrics to report.
 
-Metrics are sums over examples, added over all replicas. The exception is the area under the ROC
-curve: the examples' scores are gathered, and the area is exact.
+Metrics come from sums over examples, added over all replicas. Those that order the examples (AUC,
+average precision, the median error) are exact as well: what orders them is gathered. Of more than
+two classes, and of a regression, that is a number for each example and class, so it is done where
+such a metric decides.
 """
 
 import abc
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from trainer import metrics
 from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 
@@ -17,15 +21,20 @@ Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """Labels (b,), of a regression standardized, and outputs (b, any) -> (b,)."""
 
 
+ORDERING = ("auc", "average_precision", "median_absolute_error")
+"""Metrics for which examples are ordered."""
+
+
 class Objective(abc.ABC):
     """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
 
-    metrics: names of what `means` returns. ranks: whether `score` orders examples for an AUC. own:
-    a loss in place of the task's.
+    metrics: names of what `means` returns. tallies: how many numbers `tally` returns. gathered: how
+    many columns `ranked` returns, 0 if nothing is gathered. own: a loss in place of the task's.
     """
 
     metrics: tuple[str, ...]
-    ranks: bool
+    tallies: int
+    gathered: int
     own: Loss | None = None
 
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
@@ -50,14 +59,39 @@ class Objective(abc.ABC):
         """Metrics from the sums of `measures` over the given number of examples."""
 
     @abc.abstractmethod
-    def scores(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Each example's score for the second of two classes."""
+    def tally(self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """(tallies,) sums for the metrics of an evaluation, beside those of `measures`.
+
+        weights: (b,) 1, or 0 of an example that only fills the batch.
+        """
+
+    @abc.abstractmethod
+    def tallied(self, sums: np.ndarray, means: dict[str, float], examples: float) -> dict:
+        """Metrics from the sums of `tally`. means: what `means` returns."""
+
+    @abc.abstractmethod
+    def ranked(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """(b, gathered) float32 columns of what orders the examples."""
+
+    @abc.abstractmethod
+    def orders(self, columns: np.ndarray) -> dict[str, float]:
+        """Metrics from the columns of all examples."""
 
 
-def build(dataset: DatasetDescription, smoothing: float, own_loss: Loss | None = None) -> Objective:
-    """The objective for a dataset's label. smoothing: share of label smoothing."""
+def build(
+    dataset: DatasetDescription,
+    smoothing: float,
+    own_loss: Loss | None = None,
+    metric: str | None = None,
+) -> Objective:
+    """The objective for a dataset's label.
+
+    smoothing: share of label smoothing. metric: the one that decides, computed in any case.
+    """
     objective: Objective = (
-        Regression(dataset) if dataset.is_regression else Classification(dataset, smoothing)
+        Regression(dataset, metric)
+        if dataset.is_regression
+        else Classification(dataset, smoothing, metric)
     )
     objective.own = own_loss
     return objective
@@ -68,11 +102,15 @@ class Classification(Objective):
 
     metrics = ("loss", "accuracy")
 
-    def __init__(self, dataset: DatasetDescription, smoothing: float):
+    def __init__(self, dataset: DatasetDescription, smoothing: float, metric: str | None):
         self._classes = len(dataset.classes)
         self._smoothing = smoothing
+        self.tallies = 3 * self._classes + 1
         of_class = dataset.counts["validation"].classes.values()
-        self.ranks = self._classes == 2 and all(of_class)
+        if self._classes == 2:
+            self.gathered = 2 if all(of_class) else 0
+        else:
+            self.gathered = 1 + self._classes if metric in ORDERING else 0
 
     def targets(self, labels):
         """Class indices."""
@@ -93,19 +131,55 @@ class Classification(Objective):
         """loss in nats, accuracy."""
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
 
-    def scores(self, outputs):
-        """The log odds: ordered as probabilities, but distinct even near 0 and 1."""
-        return outputs[:, 1] - outputs[:, 0]
+    def tally(self, labels, outputs, weights):
+        """By class: examples that were recognized, all, and those taken for it; Brier's terms."""
+        predicted = tf.argmax(outputs, -1)
+        hits = weights * tf.cast(predicted == labels, tf.float32)
+        true = tf.one_hot(labels, self._classes)
+        counts = [
+            tf.reduce_sum(true * hits[:, None], 0),
+            tf.reduce_sum(true * weights[:, None], 0),
+            tf.reduce_sum(tf.one_hot(predicted, self._classes) * weights[:, None], 0),
+        ]
+        distances = tf.reduce_sum(tf.square(tf.nn.softmax(outputs) - true), 1)
+        if self._classes == 2:
+            distances /= 2
+        return tf.concat([*counts, [tf.reduce_sum(distances * weights)]], 0)
+
+    def tallied(self, sums, means, examples):
+        """balanced_accuracy, f1, brier."""
+        hits, true, predicted = sums[:-1].reshape(3, -1)
+        return {
+            "balanced_accuracy": float(metrics.balanced_accuracy(hits, true)),
+            "f1": float(metrics.macro_f1(hits, true, predicted)),
+            "brier": float(sums[-1] / examples),
+        }
+
+    def ranked(self, labels, outputs):
+        """The class, and the scores: of two classes the log odds, ordered as probabilities, but
+        distinct even near 0 and 1.
+        """
+        two = self._classes == 2
+        scores = outputs[:, 1:] - outputs[:, :1] if two else tf.nn.softmax(outputs)
+        return tf.concat([tf.cast(labels, tf.float32)[:, None], scores], 1)
+
+    def orders(self, columns):
+        """auc, average_precision."""
+        labels, scores = columns[:, 0], columns[:, 1:]
+        if self._classes == 2:
+            scores = np.concatenate([-scores, scores], 1)
+        return of_order(labels, scores)
 
 
 class Regression(Objective):
     """Outputs are (b, 1), the label standardized by its mean and deviation on the train split."""
 
     metrics = ("loss", "rmse", "mae")
-    ranks = False
+    tallies = 2
 
-    def __init__(self, dataset: DatasetDescription):
+    def __init__(self, dataset: DatasetDescription, metric: str | None = None):
         self._mean, self._scale = standard(dataset.label.number_statistics)
+        self.gathered = 1 if metric in ORDERING else 0
 
     def targets(self, labels):
         """Labels standardized."""
@@ -129,20 +203,39 @@ class Regression(Objective):
             "mae": self._scale * absolutes,
         }
 
-    def scores(self, outputs):
-        """None."""
-        raise NotImplementedError
+    def tally(self, labels, outputs, weights):
+        """Of the standardized labels and of their squares."""
+        # In float64: the variance is a small difference of both.
+        targets, weights = (tf.cast(t, tf.float64) for t in (self.targets(labels), weights))
+        return tf.stack([tf.reduce_sum(targets * weights), tf.reduce_sum(targets**2 * weights)])
+
+    def tallied(self, sums, means, examples):
+        """r2, where the labels are not all equal."""
+        share = float(metrics.r2(np.array(means["loss"]), *(sums / examples)))
+        return {} if math.isnan(share) else {"r2": share}
+
+    def ranked(self, labels, outputs):
+        """Absolute errors of the standardized label."""
+        return tf.abs(outputs - self.targets(labels)[:, None])
+
+    def orders(self, columns):
+        """median_absolute_error, in the label's unit."""
+        return {"median_absolute_error": self._scale * float(np.median(columns))}
 
     def values(self, outputs: tf.Tensor) -> tf.Tensor:
         """(b, 1) -> (b,) float64, in the label's unit."""
         return tf.cast(outputs[:, 0], tf.float64) * self._scale + self._mean
 
 
-def auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve: share of the pairs (positive, other) with the positive's score
-    higher, ties counting half. scores: (n,), positive: (n,) bool, of both kinds some.
-    """
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    n = np.count_nonzero(positive)
-    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(scores) - n)))
+def of_order(labels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """Metrics of the order of (n, c) scores; nothing if there are examples of one class only."""
+    classes = range(scores.shape[1])
+    # Of two classes, both areas under the ROC curve are the same.
+    ranked = classes[1:] if len(classes) == 2 else classes
+    values = {
+        "auc": metrics.over_classes(metrics.auc, labels, scores, ranked),
+        "average_precision": metrics.over_classes(
+            metrics.average_precision, labels, scores, classes
+        ),
+    }
+    return {name: value for name, value in values.items() if not math.isnan(value)}

@@ -22,21 +22,22 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "parameters": 65514,                                   trainable numbers
      "dataset": {"uri": "gs://...", "fingerprint": "..."}}
 
-The metrics are those of the task (`python -m trainer.task --schema` defines each): loss and
-accuracy, and auc of two classes that both occur, but not on the train split; of a regression loss,
-rmse and mae. The loss is without label smoothing; on the train split all are means over the epoch's
-steps, during which the weights change. A replica's entry is a process: its steps,
-and the examples of all its devices.
+The metrics are those of the task (`python -m trainer.task --schema` defines each). On the train
+split they are loss and accuracy, of a regression loss, rmse and mae: means over the epoch's steps,
+during which the weights change. On the validation split auc and average_precision of more than two
+classes, and a regression's median_absolute_error, are there if they are `metric`. What is undefined
+is left out: the order of examples of one class, r2 of equal labels. The loss is without label
+smoothing. A replica's entry is a process: its steps, and the examples of all its devices.
 """
 
 import keras
 import numpy as np
 
-from trainer import contracts, hyperparameters, storage
+from trainer import contracts, hyperparameters, metrics, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.models.inputs import standard
 from trainer.training import saved_model
-from trainer.training.objective import auc
+from trainer.training.objective import of_order
 from trainer.training.settings import Settings
 
 SCHEMA_VERSION = 1
@@ -100,34 +101,45 @@ def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model)
     predicted: predictions.Predictions | predictions.Values
     if dataset.is_regression:
         predicted = predictions.Values(keys, labels, answers)
-        metrics = _errors(labels.astype(float), answers, dataset)
+        _, scale = standard(dataset.label.number_statistics)
+        figures = errors(labels.astype(float), answers, scale)
     else:
         predicted = predictions.Predictions(keys, labels, answers, dataset.classes)
-        metrics = _scores(labels, answers)
+        figures = scores(labels, answers)
     predictions.write(settings.places.predictions, predicted)
-    return metrics
+    return figures
 
 
-def _scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
-    likelihood = probabilities[np.arange(len(labels)), labels].astype(float)
-    metrics = {
+def scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
+    """Metrics of (n, classes) probabilities for (n,) class indices."""
+    classes = probabilities.shape[1]
+    probabilities = probabilities.astype(float)
+    likelihood = probabilities[np.arange(len(labels)), labels]
+    predicted = probabilities.argmax(axis=1)
+    right = predicted == labels
+    counted = (labels[right], labels, predicted)
+    hits, true, taken = (np.bincount(indices, minlength=classes) for indices in counted)
+    return {
         "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
-        "accuracy": float((probabilities.argmax(axis=1) == labels).mean()),
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(metrics.balanced_accuracy(hits, true)),
+        "f1": float(metrics.macro_f1(hits, true, taken)),
+        "brier": float(metrics.brier_terms(labels, probabilities).mean()),
+        **of_order(labels, probabilities),
     }
-    if probabilities.shape[1] == 2 and 0 < labels.mean() < 1:
-        metrics["auc"] = auc(probabilities[:, 1], labels == 1)
-    return metrics
 
 
-def _errors(
-    labels: np.ndarray, values: np.ndarray, dataset: DatasetDescription
-) -> dict[str, float]:
-    squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels).mean()
-    _, scale = standard(dataset.label.number_statistics)
+def errors(labels: np.ndarray, values: np.ndarray, scale: float) -> dict[str, float]:
+    """Metrics of (n,) predicted values. scale: deviation of the label on the train split."""
+    squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels)
+    centred = labels - labels.mean()
+    share = float(metrics.r2(squares, centred.mean(), np.square(centred).mean()))
     return {
         "loss": float(squares / scale**2),
         "rmse": float(squares**0.5),
-        "mae": float(absolutes),
+        "mae": float(absolutes.mean()),
+        "median_absolute_error": float(np.median(absolutes)),
+        **({} if np.isnan(share) else {"r2": share}),
     }
 
 

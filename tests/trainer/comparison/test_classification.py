@@ -51,7 +51,11 @@ def test_scores_are_scikit_learns(classifier, classes):
         "balanced_accuracy": metrics.balanced_accuracy_score(labels, outcome.predicted),
         "f1": metrics.f1_score(labels, outcome.predicted, average="macro"),
         "auc": metrics.roc_auc_score(labels, scores, multi_class="ovr"),
+        "average_precision": metrics.average_precision_score(
+            np.eye(classes)[labels], outcome.probabilities, average="macro"
+        ),
         "log_loss": metrics.log_loss(labels, outcome.probabilities),
+        "brier": metrics.brier_score_loss(labels, outcome.probabilities),
     }
     assert {name: point(name, outcome) for name in expected} == pytest.approx(expected)
 
@@ -62,7 +66,8 @@ def test_a_perfect_classifier_reaches_the_best_of_every_metric(classes):
     outcome = Outcome(labels, np.eye(classes)[labels])
     best = {name: point(name, outcome) for name in CLASSIFICATION_METRICS}
     assert best == pytest.approx(
-        {"accuracy": 1, "balanced_accuracy": 1, "f1": 1, "auc": 1, "log_loss": 0, "ece": 0},
+        dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "auc", "average_precision"), 1)
+        | dict.fromkeys(("log_loss", "brier", "ece"), 0),
         abs=1e-4,
     )
 

@@ -6,13 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.scoreboard import metric_named
 from trainer.dataset_features import Label, Statistics
-from trainer.training import objective
-from trainer.training.objective import auc
+from trainer.metrics import auc, average_precision
+from trainer.training import objective, results
 
 
 def of_classes(*in_validation):
@@ -33,17 +36,88 @@ def of_numbers(mean, stddev):
         lambda pairs: len({positive for _, positive in pairs}) == 2
     )
 )
-def test_the_area_is_that_of_scikit_learn(pairs):
+def test_the_areas_are_those_of_scikit_learn(pairs):
     scores, positive = map(np.array, zip(*pairs, strict=True))
-    assert auc(scores.astype(np.float32), positive) == pytest.approx(
-        roc_auc_score(positive, scores), abs=1e-12
-    )
+    for own, known in ((auc, roc_auc_score), (average_precision, average_precision_score)):
+        assert own(scores.astype(np.float32), positive) == pytest.approx(
+            known(positive, scores), abs=1e-12
+        )
 
 
-def test_only_two_classes_that_both_occur_are_ranked():
-    assert objective.build(of_classes(3, 4), 0).ranks
-    assert not objective.build(of_classes(3, 0), 0).ranks
-    assert not objective.build(of_classes(3, 4, 5), 0).ranks
+def test_more_than_two_classes_are_gathered_only_where_it_decides():
+    assert objective.build(of_classes(3, 4), 0).gathered == 2
+    assert not objective.build(of_classes(3, 0), 0).gathered
+    assert not objective.build(of_classes(3, 4, 5), 0).gathered
+    assert objective.build(of_classes(3, 4, 5), 0, metric="auc").gathered == 4
+    assert not objective.build(of_numbers(0, 1), 0).gathered
+    assert objective.build(of_numbers(0, 1), 0, metric="median_absolute_error").gathered
+
+
+def evaluated(aim, labels, outputs):
+    """Metrics as an evaluation computes them, in two batches filled up with examples that do not
+    count.
+    """
+    filled = [np.concatenate([part, part[[0, 0, 0]]]) for part in (labels, outputs)]
+    weights = np.array([1.0] * len(labels) + [0.0] * 3, np.float32)
+    sums, columns = 0, []
+    for rows in np.array_split(np.arange(len(weights)), 2):
+        batch = (tf.constant(filled[0][rows]), tf.constant(filled[1][rows], tf.float32))
+        counted = tf.constant(weights[rows])
+        measures = [tf.reduce_sum(measure * counted) for measure in aim.measures(*batch)]
+        sums += np.concatenate([measures, aim.tally(*batch, counted)]).astype(float)
+        columns.append(aim.ranked(*batch).numpy()[weights[rows] > 0])
+    means = aim.means(sums[:2], len(labels))
+    metrics = means | aim.tallied(sums[2:], means, len(labels))
+    return metrics | aim.orders(np.concatenate(columns))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed):
+    random = np.random.default_rng(seed)
+    # A class may be absent, or never predicted.
+    labels = random.integers(0, random.integers(2, classes + 1), random.integers(4, 40))
+    labels[:2] = 0, 1
+    # Eighths, so that there are ties, and no rounding.
+    outputs = random.integers(-20, 20, (len(labels), classes)).astype(np.float32) / 8
+    probabilities = tf.nn.softmax(outputs).numpy()
+    if classes == 2:
+        # Ranked by log odds in training: equal odds should be equal probabilities to the last bit.
+        probabilities = probabilities.round(7)
+    aim = objective.build(of_classes(*[1] * classes), 0, metric="auc")
+    outcome = Outcome(labels, probabilities)
+    on_validation = evaluated(aim, labels, outputs)
+    on_test = results.scores(labels, probabilities)
+    assert on_validation.keys() == on_test.keys()
+    assert {"loss", "auc", "f1", "brier"} < on_test.keys()
+    for name in on_test:
+        point = pytest.approx(metric_named(name).point(outcome), abs=2e-6)
+        assert (name, on_validation[name]) == (name, point)
+        assert (name, on_test[name]) == (name, point)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
+    random = np.random.default_rng(seed)
+    labels = random.normal(1000, 20, random.integers(2, 40)).astype(np.float32)
+    aim = objective.build(of_numbers(mean=990.0, stddev=25.0), 0, metric="median_absolute_error")
+    outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
+    values = aim.values(tf.constant(outputs)).numpy()
+    on_validation = evaluated(aim, labels, outputs)
+    on_test = results.errors(labels.astype(float), values, scale=25.0)
+    assert on_validation == pytest.approx(on_test, rel=1e-3)
+    outcome = ValueOutcome(labels.astype(float), values)
+    for name in on_test.keys() - {"loss"}:
+        assert on_test[name] == pytest.approx(metric_named(name, True).point(outcome))
+
+
+def test_of_equal_labels_there_is_no_r2():
+    aim = objective.build(of_numbers(mean=990.0, stddev=25.0), 0, metric="median_absolute_error")
+    labels, outputs = np.full(7, 1000.0, np.float32), np.zeros((7, 1), np.float32)
+    assert "r2" not in evaluated(aim, labels, outputs)
+    assert "r2" not in results.errors(labels.astype(float), labels + 1.0, scale=25.0)
 
 
 def test_label_smoothing_is_in_what_is_minimized_and_not_in_what_is_reported():

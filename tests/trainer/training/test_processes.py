@@ -11,6 +11,8 @@ import time
 import pytest
 
 from tests.trainer.training.helpers import without_seconds
+from trainer import dataset_description
+from trainer.training import results, saved_model
 
 CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
 
@@ -59,6 +61,19 @@ def test_all_processes_see_the_same_metrics(undisturbed):
 
     assert len(lines(CHIEF)) == 8
     assert lines(CHIEF) == lines(WORKER)
+
+
+def test_two_workers_score_as_one_process_does(few_digits, make_job):
+    """37 validation examples, of which each worker reads its own; ranks of ten classes."""
+    job = make_job(PAIR, few_digits, epochs=1, metric="average_precision")
+    job.start()
+    assert job.wait() == dict.fromkeys(PAIR, 0), job.log(CHIEF)
+    dataset = dataset_description.load(few_digits)
+    model = job.folder / "output/model"
+    _, labels, answers = saved_model.predict(model, few_digits, dataset, "validation")
+    validation = job.metrics["validation"]
+    assert len(validation) == 7
+    assert validation == pytest.approx(results.scores(labels, answers), abs=1e-6)
 
 
 def test_the_rate_is_scaled_with_the_replicas(undisturbed):

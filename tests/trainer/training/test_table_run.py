@@ -127,6 +127,44 @@ ORDER = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0
 
 
 @pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """1,000 rows, of which 33 are of a class that two of six numbers hint at."""
+    random, rows = np.random.default_rng(2), 1000
+    labels = np.zeros(rows, int)
+    labels[random.permutation(rows)[:33]] = 1
+    numbers = random.normal(size=(rows, 6))
+    numbers[:, :2] += 1.3 * labels[:, np.newaxis]
+    columns = {f"x{i}": (NUMERIC, numbers[:, i].tolist()) for i in range(6)}
+    named = ["common" if label == 0 else "rare" for label in labels]
+    folder = tmp_path_factory.mktemp("d") / "rare"
+    files = {"train": [300, 300], "validation": [200], "test": [200]}
+    return write_table(folder, columns, named, files=files)
+
+
+SPARSE = {"epochs": 12, "learning_rate": 0.01, "units": 32, "early_stopping_patience": 0}
+
+
+def recall_of_rare(folder):
+    """Share of the rare test rows that were recognized."""
+    stored = predictions.read(folder / "out/predictions.parquet")
+    return (stored.probabilities.argmax(axis=1) == 1)[stored.labels == 1].mean()
+
+
+def test_accuracy_keeps_an_epoch_that_never_says_rare_and_balanced_accuracy_does_not(
+    train, rare, tmp_path
+):
+    by_accuracy = train(rare, metric="accuracy", **SPARSE)
+    assert recall_of_rare(tmp_path) == 0
+    (tmp_path / "out").rename(tmp_path / "by accuracy")
+    balanced = train(rare, metric="balanced_accuracy", **SPARSE)
+    assert recall_of_rare(tmp_path) > 0.2
+    # One training, two opinions: no test of luck.
+    assert balanced["history"][0]["loss"] == by_accuracy["history"][0]["loss"]
+    assert by_accuracy["validation"]["balanced_accuracy"] == 0.5
+    assert balanced["validation"]["accuracy"] == by_accuracy["validation"]["accuracy"]
+
+
+@pytest.fixture(scope="module")
 def rising(tmp_path_factory):
     """Is a sequence's last element larger than its first? Only its order tells."""
     random, rows = np.random.default_rng(1), 2000

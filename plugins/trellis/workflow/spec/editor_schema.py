@@ -58,7 +58,9 @@ def schema(trainer: TrainerSchema) -> dict[str, Any]:
     keys["hyperparameters"]["properties"] = known
     for search in ("Maximize", "Minimize"):
         properties = made["$defs"][search]["properties"]
-        metrics = [n for n, m in trainer.metrics.items() if m["goal"] == search.lower()]
+        tunable = {name for task in trainer.tasks.values() for name in task["metrics"]}
+        goals = {name: metric["goal"] for name, metric in trainer.metrics.items()}
+        metrics = [n for n, goal in goals.items() if n in tunable and goal == search.lower()]
         properties[search.lower()] |= _offered(metrics)
         ranges = properties["search"]["additionalProperties"]
         properties["search"]["properties"] = {

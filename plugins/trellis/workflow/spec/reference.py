@@ -77,6 +77,10 @@ def chapters(schema: TrainerSchema) -> Iterator[Chapter]:
         "Tasks, with the metrics that each has",
         tuple(Entry(name, ", ".join(task["metrics"])) for name, task in schema.tasks.items()),
     )
+    yield Chapter(
+        "Metrics, to tune for and to bound in `deploy.gate.require`",
+        tuple(Entry(name, m["description"], m["goal"]) for name, m in schema.metrics.items()),
+    )
 
 
 def _hyperparameter(name: str, known: Hyperparameter) -> Entry:

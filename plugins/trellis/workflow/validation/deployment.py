@@ -23,7 +23,8 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
 
 
 def _require(gate: Gate, task: str, schema: TrainerSchema) -> Iterator[Problem]:
-    known = schema.tasks.get(task, {}).get("metrics", list(schema.metrics))
+    of_task = schema.tasks.get(task, {"metrics": list(schema.metrics), "bounds": []})
+    known = [*of_task["metrics"], *of_task["bounds"]]
     for metric, bound in gate.require.items():
         where = ("deploy", "gate", "require", metric)
         if metric not in known:

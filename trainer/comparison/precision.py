@@ -1,0 +1,95 @@
+"""Average precision, one class against the rest, averaged over the classes.
+
+For rare classes it says more than AUC: among 10,000 others, 100 false alarms are 1% of them, but as
+many as 100 true ones. Two classes are both averaged, since neither is declared the positive one.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn import metrics as sklearn_metrics
+
+from trainer.comparison.auc import EXACT_UP_TO
+from trainer.comparison.outcome import Outcome
+from trainer.comparison.ranks import Ranking
+from trainer.metrics import mean_over_classes, over_classes, ratio
+
+
+def macro_precision(outcome: Outcome) -> float:
+    """Mean over the classes with positives and negatives in the split; NaN if there is none."""
+    return over_classes(
+        lambda scores, positive: sklearn_metrics.average_precision_score(positive, scores),
+        outcome.labels,
+        outcome.probabilities,
+        range(outcome.class_count),
+    )
+
+
+def macro_precision_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+    """The mean of every resample: weights (n, b) give (b,) values; to first order on large splits,
+    as AUC.
+    """
+    if outcome.probabilities.size > EXACT_UP_TO:
+        return mean_over_classes(first_order(outcome, weights))
+    return mean_over_classes(np.array(list(exact(outcome, weights))))
+
+
+def exact(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the (b,) average precisions of each class."""
+    total = weights.sum(axis=0)
+    for ranking in outcome.class_rankings:
+        drawn = weights[ranking.positives].astype(np.float64)
+        positive = drawn.sum(axis=0)
+        mask = np.isin(ranking.order, ranking.positives)[:, None]
+        in_order = weights[ranking.order]
+        at_least = total - _below(in_order, ranking)
+        hits = positive - _below(in_order * mask, ranking)
+        # A positive that was not drawn may have nothing above it, and counts nothing.
+        precision = np.divide(hits, at_least, out=np.zeros(hits.shape), where=at_least > 0)
+        defined = np.where(positive < total, positive, 0)
+        yield ratio((drawn * precision).sum(axis=0), defined)
+
+
+def _below(in_order: np.ndarray, ranking: Ranking) -> np.ndarray:
+    """(p, b) sums of what scores less than each positive."""
+    sums = np.zeros((len(in_order) + 1, in_order.shape[1]), in_order.dtype)
+    np.cumsum(in_order, axis=0, out=sums[1:])
+    return sums[ranking.below]
+
+
+def first_order(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+    """(classes, b) average precisions, to first order in the weights.
+
+    An example that is drawn once more changes the mean by its own precision, if it is a positive,
+    and the precision of all positives that score no more than it does.
+    """
+    rows = [_influence(ranking, len(weights)) for ranking in outcome.class_rankings]
+    values = np.array([value for value, _ in rows])
+    influences = np.array([influence for _, influence in rows])
+    return np.clip(values[:, None] + influences @ weights.astype(np.float64), 0, 1)
+
+
+def _influence(ranking: Ranking, n: int) -> tuple[float, np.ndarray]:
+    """A class's average precision, and what each of (n,) examples adds to it when drawn once more.
+
+    NaN for a class without positives or negatives.
+    """
+    count = len(ranking.positives)
+    if not 0 < count < n:
+        return float("nan"), np.full(n, np.nan)
+    positive = np.zeros(n, bool)
+    positive[ranking.positives] = True
+    place = np.empty(n, int)
+    place[ranking.order] = np.arange(n)
+    hits_below = np.concatenate([[0], np.cumsum(positive[ranking.order])])[ranking.below]
+    at_least = n - ranking.below
+    precision = (count - hits_below) / at_least
+    value = precision.mean()
+    # Sums over the positives whose threshold an example reaches.
+    gained, lost = np.zeros(n), np.zeros(n)
+    np.add.at(gained, ranking.below, 1 / at_least)
+    np.add.at(lost, ranking.below, precision / at_least)
+    gained, lost = np.cumsum(gained)[place], np.cumsum(lost)[place]
+    influence = (positive * gained - lost) / count
+    influence[ranking.positives] += (precision - value) / count
+    return float(value), influence
