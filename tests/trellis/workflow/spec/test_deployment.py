@@ -22,7 +22,7 @@ MISTAKES_WITH_DEPLOYMENT = [
     ("gate: {", "gates: {", 22, "deploy.gates", "unknown key; did you mean 'gate'?"),
     ("{accuracy: 0.9}", "{acuracy: 0.9}", 22, "deploy.gate.require.acuracy",
      "unknown metric 'acuracy' of multiclass_classification; did you mean 'accuracy'?"),
-    ("{accuracy: 0.9}", "{auc: 0.9}", 22, "deploy.gate.require.auc", "unknown metric 'auc'"),
+    ("{accuracy: 0.9}", "{rmse: 0.9}", 22, "deploy.gate.require.rmse", "unknown metric 'rmse'"),
     ("{accuracy: 0.9}", "{accuracy: 90}", 22, "deploy.gate.require.accuracy",
      "got 90; expected a number above 0, at most 1, the lower bound"),
     ("{accuracy: 0.9}", "{loss: 0}", 22, "deploy.gate.require.loss",
@@ -122,3 +122,11 @@ def test_a_configuration_is_an_experiment_file(write, deploy):
     experiment = load(write(GOOD + deploy))
     about = "# A good experiment.\n# For tests.\n"
     assert load(write(about + yaml.safe_dump(experiment.configuration()))) == experiment
+
+
+def test_the_gate_bounds_what_the_leaderboard_computes_and_tuning_takes_no_calibration(write):
+    bounds = "{balanced_accuracy: 0.9, average_precision: 0.8, brier: 0.1, loss: 0.3, ece: 0.05}"
+    gate = load(write(GOOD + DEPLOY.replace("{accuracy: 0.9}", bounds))).deployment.gate
+    assert gate.require["ece"] == 0.05
+    with pytest.raises(FileError, match="unknown metric 'ece' of multiclass_classification"):
+        load(write(GOOD.replace("maximize: accuracy", "minimize: ece")))
