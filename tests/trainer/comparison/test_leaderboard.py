@@ -98,8 +98,8 @@ def test_the_table_is_plain_and_complete(board):
         "digits, manual__2026-01-01: 120 test examples, 3 classes, "
         "ranked by accuracy (larger is better)"
     )
-    heading = "contender accuracy [95% interval] balanced_accuracy f1 auc log_loss ece"
-    assert " ".join(lines[2].split()) == heading
+    heading = "contender accuracy [95% interval] balanced_accuracy f1 auc average_precision "
+    assert " ".join(lines[2].split()) == heading + "log_loss brier ece"
     assert lines[3].startswith("1  *  training/1  0.")
     assert lines[4].startswith("2  -  training/2  0.")
     assert lines[5].startswith("-  training/3  failed: no predictions.parquet")

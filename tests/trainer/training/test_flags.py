@@ -68,7 +68,7 @@ def test_another_models_hyperparameter_is_refused(capsys):
         ("--layers=9", "argument --layers: 9 is not a whole number from 1 to 8"),
         ("--epochs=0", "argument --epochs: '0' is not a whole number from 1"),
         ("--model=perceptron", "invalid choice: 'perceptron' (choose from"),
-        ("--metric=auc", "--metric auc: multiclass_classification has accuracy, loss"),
+        ("--metric=ece", "--metric ece: multiclass_classification has accuracy, balanced_accuracy"),
         ("--dataset=s3://b/x", "'s3://b/x' is not a Cloud Storage address"),
     ],
 )
