@@ -17,6 +17,7 @@ _PAGE = """\
 |---|---|
 | plan | checks source, parameters and cost; refuses the run before anything is spent |
 {rows}| export | writes {source} as TFRecords (Dataflow); skipped if this dataset exists already |
+| changes | compares the dataset with the last one trained on; {changes} what is beyond a limit |
 | tune | runs {trials} trials of {tune_epochs} epochs, {parallel} at a time, to {goal} {metric} |
 | choose | selects the best {top} of the trials that succeeded |
 | train | trains each of them for up to {train_epochs} epochs on {workers} worker(s) (Vertex AI) |
@@ -79,6 +80,7 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         cost=limit,
         source=_source(experiment, platform),
         rows="" if experiment.source.kind == "image" else _ROWS,
+        changes={"warn": "warns of", "refuse": "refuses"}[experiment.source.changes.beyond],
         baselines=_baselines(experiment),
         trials=tune.trials,
         tune_epochs=tune.epochs,

@@ -33,10 +33,15 @@ def end(
     record.ended(board, deployment, failure, _now()).upload(storage.blob(platform, run.record))
 
 
-def trained_on(platform: Platform, experiment: str) -> frozenset[str]:
-    """Fingerprints of the datasets of an experiment's runs that came to a leaderboard."""
+def trained_on(platform: Platform, experiment: str, without: str = "") -> frozenset[str]:
+    """Fingerprints of the datasets of an experiment's runs that came to a leaderboard.
+
+    without: folder of a run that does not count.
+    """
     found = set()
     for blob in storage.each_blob(platform, layout.run_records(platform.bucket, experiment)):
+        if blob.name.endswith(f"/{without}.json"):
+            continue
         text = (blob.metadata or {}).get(METADATA) or blob.download_as_bytes()
         with contextlib.suppress(ValidationError):
             record = RunRecord.model_validate_json(text)

@@ -62,7 +62,9 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
     """What has changed beyond the limits, or why nothing was compared."""
     if plan.dataset.previous is None:
         return [], "no run of this experiment has trained on one"
-    if plan.dataset.fingerprint in records.trained_on(platform, plan.experiment.name):
+    # A run that is cleared keeps its findings: its own result does not count.
+    used = records.trained_on(platform, plan.experiment.name, without=plan.run.folder)
+    if plan.dataset.fingerprint in used:
         return [], "a run has trained on this one before"
     where = layout.dataset_mark(plan.dataset.previous)
     try:
