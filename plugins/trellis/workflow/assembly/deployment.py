@@ -9,7 +9,8 @@ between any two calls, and a finished deployment that is cleared changes nothing
 
 The alias `champion` moves when the challenger has all requests and has passed its last test. Until
 then a failure leads to `retreat`: the champion gets the requests back, the challenger is
-undeployed, no alias of the champion changes, and the run fails. After a retreat, clearing the test
+undeployed, as is any that an earlier run left half-way, no alias of the champion changes, and the
+run fails. After a retreat, clearing the test
 that failed (or the canary) deploys the challenger again, at its first share; not if there is
 another champion by then, with which it was not compared.
 
@@ -25,7 +26,7 @@ from airflow.sdk import TaskGroup, chain
 
 from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
 from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
-from trellis.vertex.undeployment import RetreatOperator, UndeployIdleOperator
+from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.contracts.layout import Run
@@ -36,6 +37,7 @@ from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.deploy.hold import HoldOperator
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
 from trellis.workflow.stages.deploy.smoke import SmokeOperator
+from trellis.workflow.stages.deploy.take_back import TakeBackOperator
 from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
 from trellis.workflow.stages.planned import planned, returned
 
@@ -128,8 +130,10 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             champion >> TriggerUndeployPreviousOperator(
                 task_id="undeploy_previous", experiment=experiment, hooks=hooks
             )
-        [*steps, champion] >> RetreatOperator(
+        [*steps, champion] >> TakeBackOperator(
             task_id="retreat",
+            experiment=experiment,
+            platform=platform,
             champion=CHAMPION,
             trigger_rule="one_failed",
             pre_execute=hooks.deployed_anything,

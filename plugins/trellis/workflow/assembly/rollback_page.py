@@ -39,8 +39,9 @@ requests |
 | undeploy | undeploys versions without requests, except those of a deployment that is running |
 | result | checks the outcome |
 
-Experiments: {experiments}. Triggering twice in a row rolls back once. You may clear a run or kill
-its tasks at any time: it continues with the version that it began with.
+Experiments: {experiments}. Triggering twice in a row rolls back once, and `previous` after a
+rollback that failed half-way completes it. You may clear a run or kill its tasks at any time: it
+continues with the version that it began with.
 """
 
 

@@ -75,9 +75,18 @@ class DeploymentHooks:
         self.record(context).step(_name(context), result)
 
     def deployed_anything(self, context: Any) -> None:
-        """Before `retreat`. Raises AirflowSkipException if nothing was deployed."""
+        """Before `retreat`. Raises AirflowSkipException if nothing was deployed, or what was has
+        become the champion and nothing was tried since: a run that is cleared later may fail
+        before its deployment, at `promote`, and its version may be kept, or serve.
+        """
         if not context["task"].model or not context["task"].endpoint:
             raise AirflowSkipException("Nothing was deployed: there is nothing to take back.")
+        found = self.record(context).find()
+        if found is not None and found["state"] == SERVING and not _tried(context):
+            raise AirflowSkipException(
+                f"{found['model']} became the champion before, and this deployment did not begin "
+                "again: nothing is taken back."
+            )
 
     def retreated(self, context: Any, result: Any) -> None:
         """After `retreat`; the reason was recorded when the step failed."""
@@ -125,6 +134,13 @@ class DeploymentHooks:
 
     def _current(self) -> CurrentState:
         return CurrentState(self._platform)
+
+
+def _tried(context: Any) -> bool:
+    """Whether a step before this task failed itself, and not for want of an earlier one."""
+    ti, steps = context["ti"], context["task"].upstream_task_ids
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=sorted(steps), run_ids=[ti.run_id])
+    return "failed" in states.get(ti.run_id, {}).values()
 
 
 def _name(context: Any) -> str:

@@ -7,6 +7,9 @@ gs://BUCKET/EXPERIMENT/rollbacks/RUN.json, schema 1:
 The alias `previous` names another version after a rollback. So a run that is cleared keeps its
 recorded decision, and a second run triggered before the first has ended does not roll forward
 again. (`result` writes the same content again, so that the object's time is that of the end.)
+
+A rollback that failed after it had moved the alias `previous` left it on the version that it was to
+replace. So `previous` then means what it meant for that rollback, which this run completes.
 """
 
 from datetime import datetime
@@ -61,26 +64,41 @@ def make(
     folder = f"gs://{platform.bucket}/{experiment.name}/rollbacks/"
     record = f"{folder}{layout.run_folder(run_id)}.json"
     known = versions.versions(experiment, platform)
-    decided = documents.find(platform, "rollback", record)
+    decided, asked = documents.find(platform, "rollback", record), wanted
     if decided is None:
         if wanted == PREVIOUS:
             _not_twice(platform, folder, triggered)
+        unfinished = (
+            _unfinished(platform, experiment, folder, known) if wanted == PREVIOUS else None
+        )
+        if unfinished is not None:
+            wanted = _number(unfinished["version"])
+            print(
+                f"The rollback {unfinished['run_id']} failed after it had moved aliases: this run "
+                "completes it. For another version, trigger a run with its number."
+            )
         version = _find(experiment, known, wanted)
         champion = versions.find(known, CHAMPION)
-        if champion == version and _serves_alone(experiment, platform, version.name):
+        if (
+            unfinished is None
+            and champion == version
+            and _serves_alone(experiment, platform, version.name)
+        ):
             raise AirflowSkipException(
                 f"Nothing to do: version {version}, is the champion and has all requests."
             )
         decided = {
             "schema": SCHEMA,
             "run_id": run_id,
-            "asked": wanted,
+            "asked": asked,
             "version": version.name,
             "before": champion.name if champion else None,
         }
+        if unfinished is not None:
+            decided["before"] = unfinished["before"]
         documents.write(platform, "rollback", record, decided)
     else:
-        version = _find(experiment, known, decided["version"].rpartition("@")[2])
+        version = _find(experiment, known, _number(decided["version"]))
     print(f"To be served: version {version}")
     print(f"Champion until now: {decided['before'] or 'none'}")
     return {
@@ -111,6 +129,30 @@ def _find(experiment: Experiment, known: Any, wanted: str) -> Any:
         why = "Nothing was replaced yet. " if wanted == PREVIOUS else ""
         raise versions.VersionError(f"{why}{versions.missing(known, wanted)}")
     return found
+
+
+def _unfinished(
+    platform: Platform, experiment: Experiment, folder: str, known: Any
+) -> dict[str, Any] | None:
+    """The decision of the newest rollback, if it moved the alias `previous` and did not end.
+
+    One that has ended is in the index of all runs.
+    """
+    newest = max(storage.each_blob(platform, folder), key=lambda blob: blob.updated, default=None)
+    previous = versions.find(known, PREVIOUS)
+    if newest is None or previous is None:
+        return None
+    uri = f"gs://{platform.bucket}/{newest.name}"
+    decided: dict[str, Any] = documents.read(platform, "rollback", uri)
+    moved = decided["before"] is not None and previous.number == _number(decided["before"])
+    ended = layout.rollback_record(platform.bucket, experiment.name, decided["run_id"])
+    if not moved or storage.blob(platform, ended).exists():
+        return None
+    return decided
+
+
+def _number(version: str) -> str:
+    return version.rpartition("@")[2]
 
 
 def _serves_alone(experiment: Experiment, platform: Platform, version: str) -> bool:

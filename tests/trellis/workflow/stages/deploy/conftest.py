@@ -6,6 +6,7 @@ import re
 import pytest
 from airflow.sdk import DAG
 from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
 from google.cloud import aiplatform_v1 as api
 
 from tests.airflow_side import run_dag, store
@@ -32,6 +33,7 @@ class Deployments:
         self.endpoints = api.EndpointServiceClient(client_options=OPTIONS)
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.rules = {}
+        self.refused = False
         self.dag = self._dag()
         self.undeploy_dag = undeploy_previous.build(platform)
 
@@ -53,7 +55,9 @@ class Deployments:
     def _promoted(self):
         @airflow_task(task_id="promote")
         def promote(run_id):
-            """Leaves what the stages before leave."""
+            """Leaves what the stages before leave, unless it is refused."""
+            if self.refused:
+                raise AirflowFailException("compared with another version than is served")
             run = layout.Run(BUCKET, self.name, layout.run_folder(run_id))
             self.folder = self.google.buckets / run.uri.removeprefix("gs://")
             model = self.folder / "training/1/model"
@@ -103,6 +107,18 @@ class Deployments:
         request = {"parent": PARENT, "parent_model": name, "model": sent}
         self.models.upload_model(request=request).result(timeout=20)
 
+    def deploy_all(self, version):
+        """Deploy a version, and give it all requests; what was there before stays."""
+        machines = {
+            "machine_spec": {"machine_type": "n1-standard-2"},
+            "min_replica_count": 1,
+            "max_replica_count": 1,
+        }
+        deployed = {"model": self.version(version), "dedicated_resources": machines}
+        request = {"endpoint": self.endpoint.name, "deployed_model": deployed}
+        request["traffic_split"] = {"0": 100}
+        self.endpoints.deploy_model(request=request).result(timeout=30)
+
     def delete_endpoint(self):
         endpoint = self.endpoint
         for deployed in endpoint.deployed_models:
@@ -112,6 +128,9 @@ class Deployments:
 
     def delete_model(self):
         self.models.delete_model(name=f"{PARENT}/models/{self.name}").result(timeout=30)
+
+    def version(self, number):
+        return f"{PARENT}/models/{self.name}@{number}"
 
     @property
     def undeployments(self):

@@ -3,8 +3,10 @@
 import datetime
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from tests.airflow_side import clear_and_go_on, run_dag
+from trellis.vertex.undeployment import RetreatOperator
 from trellis.workflow.lookups import storage
 
 
@@ -99,6 +101,44 @@ def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
     assert "@1 became the champion" in these.record["reason"]
     assert these.traffic == {"1": 100}
     assert these.aliases == {"champion": "1"}
+
+
+def test_an_old_run_that_is_cleared_and_refused_leaves_its_kept_version(deployments, states):
+    these = deployments()
+    run = these.run()
+    these.promote_another()
+    these.deploy_all("2")
+    assert these.traffic == {"1": 0, "2": 100}
+    these.refused = True
+    run = clear_and_go_on(these.dag, run, "promote")
+    found = states(run)
+    assert (found["promote"], found["canary_30"], found["retreat"]) == (
+        "failed",
+        "upstream_failed",
+        "skipped",
+    )
+    assert these.traffic == {"1": 0, "2": 100}
+    assert these.record["state"] == "serving"
+
+
+def test_what_an_earlier_deployment_left_half_way_goes_with_the_next_that_fails(
+    deployments, monkeypatch
+):
+    these = deployments()
+    these.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(RetreatOperator, "execute", lost)
+        these.run(skew=0.001)
+    assert these.traffic == {"1": 70, "2": 30}
+    assert these.run(skew=0.002).state == "failed"
+    assert these.traffic == {"1": 100}
+    assert these.record["state"] == "retreated"
+    (left,) = these.record["steps"][-1]["traffic"]
+    assert left.endswith("@1")
+
+
+def lost(self, context):
+    raise AirflowFailException("lost")
 
 
 @pytest.mark.slow

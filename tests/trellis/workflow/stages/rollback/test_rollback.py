@@ -5,10 +5,11 @@ import json
 import shutil
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tests.airflow_side import clear_and_run
 from trellis.vertex.models import AliasOperator
+from trellis.vertex.registry import move_aliases
 from trellis.workflow.lookups import versions as registry_of
 from trellis.workflow.stages.rollback import resolve
 
@@ -112,6 +113,42 @@ def dying_once():
             raise RuntimeError("killed after the work")
 
     return die
+
+
+def lost(*_, **__):
+    raise AirflowFailException("lost")
+
+
+def lost_at_the_champion(client, version, aliases):
+    """After the alias `previous`, before `champion`."""
+    if "champion" in aliases:
+        lost()
+    move_aliases(client, version, aliases)
+
+
+@pytest.mark.parametrize(
+    ("place", "failing", "left"),
+    [
+        ("trellis.vertex.endpoints.TrafficOperator._advance", lost, "1"),
+        ("trellis.vertex.models.move_aliases", lost_at_the_champion, "2"),
+    ],
+    ids=["after", "between"],
+)
+def test_previous_again_completes_what_failed_after_an_alias_moved(
+    two, monkeypatch, capfd, place, failing, left
+):
+    """The alias is on the version that was to be replaced by then."""
+    with monkeypatch.context() as patch:
+        patch.setattr(place, failing)
+        assert two.run().state == "failed"
+    assert (two.aliases["champion"], two.aliases["previous"]) == (left, "2")
+    assert two.run().state == "success"
+    assert two.traffic == {"1": 100}
+    assert two.aliases == {"champion": "1", "previous": "2"}
+    assert "failed after it had moved aliases: this run completes it" in capfd.readouterr().out
+    # That was the end of it: `previous` means what it says again.
+    assert two.run().state == "success"
+    assert two.traffic == {"2": 100}
 
 
 @pytest.mark.parametrize(
