@@ -52,7 +52,7 @@ def test_a_flag_is_written_as_the_trainer_reads_it():
 
 def test_the_committed_schema_is_whole():
     schema = load()
-    assert set(schema.commands) == {"train", "try", "export", "compare", "serve"}
+    assert set(schema.commands) == {"train", "try", "weights", "export", "compare", "serve"}
     for model in schema.models:
         assert schema.of_model(model)
     for task in schema.tasks.values():
