@@ -16,6 +16,8 @@ from trainer.models import MODELS
 from trainer.training import saved_model
 from trainer.training.records import ImageRecords, TableRecords
 
+pytestmark = pytest.mark.timeout(600)
+
 # The backbones take no images as small as these: see test_backbone.py.
 CASES = [
     (name, kind) for name, model in MODELS.items() for kind in model.inputs if name != "backbone"

@@ -15,6 +15,8 @@ from trainer.training import checkpoints, run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
 
+pytestmark = pytest.mark.timeout(600)
+
 
 def network(name, shape):
     """Two convolutions, each normalized."""
