@@ -99,6 +99,7 @@ bench: setup ## Measure speed and memory (benchmarks/)
 	$(call BIN,local_gcp)/python benchmarks/bigquery.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
+	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/models.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/serving.py
 
 .venv/tools/.ready: tools.txt

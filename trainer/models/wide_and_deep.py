@@ -29,7 +29,9 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
     x = inputs.joined([*row.flat, *row.summaries()])
-    parts = [layers.Dense(dataset.outputs, name="wide")(x), head(x, dataset.outputs, h)]
+    # Zeros, as a linear model begins: random weights would have to be unlearned first.
+    wide = layers.Dense(dataset.outputs, kernel_initializer="zeros", name="wide")(x)
+    parts = [wide, head(x, dataset.outputs, h)]
     terms = dataset.features_of(CATEGORICAL)
     if h.cross_buckets and len(terms) > 1:
         pairs = len(terms) * (len(terms) - 1) // 2
