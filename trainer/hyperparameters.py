@@ -45,21 +45,55 @@ class Common:
         "by_optimizer",
         "what the learning rate is multiplied by on r replicas: r (linear), the square root of r "
         "(square_root), or 1 (none). by_optimizer: linear for sgd "
-        "(https://arxiv.org/abs/1706.02677), square_root for adam and rmsprop "
+        "(https://arxiv.org/abs/1706.02677), square_root for the others "
         "(https://arxiv.org/abs/2205.10287)",
         enum=["by_optimizer", "linear", "square_root", "none"],
     )
     batch_size: int = _hyperparameter(
         32,
-        "examples that one replica sees in one step; the global batch is this times the replicas",
+        "examples that one replica sees at once; the global batch of a step is this times the "
+        "replicas, times accumulation",
         unit="examples",
         minimum=1,
         maximum=65536,
     )
     optimizer: str = _hyperparameter(
         "adam",
-        "update rule; sgd has Nesterov momentum 0.9",
-        enum=["adam", "sgd", "rmsprop"],
+        "update rule; adam with weight_decay is AdamW; sgd has Nesterov momentum 0.9; lamb: "
+        "https://arxiv.org/abs/1904.00962; lion: https://arxiv.org/abs/2302.06675, whose "
+        "learning_rate should be 3 to 10 times smaller than adam's",
+        enum=["adam", "sgd", "rmsprop", "lamb", "lion"],
+    )
+    schedule: str = _hyperparameter(
+        "constant",
+        "the learning rate after the warm-up: the same until a plateau (constant), or falling to 0 "
+        "at the last epoch's end (cosine, https://arxiv.org/abs/1608.03983); one_cycle, without "
+        "warmup_epochs, rises for three tenths of the steps and falls nearly to 0 "
+        "(https://arxiv.org/abs/1708.07120)",
+        enum=["constant", "cosine", "one_cycle"],
+    )
+    clip_norm: float = _hyperparameter(
+        0.0,
+        "the gradient of a global batch, of all weights together, is scaled down to this norm if "
+        "it is longer (https://arxiv.org/abs/1211.5063); 0: never",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    accumulation: int = _hyperparameter(
+        1,
+        "batches of batch_size whose gradients one replica adds up for one step: a larger global "
+        "batch in the same memory; the learning rate is not raised for it",
+        unit="batches",
+        minimum=1,
+        maximum=1024,
+    )
+    weight_averaging: float = _hyperparameter(
+        0.0,
+        "share that a running average of the weights keeps at every step, 0.999 say; the averages "
+        "are evaluated and exported in place of the last weights "
+        "(https://arxiv.org/abs/1703.01780); 0: no averages",
+        minimum=0,
+        exclusiveMaximum=1,
     )
     warmup_epochs: float = _hyperparameter(
         1.0,
@@ -105,7 +139,7 @@ class Common:
     plateau_patience: int = _hyperparameter(
         5,
         "multiply the learning rate by plateau_factor after this many epochs in a row without a "
-        "better validation loss; 0: never",
+        "better validation loss, if the schedule is constant; 0: never",
         unit="epochs",
         minimum=0,
         maximum=10_000,

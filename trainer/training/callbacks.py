@@ -64,7 +64,7 @@ def build(
             from_epoch=last_phase,
         )
     ]
-    if h.plateau_patience:
+    if h.plateau_patience and h.schedule == "constant":
         callbacks.append(
             ReduceLROnPlateau(
                 monitor="val_loss", mode="min", factor=h.plateau_factor, patience=h.plateau_patience

@@ -85,21 +85,27 @@ class Input:
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
             replicas = distribution.replicas
+            several = f" and accumulation={h.accumulation}" if h.accumulation > 1 else ""
             raise TrainingError(
-                f"batch_size={h.batch_size} on {replicas} replica(s) is a global batch of "
+                f"batch_size={h.batch_size}{several} on {replicas} replica(s) is a global batch of "
                 f"{self.global_batch}, more than the {dataset.examples('train')} examples of the "
-                f"train split: use at most {self._replica_share}"
+                f"train split: use at most {self._replica_share // h.accumulation}"
             )
+
+    @property
+    def _step_examples(self) -> int:
+        """Examples of one step of one replica."""
+        return self._h.batch_size * self._h.accumulation
 
     @property
     def global_batch(self) -> int:
         """Examples of one step, over all replicas."""
-        return self._h.batch_size * self._distribution.replicas
+        return self._step_examples * self._distribution.replicas
 
     @property
     def steps_per_epoch(self) -> int:
         """Full global batches in the train split; the remainder is another one in each epoch."""
-        return self._replica_share // self._h.batch_size
+        return self._replica_share // self._step_examples
 
     def examples(self, split: str) -> int:
         """Examples in a split, by the dataset's description."""
@@ -112,7 +118,7 @@ class Input:
 
     def train(self, first_step: int) -> Iterator:
         """Batches (inputs as trainer.models.inputs says, labels (b,)) of every replica, to the last
-        epoch's end, from step `first_step` of the whole training on.
+        epoch's end, from step `first_step` of the whole training on. b: all that it accumulates.
         """
         return self._distribute(lambda context: self.train_batches(context, first_step))
 
@@ -149,7 +155,7 @@ class Input:
         steps = self.evaluation_steps(split) * self._distribution.local_replicas
         real = self._reader(split, context)(None).map(lambda record: (record, 1.0))
         padding = tf.data.Dataset.from_tensors((self._records.blank(), 0.0)).repeat()
-        batches = self._batched(real.concatenate(padding)).take(steps)
+        batches = self._batched(real.concatenate(padding), self._h.batch_size).take(steps)
         parsed = batches.map(
             lambda serialized, weights: (*self._records.parse(serialized), weights),
             tf.data.AUTOTUNE,
@@ -167,16 +173,16 @@ class Input:
         self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor
     ) -> tf.data.Dataset:
         size = sum(shard.bytes for shard in self._dataset.files["train"])
-        buffer = max(self._h.batch_size, SHUFFLE_BYTES * self.examples("train") // size)
+        buffer = max(self._step_examples, SHUFFLE_BYTES * self.examples("train") // size)
         shuffled = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
-        batches = self._batched(shuffled).take(count).enumerate().skip(skip)
+        batches = self._batched(shuffled, self._step_examples).take(count).enumerate().skip(skip)
         return batches.map(lambda i, r: (i, self._records.parse(r)), tf.data.AUTOTUNE)
 
     def _cached(
         self, examples: tf.data.Dataset, epoch: tf.Tensor, count: int, skip: tf.Tensor
     ) -> tf.data.Dataset:
         shuffled = examples.shuffle(self.examples("train"), self._epoch_seed(epoch), False)
-        return self._batched(shuffled).take(count).enumerate().skip(skip)
+        return self._batched(shuffled, self._step_examples).take(count).enumerate().skip(skip)
 
     def _gathered(
         self,
@@ -186,7 +192,7 @@ class Input:
         count: int,
         skip: tf.Tensor,
     ) -> tf.data.Dataset:
-        size = self._h.batch_size
+        size = self._step_examples
         if rows < count * size:
             # The other cases detect it at the end of the epoch.
             raise TrainingError(
@@ -222,8 +228,8 @@ class Input:
 
         return read
 
-    def _batched(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
-        return dataset.batch(self._h.batch_size, drop_remainder=True)
+    def _batched(self, dataset: tf.data.Dataset, size: int) -> tf.data.Dataset:
+        return dataset.batch(size, drop_remainder=True)
 
     def _augmentation(self, epoch: tf.Tensor, worker: int) -> Callable[..., tuple]:
         def vary(index, batch):

@@ -7,6 +7,7 @@ answers, and whether any process was asked to stop. So all take the same decisio
 without further messages.
 """
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -19,7 +20,8 @@ import tensorflow as tf
 from keras.callbacks import CallbackList
 
 from trainer.hyperparameters import Common
-from trainer.training import TrainingError, phases
+from trainer.training import TrainingError, phases, schedule
+from trainer.training.averages import Averages
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
 from trainer.training.objective import Objective
@@ -91,7 +93,8 @@ class Progress:
 class Trainee:
     """The model, its optimizer and objective.
 
-    peak_rate: learning rate after the warm-up, over all replicas. phases: in their order.
+    peak_rate: learning rate after the warm-up, over all replicas. phases: in their order. averages:
+    None if none are kept.
     """
 
     model: keras.Model
@@ -99,6 +102,11 @@ class Trainee:
     optimizer: keras.optimizers.Optimizer
     peak_rate: float
     phases: list[Phase]
+    averages: Averages | None = None
+
+    def in_use(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which the model has the weights that are evaluated and exported."""
+        return self.averages.in_place() if self.averages else contextlib.nullcontext()
 
 
 def fit(
@@ -127,7 +135,7 @@ def fit(
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
         if phase != (phase := phases.at(trainee.phases, epoch)):
-            train_steps = _train_steps(h, distribution, trainee, phase, data)
+            train_steps = _train_steps(settings, distribution, trainee, phase, data)
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
             begun, count = time.monotonic(), min(STEPS_PER_CALL, left)
@@ -148,18 +156,19 @@ def fit(
                 save()
                 saved = time.monotonic()
         begun = time.monotonic()
-        validation = evaluate()
-        if not math.isfinite(validation["loss"]):
-            distribution.part()
-            raise _diverged(progress.step, epoch + 1, trainee, h)
-        row = {
-            **trainee.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
-            **{f"val_{name}": value for name, value in validation.items()},
-            "learning_rate": float(trainee.optimizer.learning_rate.numpy()),
-            "seconds": round(progress.seconds + time.monotonic() - begun, 3),
-        }
-        progress.end_epoch({"epoch": epoch + 1, **row})
-        callbacks.on_epoch_end(epoch, row)
+        with trainee.in_use():
+            validation = evaluate()
+            if not math.isfinite(validation["loss"]):
+                distribution.part()
+                raise _diverged(progress.step, epoch + 1, trainee, h)
+            row = {
+                **trainee.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
+                **{f"val_{name}": value for name, value in validation.items()},
+                "learning_rate": float(trainee.optimizer.learning_rate.numpy()),
+                "seconds": round(progress.seconds + time.monotonic() - begun, 3),
+            }
+            progress.end_epoch({"epoch": epoch + 1, **row})
+            callbacks.on_epoch_end(epoch, row)
         progress.stopped_early = trainee.model.stop_training
         save()
         saved = time.monotonic()
@@ -193,21 +202,20 @@ class _Sums:
 
 
 def _train_steps(
-    h: Common, distribution: Distribution, trainee: Trainee, phase: Phase, data: Input
+    settings: Settings, distribution: Distribution, trainee: Trainee, phase: Phase, data: Input
 ) -> Callable[..., tf.Tensor]:
     """A function (batches, count, stop) that makes `count` steps and returns their sums."""
     strategy, replicas = distribution.strategy, distribution.replicas
     model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
     sums = _Sums(strategy, _FIXED + 2 * replicas)
-    # At least one: a phase's first step sets the rate.
-    warmup_steps = max(1.0, h.warmup_epochs * data.steps_per_epoch)
+    h, variables = settings.hyperparameters, phase.variables
     first_step = float(phase.epoch * data.steps_per_epoch)
-    peak_rate = trainee.peak_rate * phase.rate
-    variables = phase.variables
+    length = phases.end(trainee.phases, phase, settings.epochs) - phase.epoch
+    rate_of = schedule.build(h, trainee.peak_rate * phase.rate, data.steps_per_epoch, length)
     global_batch = float(data.global_batch)
 
-    def replica_step(batch, stop):
-        inputs, labels = batch
+    def back(inputs, labels):
+        """Loss, the objective's measures, and gradients, all summed over the examples."""
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
@@ -215,33 +223,55 @@ def _train_steps(
         gradients = tape.gradient(loss, variables)
         # An embedding's gradient names its rows: summed up here, every strategy can add it up.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return loss, [tf.reduce_sum(m) for m in objective.measures(labels, outputs)], gradients
+
+    def accumulated(*batch):
+        """The same, one batch_size after the other."""
+
+        def part(index):
+            rows = slice(index * h.batch_size, (index + 1) * h.batch_size)
+            return back(*tf.nest.map_structure(lambda values: values[rows], batch))
+
+        def add(index, sums):
+            return index + 1, tf.nest.map_structure(tf.add, sums, part(index))
+
+        return tf.while_loop(lambda i, _: i < h.accumulation, add, (1, part(0)))[1]
+
+    def clipped(gradients):
+        context = tf.distribute.get_replica_context()
+        # Of the whole batch, as if there were one replica; the optimizer will add them up again.
+        total = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        total, _ = tf.clip_by_global_norm(total, h.clip_norm)
+        return [gradient / replicas for gradient in total]
+
+    def replica_step(batch, stop):
+        inputs, labels = batch
+        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(inputs, labels)
+        if h.clip_norm:
+            gradients = clipped(gradients)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(labels)[0], tf.float32)
         sums.add(
-            *map(tf.reduce_sum, objective.measures(labels, outputs)),
+            *measures,
             tf.math.is_finite(loss),
             stop,
             examples * me,
             me,
         )
 
-    def warm_up():
-        step = tf.cast(optimizer.iterations.value, tf.float32) - first_step
-        rising = peak_rate * (step + 1.0) / warmup_steps
-        # After the warm-up only the callbacks change the rate.
-        rate = tf.where(step < warmup_steps, tf.minimum(rising, peak_rate), _rate())
-        optimizer.learning_rate.assign(rate)
-
-    def _rate():
-        return tf.convert_to_tensor(optimizer.learning_rate)
+    def steps_done():
+        return tf.cast(optimizer.iterations.value, tf.float32)
 
     @tf.function
     def train_steps(batches, count, stop):
         sums.clear()
         for _ in tf.range(count):
-            warm_up()
+            rate = tf.convert_to_tensor(optimizer.learning_rate)
+            optimizer.learning_rate.assign(rate_of(steps_done() - first_step, rate))
             strategy.run(replica_step, args=(next(batches), stop))
+            if trainee.averages:
+                trainee.averages.update(steps_done())
         return sums.read()
 
     return train_steps

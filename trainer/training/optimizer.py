@@ -4,12 +4,19 @@ import keras
 
 from trainer.hyperparameters import Common
 
+_ADAPTIVE = {
+    "adam": keras.optimizers.Adam,
+    "rmsprop": keras.optimizers.RMSprop,
+    "lamb": keras.optimizers.Lamb,
+    "lion": keras.optimizers.Lion,
+}
+
 
 def peak_rate(h: Common, replicas: int) -> float:
     """The learning rate after the warm-up: it grows with the global batch.
 
     by_optimizer: linear for SGD, after Goyal et al. 2017 (https://arxiv.org/abs/1706.02677); the
-    square root for Adam and RMSprop, which divide the gradient by its size, noise included, after
+    square root for the others, which divide the gradient by its size, noise included, after
     Malladi et al. 2022 (https://arxiv.org/abs/2205.10287). Their rule scales the decay of the
     moments, too, which is left alone here.
     """
@@ -25,8 +32,7 @@ def build(h: Common, replicas: int) -> keras.optimizers.Optimizer:
     if h.optimizer == "sgd":
         optimizer = keras.optimizers.SGD(rate, momentum=0.9, nesterov=True, weight_decay=decay)
     else:
-        kind = {"adam": keras.optimizers.Adam, "rmsprop": keras.optimizers.RMSprop}[h.optimizer]
-        optimizer = kind(rate, weight_decay=decay)
+        optimizer = _ADAPTIVE[h.optimizer](rate, weight_decay=decay)
     # Decay pulls kernels towards zero. Offsets and normalization's scales need none, and the
     # embedding of a rare term would vanish before its next example.
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma", "embeddings"])

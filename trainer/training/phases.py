@@ -39,3 +39,8 @@ def of(model: keras.Model, name: str, h: Common) -> list[Phase]:
 def at(phases: Sequence[Phase], epoch: int) -> Phase:
     """The phase that an epoch belongs to."""
     return [phase for phase in phases if phase.epoch <= epoch][-1]
+
+
+def end(phases: Sequence[Phase], phase: Phase, epochs: int) -> int:
+    """The first epoch after a phase, of a training of so many epochs."""
+    return min([epochs, *(later.epoch for later in phases if later.epoch > phase.epoch)])

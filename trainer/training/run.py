@@ -25,6 +25,7 @@ from trainer.training import (
     rendezvous,
     results,
 )
+from trainer.training.averages import Averages
 from trainer.training.checkpoints import Saved
 from trainer.training.distribution import Distribution, PeerLostError, weights_digest
 from trainer.training.input_pipeline import Input
@@ -77,7 +78,9 @@ def _train_together(
     calls = callbacks.build(settings, trainee.model, last_phase, is_chief=is_chief)
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
-        model=trainee.model.variables, optimizer=trainee.optimizer.variables
+        model=trainee.model.variables,
+        optimizer=trainee.optimizer.variables,
+        **({"averages": trainee.averages.variables} if trainee.averages else {}),
     )
     decisive = _decisive_settings(settings, dataset, spread)
 
@@ -122,8 +125,9 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         model.compile(optimizer=update, jit_compile=False)
     own_loss = settings.own.loss(dataset, h) if settings.own else None
     aim = objective.build(dataset, h.label_smoothing, own_loss, settings.metric)
-    peak_rate = optimizer.peak_rate(h, spread.replicas)
-    return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h))
+    peak_rate, decay = optimizer.peak_rate(h, spread.replicas), h.weight_averaging
+    averages = Averages(model, spread.strategy, decay) if decay else None
+    return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h), averages)
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:
@@ -147,6 +151,8 @@ def _decisive_settings(
         "seed": settings.seed,
         "strategy": spread.kind,
         "replicas": spread.replicas,
+        # Elsewhere a finished training may go on.
+        **({"epochs": settings.epochs} if h.schedule != "constant" else {}),
         **hyperparameters.of_training(h, settings.model, dataset.kind, settings.task),
     }
 

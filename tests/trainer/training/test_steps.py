@@ -1,0 +1,128 @@
+"""What a step may be beside the plain one: accumulated, clipped, averaged, by other optimizers."""
+
+import json
+
+import pytest
+
+from tests.trainer.training.helpers import arguments, without_seconds, write_dataset
+from trainer.training import TrainingError, checkpoints, loop, run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
+
+pytestmark = pytest.mark.timeout(600)
+
+
+class Interruption(BaseException):
+    """Ends a training as a kill would."""
+
+
+@pytest.fixture
+def train(tmp_path):
+    """A function: dataset, output folder, flags -> metrics.json."""
+
+    def train(dataset, output="out", **flags):
+        flags = {"outputs": "metrics", "units": 16, **flags}
+        settings = parse_flags(arguments(dataset, output=tmp_path / output, **flags), "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    return train
+
+
+@pytest.fixture(scope="module")
+def one_batch(digits_arrays, tmp_path_factory):
+    """A train split of 64 digits: one global batch, so its order does not matter."""
+    files = {"train": [32, 32], "validation": [40], "test": [10]}
+    folder = tmp_path_factory.mktemp("datasets") / "one_batch"
+    return write_dataset(folder, *digits_arrays, files=files)
+
+
+def losses(metrics):
+    return [row[name] for row in metrics["history"] for name in ("loss", "val_loss")]
+
+
+# Everything new that takes part in a step.
+ALL = {
+    "optimizer": "lamb",
+    "schedule": "cosine",
+    "clip_norm": 0.05,
+    "weight_averaging": 0.9,
+    "learning_rate": 0.01,
+    "learning_rate_scaling": "none",
+    "weight_decay": 0.01,
+}
+
+
+def test_four_batches_of_16_are_one_of_64(train, few_digits):
+    at_once = train(few_digits, "64", batch_size=64, **ALL)
+    accumulated = train(few_digits, "4x16", batch_size=16, accumulation=4, **ALL)
+    assert losses(accumulated) == pytest.approx(losses(at_once), rel=1e-5)
+    replicas = [metrics["replicas"][CHIEF] for metrics in (at_once, accumulated)]
+    assert [(r["steps"], r["examples"]) for r in replicas] == [(6, 384), (6, 384)]
+
+
+def test_two_workers_with_32_are_one_with_64(train, one_batch, make_job):
+    job = make_job(
+        PAIR, one_batch, batch_size=16, accumulation=2, epochs=4, outputs="metrics", units=16, **ALL
+    )
+    job.start()
+    assert job.wait() == dict.fromkeys(PAIR, 0), job.log(CHIEF)
+    alone = train(one_batch, batch_size=64, epochs=4, **ALL)
+    assert job.metrics["replicas"][WORKER]["examples"] == 4 * 32
+    assert losses(job.metrics) == pytest.approx(losses(alone), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {**ALL, "batch_size": 2, "accumulation": 4, "dropout": 0.3},
+        {"batch_size": 8, "optimizer": "lion", "schedule": "one_cycle", "learning_rate": 1e-3},
+    ],
+    ids=["lamb", "lion"],
+)
+def test_an_interrupted_training_ends_as_an_undisturbed_one(train, few_digits, monkeypatch, flags):
+    """Interrupted within the second epoch of 20 steps."""
+    undisturbed = without_seconds(train(few_digits, "undisturbed", **flags))
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        saves = []
+
+        def interrupted(*args, save=checkpoints.save):
+            if len(saves) == 3:
+                raise Interruption
+            saves.append(save(*args))
+
+        patch.setattr(checkpoints, "save", interrupted)
+        with pytest.raises(Interruption):
+            train(few_digits, **flags)
+    assert without_seconds(train(few_digits, **flags)) == undisturbed
+
+
+def test_clipped_steps_of_plain_descent_are_shorter(train, few_digits):
+    flags = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1}
+    free = train(few_digits, "free", **flags)
+    clipped = train(few_digits, "clipped", clip_norm=1e-6, **flags)
+    # Next to no change, in steps of a millionth of the rate.
+    assert clipped["history"][0]["val_loss"] > free["history"][0]["val_loss"] + 0.01
+    loose = train(few_digits, "loose", clip_norm=1e6, **flags)
+    assert losses(loose) == pytest.approx(losses(free), rel=1e-6)
+
+
+def test_averages_are_what_is_evaluated_and_exported(train, few_digits, tmp_path):
+    """The training itself is the same with and without them."""
+    plain = train(few_digits, "plain")
+    averaged = train(few_digits, weight_averaging=0.99, outputs="all")
+    assert [r["loss"] for r in averaged["history"]] == [r["loss"] for r in plain["history"]]
+    assert averaged["validation"]["loss"] != plain["validation"]["loss"]
+    digests = [metrics["replicas"][CHIEF] for metrics in (plain, averaged)]
+    assert digests[0]["last_weights_sha256"] == digests[1]["last_weights_sha256"]
+    assert averaged["weights_sha256"] == digests[1]["weights_sha256"]
+    assert averaged["weights_sha256"] != digests[1]["last_weights_sha256"]
+
+
+def test_a_falling_rate_depends_on_the_length_so_a_longer_training_is_another(train, few_digits):
+    train(few_digits, epochs=1, schedule="cosine")
+    with pytest.raises(TrainingError, match="with epochs=1; this one has epochs=2"):
+        train(few_digits, epochs=2, schedule="cosine")
