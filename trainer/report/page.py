@@ -50,7 +50,7 @@ def render(
     ranked = contender_styles(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
     configuration = run.plan.configuration
     tuning = run.tuning if run.tuning and run.tuning.trials else None
-    search = configuration["tune"]["search"]
+    search = configuration.get("tune", {}).get("search", {})
     return (
         _environment()
         .get_template("page.html.j2")

@@ -99,7 +99,8 @@ def _demands(target: Target) -> Iterator[Demand]:
 
 def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
     tune, train = experiment.tune, experiment.train
-    yield _Pool(f"{file}, tune", "training", tune.machines, tune.parallel, tune.machines.spot)
+    if tune is not None:
+        yield _Pool(f"{file}, tune", "training", tune.machines, tune.parallel, tune.machines.spot)
     workers = train.top * train.machines.workers
     yield _Pool(f"{file}, train", "training", train.machines, workers, train.machines.spot)
     if experiment.deploy is not None:

@@ -23,8 +23,8 @@ def a_dag(google, digits, group, request):
         values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
     )
 
-    def make(seed=0, deploy=None, **tune):
-        changes = {
+    def make(seed=0, deploy=None, changes=None, **tune):
+        values = {
             ("source", "images"): "manifest.csv",
             ("seed",): seed,
             ("deploy",): deploy,
@@ -32,9 +32,10 @@ def a_dag(google, digits, group, request):
             ("tune", "parallel"): 3,
             ("train", "machines"): {"workers": 1},
             **{("tune", name): value for name, value in tune.items()},
+            **(changes or {}),
         }
         name = request.node.name.replace("_", "-")[5:45].strip("-")
-        experiment = with_changes(digits, changes).model_copy(update={"name": name})
+        experiment = with_changes(digits, values).model_copy(update={"name": name})
         return training.build(experiment, platform)
 
     return make
@@ -129,6 +130,34 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
     assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+
+
+def test_a_run_without_a_search_trains_once_with_the_files_hyperparameters(
+    google, a_dag, folder, digits
+):
+    changes = {
+        ("tune",): None,
+        ("train", "maximize"): "balanced_accuracy",
+        ("train", "top"): 1,
+        ("hyperparameters",): {"learning_rate": 0.007},
+    }
+    dag = a_dag(changes=changes)
+    assert not {"trials", "parallel", "tune_epochs", "top"} & dag.params.keys()
+    assert dag.params["learning_rate"] == 0.007
+    run = run_dag(dag)
+    names = ["plan", "export", "changes", "train 0", "trained", "compare", "result"]
+    assert states(run) == dict.fromkeys(names, "success")
+    # The export, the training and the comparison.
+    assert sorted(job["kind"] for job in jobs(google, dag)) == ["custom", "custom", "dataflow"]
+    arguments = rendered(run, "train 0")["custom_job"]["job_spec"]["worker_pool_specs"][0]
+    assert "--learning_rate=0.007" in str(arguments)
+    assert "--metric=balanced_accuracy" in str(arguments)
+    plan = json.loads((folder(dag) / "plan.json").read_text())
+    assert plan["jobs"]["tuning"] == 0
+    assert plan["rates"].keys() == {"training"}
+    assert "tune" not in plan["cost"]["stages"]
+    # The next run finds the dataset, and trains all the same.
+    assert states(run_dag(dag)) == {**dict.fromkeys(names, "success"), "export": "skipped"}
 
 
 def losses_of(run_folder):

@@ -21,8 +21,8 @@ def wanted(target: Target) -> list[tuple[str, str]]:
     gpu = f"{tag}-gpu"
     images = [("trainer", tag), ("export", tag)]
     for experiment in target.experiments.values():
-        trained = (experiment.tune.machines.gpu, experiment.train.machines.gpu)
-        images += [("trainer", gpu)] if any(trained) else []
+        trained = [section for section in (experiment.tune, experiment.train) if section]
+        images += [("trainer", gpu)] if any(s.machines.gpu for s in trained) else []
         served = [section for section in (experiment.deploy, experiment.predict) if section]
         images += [("serve", gpu if section.machines.gpu else tag) for section in served]
     return list(dict.fromkeys(images))

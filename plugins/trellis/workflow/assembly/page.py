@@ -18,9 +18,7 @@ _PAGE = """\
 | plan | checks source, parameters and cost; refuses the run before anything is spent |
 {rows}| export | writes {source} as TFRecords (Dataflow); skipped if this dataset exists already |
 | changes | compares the dataset with the last one trained on; {changes} what is beyond a limit |
-| tune | runs {trials} trials of {tune_epochs} epochs, {parallel} at a time, to {goal} {metric} |
-| choose | selects the best {top} of the trials that succeeded |
-| train | trains each of them for up to {train_epochs} epochs on {workers} worker(s) (Vertex AI) |
+{tuning}| train | trains {trained} for up to {epochs} epochs on {workers} worker(s) (Vertex AI) |
 {baselines}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 {deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
@@ -40,6 +38,11 @@ It can wait until the morning: every job has a timeout, and the run stays within
    clear the whole run.
 
 `trellis reference` lists every key of the file with its meaning, bounds and default.
+"""
+
+_TUNING = """\
+| tune | runs {trials} trials of {epochs} epochs, {parallel} at a time, to {goal} {metric} |
+| choose | selects the best {top} of the trials that succeeded |
 """
 
 _ROWS = """\
@@ -70,7 +73,8 @@ switch it off: otherwise the next promoted run deploys again.
 
 def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
     """The DAG's doc_md."""
-    tune, train = experiment.tune, experiment.train
+    train = experiment.train
+    one = f"one model with the file's hyperparameters, to {experiment.goal} {experiment.metric},"
     return _PAGE.format(
         about=experiment.about.replace("\n", " "),
         name=experiment.name,
@@ -82,19 +86,29 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         rows="" if experiment.source.kind == "image" else _ROWS,
         changes={"warn": "warns of", "refuse": "refuses"}[experiment.source.changes.beyond],
         baselines=_baselines(experiment),
-        trials=tune.trials,
-        tune_epochs=tune.epochs,
-        parallel=tune.parallel,
-        goal=tune.goal,
-        metric=tune.metric,
-        top=train.top,
-        train_epochs=train.epochs,
+        tuning=_tuning(experiment),
+        trained="each of them" if experiment.tune else one,
+        epochs=train.epochs,
         workers=train.machines.workers,
         bucket=platform.bucket,
         deployment=_deployment(experiment),
         became=" and reports its deployment" if experiment.deploy else "",
         serving=_serving(experiment, platform),
         calm=" A failed deployment restores what was served." if experiment.deploy else "",
+    )
+
+
+def _tuning(experiment: Experiment) -> str:
+    tune = experiment.tune
+    if tune is None:
+        return ""
+    return _TUNING.format(
+        trials=tune.trials,
+        epochs=tune.epochs,
+        parallel=tune.parallel,
+        goal=tune.goal,
+        metric=tune.metric,
+        top=experiment.train.top,
     )
 
 

@@ -44,7 +44,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     """The stages and their order, by what the experiment asks for.
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
-    -> promote -> deploy -> result
+    -> promote -> deploy -> result, without tune and choose if there is no search
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
     snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -65,15 +65,22 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     ) as dag:
         planned = plan.task(experiment, platform)
         exported = export.task(experiment, platform)
-        tuned = tune.task(experiment, platform)
-        chosen = choose.task(experiment, platform, tuned.output)
         # At least one training has succeeded, and all have ended.
         trained = EmptyOperator(task_id="trained", trigger_rule="all_done_min_one_success")
         compared = compare.task(experiment, platform)
 
         changed = changes.task(experiment, platform).operator
-        exported >> changed >> tuned >> chosen
-        chosen >> train.task(experiment, platform, chosen) >> trained
+        exported >> changed
+        chosen = None
+        if experiment.tune is not None:
+            tuned = tune.task(experiment, platform)
+            chosen = choose.task(experiment, platform, tuned.output)
+            changed >> tuned >> chosen
+        (
+            (changed if chosen is None else chosen)
+            >> train.task(experiment, platform, chosen)
+            >> trained
+        )
         resulted = result.task(experiment, platform)
         trained >> compared >> resulted
 

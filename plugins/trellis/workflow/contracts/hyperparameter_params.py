@@ -23,7 +23,7 @@ def params(experiment: Experiment, taken: Iterable[str]) -> dict[str, Param]:
     found = {}
     for name, known in _known(experiment, taken).items():
         value = _shown(known, experiment)
-        searched = experiment.tune.search.get(known.name)
+        searched = experiment.search.get(known.name)
         schema = {key: known.schema[key] for key in _BOUNDS if key in known.schema}
         schema["type"] = known.type
         without = ""
@@ -50,7 +50,7 @@ def changes(
     Raises FileError if nothing is left to be searched.
     """
     found: dict[tuple[str, ...], Any] = {}
-    left = set(experiment.tune.search)
+    left = set(experiment.search)
     for name, known in _known(experiment, taken).items():
         if values[name] == _shown(known, experiment):
             continue
@@ -58,8 +58,8 @@ def changes(
         if known.name in left:
             found["tune", "search", known.name] = None
             left.remove(known.name)
-    if not left:
-        fixed = ", ".join(experiment.tune.search)
+    if experiment.search and not left:
+        fixed = ", ".join(experiment.search)
         message = f"every hyperparameter that is searched has a value ({fixed}): leave one empty"
         raise FileError(
             f"The parameters of this run of {experiment.name}", [Problem(("tune",), message)]
@@ -81,7 +81,7 @@ def _known(experiment: Experiment, taken: Iterable[str]) -> dict[str, Hyperparam
 
 
 def _shown(known: Hyperparameter, experiment: Experiment) -> Any:
-    if known.name in experiment.tune.search:
+    if known.name in experiment.search:
         return None
     return experiment.hyperparameters.get(known.name, known.schema["default"])
 

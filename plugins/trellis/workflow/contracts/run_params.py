@@ -36,11 +36,14 @@ _SOURCES = {
     "query": _RunParam("source", ("source", "query"), "Query", "Data"),
 }
 
-_PARAMS = (
+_TUNING = (
     _RunParam("trials", ("tune", "trials"), "Trials", "Tuning"),
     _RunParam("parallel", ("tune", "parallel"), "Trials at the same time", "Tuning"),
     _RunParam("tune_epochs", ("tune", "epochs"), "Epochs of a trial", "Tuning"),
     _RunParam("top", ("train", "top"), "Trials to train in full", "Training"),
+)
+
+_PARAMS = (
     _RunParam("train_epochs", ("train", "epochs"), "Epochs of a training", "Training"),
     _RunParam("workers", ("train", "machines", "workers"), "Workers of a training", "Training"),
     _RunParam("seed", ("seed",), "Seed", "Training"),
@@ -158,7 +161,7 @@ def _in_order(experiment: Experiment, values: Mapping[str, Any]) -> None:
 
 def _of(experiment: Experiment) -> list[_RunParam]:
     (given,) = experiment.source.opening
-    return [_SOURCES[given], *_PARAMS]
+    return [_SOURCES[given], *(_TUNING if experiment.tune else ()), *_PARAMS]
 
 
 def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:

@@ -21,7 +21,7 @@ def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
     if experiment.model != MODEL:
         return
-    if "weights" in experiment.tune.search:
+    if "weights" in experiment.search:
         raise SourceError(
             "tune.search.weights: weights are fixed, in `hyperparameters`; they are not searched"
         )
@@ -45,7 +45,7 @@ def require(experiment: Experiment, platform: Platform) -> None:
 
 
 def _backbones(experiment: Experiment) -> list[str]:
-    searched = experiment.tune.search.get("backbone")
+    searched = experiment.search.get("backbone")
     if isinstance(searched, Choices):
         return [str(name) for name in searched.choose]
     default = load_schema().hyperparameters["backbone"].schema["default"]

@@ -138,7 +138,7 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     stages = {
         **_bigquery(experiment, source_bytes),
         "export": platform.dataflow.max_workers * worker * _hours(platform.dataflow.timeout),
-        "tune": tune.trials * _machine(tune.machines) * _hours(tune.timeout),
+        **({"tune": tune.trials * _machine(tune.machines) * _hours(tune.timeout)} if tune else {}),
         "train": train.top
         * train.machines.workers
         * _machine(train.machines)
@@ -175,10 +175,12 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
 
 
 def rates(experiment: Experiment) -> dict[str, float]:
-    """US dollars per hour of one trial, and of one full training with all its workers."""
-    training = experiment.train.machines
+    """US dollars per hour of one trial, if there are any, and of one full training with all its
+    workers.
+    """
+    training, tune = experiment.train.machines, experiment.tune
     return {
-        "trial": round(_machine(experiment.tune.machines), 6),
+        **({"trial": round(_machine(tune.machines), 6)} if tune else {}),
         "training": round(training.workers * _machine(training), 6),
     }
 

@@ -4,8 +4,9 @@ Every key has one meaning, a unit, bounds and a default; `python -m trellis refe
 from here. What must fit together across sections is in `validation`.
 """
 
+from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
@@ -17,12 +18,14 @@ from trellis.workflow.spec.quantities import USD, Date, Duration, Scalar
 from trellis.workflow.spec.schedule import MANUAL, Schedule
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
-from trellis.workflow.spec.tuning import Tune
+from trellis.workflow.spec.tuning import Maximize, Minimize, Range, Tune
 
 
 class Train(Section):
-    """The full trainings of the best trials."""
+    """The full trainings of the best trials, or the only training if nothing is tuned."""
 
+    maximize: str | None = key("metric that decides, without `tune`; one of both is required", None)
+    minimize: str | None = key("metric that decides, without `tune`, if less of it is better", None)
     top: int = key("how many of the best trials are trained in full", 1, ge=1, le=20)
     epochs: int = key(
         "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
@@ -72,7 +75,10 @@ class Experiment(Section):
     hyperparameters: dict[str, Scalar] = key(
         "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}
     )
-    tune: Tune = key("the search for hyperparameters")
+    tune: Tune | None = key(
+        "the search for hyperparameters; left out: one training, with those of `hyperparameters`",
+        None,
+    )
     train: Train = key("the full trainings of the best trials")
     baselines: Baselines = key("models that the trainings must beat", Baselines())
     deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
@@ -84,6 +90,32 @@ class Experiment(Section):
         if until is not None and info.data.get("schedule") == MANUAL:
             raise broken("ends a schedule, but this experiment has none")
         return until
+
+    @property
+    def tuning(self) -> Maximize | Minimize:
+        """The section `tune`, for what only searches have. Raises TypeError without one."""
+        if self.tune is None:
+            raise TypeError(f"{self.name} tunes nothing")
+        return self.tune
+
+    @property
+    def search(self) -> Mapping[str, Range]:
+        """What is searched, by hyperparameter; nothing without `tune`."""
+        return {} if self.tune is None else self.tune.search
+
+    @property
+    def goal(self) -> Literal["maximize", "minimize"]:
+        """Whether more or less of the metric is better."""
+        if self.tune is not None:
+            return self.tune.goal
+        return "maximize" if self.train.maximize else "minimize"
+
+    @property
+    def metric(self) -> str:
+        """What decides among epochs, trials and trainings."""
+        if self.tune is not None:
+            return self.tune.metric
+        return self.train.maximize or self.train.minimize or ""
 
     @property
     def deployment(self) -> Deploy:

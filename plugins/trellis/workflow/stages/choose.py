@@ -64,7 +64,7 @@ def validation_losses(tuning: dict[str, Any], plan: Plan, platform: Platform) ->
         if trial["state"] != "SUCCEEDED":
             continue
         metrics = documents.find(platform, "metrics", plan.run.trial_metrics(trial["id"]))
-        if metrics and plan.experiment.tune.measurement == "last":
+        if metrics and plan.experiment.tuning.measurement == "last":
             losses[trial["id"]] = metrics["history"][-1]["val_loss"]
         elif metrics:
             losses[trial["id"]] = metrics["validation"]["loss"]
@@ -82,7 +82,7 @@ def rank(
 
     losses: by trial id, as `validation_losses` returns them.
     """
-    tune = experiment.tune
+    tune = experiment.tuning
     known = known_to(experiment)
     trials = [
         _trial(trial, tune.metric, known, losses.get(trial["id"])) for trial in tuning["trials"]

@@ -56,7 +56,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The CustomJob that compares. It finds the contenders in the run's folder."""
     machines = Machines(type=platform.compare.machine_type)
-    arguments = [f"--run={plan.run.uri}", f"--metric={plan.experiment.tune.metric}"]
+    arguments = [f"--run={plan.run.uri}", f"--metric={plan.experiment.metric}"]
     return {
         "display_name": f"{plan.experiment.name} leaderboard",
         "labels": job_messages.labels(plan.experiment, platform),

@@ -28,15 +28,18 @@ def _stages(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "dataset", f"{dataset.uri} is there and is reused: no export"
     else:
         yield "export", f"makes {dataset.uri}"
-    searched = ", ".join(tune.search)
-    yield (
-        "tune",
-        f"{tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, on "
-        f"{_machine(tune.machines)}: {tune.goal} {tune.metric} over {searched}",
-    )
+    trained = f"one model, to {experiment.goal} {experiment.metric}"
+    if tune is not None:
+        searched = ", ".join(tune.search)
+        trained = f"the best {train.top}"
+        yield (
+            "tune",
+            f"{tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, on "
+            f"{_machine(tune.machines)}: {tune.goal} {tune.metric} over {searched}",
+        )
     yield (
         "train",
-        f"the best {train.top} for up to {train.epochs} epochs, each on {train.machines.workers} x "
+        f"{trained} for up to {train.epochs} epochs, each on {train.machines.workers} x "
         f"{_machine(train.machines)}",
     )
     for name in plan.baselines:

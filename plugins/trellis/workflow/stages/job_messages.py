@@ -137,7 +137,7 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
         "model": plan.model_address,
         **({"model_sha256": own.sha256} if own else {}),
         "task": experiment.task,
-        "metric": experiment.tune.metric,
+        "metric": experiment.metric,
         "epochs": epochs,
         "seed": experiment.seed,
         "outputs": outputs,

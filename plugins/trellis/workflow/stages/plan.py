@@ -275,7 +275,7 @@ def _jobs(experiment: Experiment, exists: bool) -> dict[str, int]:
     automl = int(experiment.baselines.automl is not None)
     return {
         "dataflow": int(not exists),
-        "tuning": 1,
+        "tuning": int(experiment.tune is not None),
         "custom": experiment.train.top + 1,
         "automl": automl,
         "batch": automl,

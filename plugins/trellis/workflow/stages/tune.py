@@ -34,13 +34,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
-        **slots(platform.pools.vertex, experiment.tune.parallel),
+        **slots(platform.pools.vertex, experiment.tuning.parallel),
     )
 
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The HyperparameterTuningJob. Trial N writes below tuning/N/."""
-    tune = plan.experiment.tune
+    tune = plan.experiment.tuning
     arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
     return {
         "display_name": f"{plan.experiment.name} tuning",
@@ -62,7 +62,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
 
 def study(experiment: Experiment) -> dict[str, Any]:
     """The StudySpec: parameters, metric and algorithm."""
-    tune = experiment.tune
+    tune = experiment.tuning
     known = known_to(experiment)
     spec: dict[str, Any] = {
         "metrics": [{"metric_id": tune.metric, "goal": tune.goal.upper()}],

@@ -29,13 +29,17 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
 
 def _counts(experiment: Experiment) -> Iterator[Problem]:
     tune, train = experiment.tune, experiment.train
-    if train.top > tune.trials:
-        yield Problem(
-            ("train", "top"),
-            f"the best {train.top} of {tune.trials} trials: lower it, or raise `trials`",
-        )
-    if tune.parallel > tune.trials:
-        yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
+    if tune is None:
+        if train.top > 1:
+            yield Problem(("train", "top"), "without `tune` there is one training: leave it out")
+    else:
+        if train.top > tune.trials:
+            yield Problem(
+                ("train", "top"),
+                f"the best {train.top} of {tune.trials} trials: lower it, or raise `trials`",
+            )
+        if tune.parallel > tune.trials:
+            yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
     workers, shards = train.machines.workers, experiment.source.shards
     if workers > shards:
         yield Problem(
@@ -116,17 +120,28 @@ def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
 
 
 def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
-    tune = experiment.tune
-    where = ("tune", tune.goal)
+    train, metric, goal = experiment.train, experiment.metric, experiment.goal
     task = schema.tasks.get(experiment.task, {})
     known = task.get("metrics", list(schema.metrics))
-    if tune.metric not in known:
-        message = f"unknown metric '{tune.metric}' of {experiment.task}; "
-        yield Problem(where, message + did_you_mean(tune.metric, known))
-    elif schema.metrics[tune.metric]["goal"] != tune.goal:
+    named = [name for name in ("maximize", "minimize") if getattr(train, name) is not None]
+    if experiment.tune is not None:
+        for name in named:
+            yield Problem(("train", name), "`tune` names the metric: remove one of the two")
+    elif not named:
+        message = f"without `tune`, expected a metric here: `maximize: {known[0]}`, say"
+        yield Problem(("train",), message)
+        return
+    elif len(named) > 1:
+        yield Problem(("train", "minimize"), "one metric decides: remove `maximize` or `minimize`")
+        return
+    where = ("train" if experiment.tune is None else "tune", goal)
+    if metric not in known:
+        message = f"unknown metric '{metric}' of {experiment.task}; "
+        yield Problem(where, message + did_you_mean(metric, known))
+    elif schema.metrics[metric]["goal"] != goal:
         better = {"maximize": "more", "minimize": "less"}
-        wanted = schema.metrics[tune.metric]["goal"]
-        message = f"{better[wanted]} of '{tune.metric}' is better: write `{wanted}: {tune.metric}`"
+        wanted = schema.metrics[metric]["goal"]
+        message = f"{better[wanted]} of '{metric}' is better: write `{wanted}: {metric}`"
         yield Problem(where, message)
 
 
@@ -134,24 +149,25 @@ def _hyperparameters(experiment: Experiment, schema: TrainerSchema) -> Iterator[
     if experiment.model not in schema.models:
         return
     known = schema.of_model(experiment.model)
+    tune, search = experiment.tune, experiment.search
     for name, value in experiment.hyperparameters.items():
         where = ("hyperparameters", name)
         if name not in known:
             yield Problem(where, _unknown(name, known, experiment.model))
-        elif name in experiment.tune.search:
+        elif name in search:
             yield Problem(where, "fixed here and searched in `tune`: remove one of the two")
         elif idle := _without_effect(known[name], experiment, schema):
             yield Problem(where, idle)
         elif wrong := known[name].problem_with(value):
             yield Problem(where, f"got {value!r}; {wrong}")
-    for name, range_ in experiment.tune.search.items():
+    for name, range_ in search.items():
         place = ("tune", "search", name)
         if name not in known:
             yield Problem(place, _unknown(name, known, experiment.model))
         elif idle := _without_effect(known[name], experiment, schema):
             yield Problem(place, idle)
-        else:
-            for part, message in _range(range_, known[name], experiment.tune.algorithm):
+        elif tune is not None:
+            for part, message in _range(range_, known[name], tune.algorithm):
                 yield Problem((*place, *part), message)
 
 
@@ -202,8 +218,8 @@ def _choices(choices: list[Any], parameter: Hyperparameter) -> Iterator[tuple[Wh
 
 def _machines(experiment: Experiment) -> Iterator[Problem]:
     for section in ("tune", "train"):
-        machines = getattr(experiment, section).machines
-        yield from machine_problems(machines, (section, "machines"), "training")
+        if part := getattr(experiment, section):
+            yield from machine_problems(part.machines, (section, "machines"), "training")
 
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:

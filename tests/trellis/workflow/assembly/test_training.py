@@ -21,6 +21,21 @@ def test_the_chain_of_stages_from_images(digits, group):
     assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
 
 
+def test_without_a_search_the_chain_has_one_training(digits, group):
+    changes = {
+        ("deploy",): None,
+        ("tune",): None,
+        ("train", "minimize"): "brier",
+        ("train", "top"): 1,
+    }
+    dag = training.build(with_changes(digits, changes), group)
+    chain = ["plan", "export", "changes", "train", "trained", "compare", "result"]
+    edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert edges == {a: {b} for a, b in itertools.pairwise(chain)} | {"result": set()}
+    assert "one model with the file's hyperparameters, to minimize brier," in dag.doc_md
+    assert "| tune |" not in dag.doc_md
+
+
 def test_the_chain_of_stages_from_a_table(breast_cancer, group):
     """Nothing is trained on rows that were not checked; baselines do not wait for trainings."""
     dag = training.build(breast_cancer, group)

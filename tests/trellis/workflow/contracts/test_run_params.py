@@ -79,7 +79,7 @@ def test_what_does_not_fit_together_is_refused(digits):
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("trails", "trails: unknown parameter; did you mean 'trials'? Known: augment, "),
+        ("trails", "trails: unknown parameter; did you mean 'trials'? Known: accumulation, "),
         ("embedding", "a run cannot change anything else"),  # only for tables
         ("from", "a run cannot change anything else"),  # images have no partition
     ],

@@ -73,7 +73,7 @@ def test_every_key_is_offered_with_its_meaning_and_default():
     made = schema(load())
     names = {name for name, _ in fields(Experiment)}
     assert made["properties"].keys() == names
-    assert made["required"] == ["owner", "budget", "source", "model", "task", "tune", "train"]
+    assert made["required"] == ["owner", "budget", "source", "model", "task", "train"]
     assert all(about["description"] for about in made["properties"].values())
     train = made["$defs"]["Train"]["properties"]
     assert train["timeout"]["default"] == "2 hours"

@@ -440,3 +440,50 @@ def test_nothing_in_any_place_breaks_the_checks(good, junk):
             assert problem.field
             assert problem.message
             assert "input should" not in problem.message, (where, problem)
+
+
+UNTUNED = """\
+# Without a search.
+owner: lab
+budget: 6 USD
+source:
+  images: manifest.csv
+  size: 8
+model: dense
+task: multiclass_classification
+hyperparameters: {learning_rate: 0.01, units: 64}
+train:
+  maximize: balanced_accuracy
+  epochs: 10
+"""
+
+
+def test_without_a_search_the_training_names_the_metric(write):
+    experiment = load(write(UNTUNED))
+    assert experiment.tune is None
+    assert (experiment.goal, experiment.metric) == ("maximize", "balanced_accuracy")
+    assert "tune" not in experiment.configuration()
+    with pytest.raises(TypeError, match="good tunes nothing"):
+        _ = experiment.tuning
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("  maximize: balanced_accuracy\n", "", 10, "train",
+         "without `tune`, expected a metric here: `maximize: accuracy`, say"),
+        ("maximize: bal", "minimize: bal", 11, "train.minimize", "write `maximize: balanced_acc"),
+        ("balanced_accuracy", "balanced_acuracy", 11, "train.maximize", "mean 'balanced_acc"),
+        ("epochs: 10", "epochs: 10\n  minimize: loss", 13, "train.minimize", "one metric decides"),
+        ("epochs: 10", "epochs: 10\n  top: 2", 13, "train.top", "there is one training"),
+        ("0.01", "2", 9, "hyperparameters.learning_rate", "got 2; expected a number above 0"),
+        ("units", "unit", 9, "hyperparameters.unit", "has no hyperparameter 'unit'; did you mean"),
+    ],
+)  # fmt: skip
+def test_a_mistake_without_a_search_is_named_too(write, old, new, line, field, message):
+    assert_named(write, UNTUNED, old, new, line, field, message)
+
+
+def test_beside_a_search_the_training_names_no_metric(write):
+    both = ("  top: 2", "  top: 2\n  maximize: accuracy")
+    assert_named(write, GOOD, *both, 20, "train.maximize", "`tune` names the metric: remove one")

@@ -42,8 +42,11 @@ def contender(name, kind, accuracy, reason):
 
 
 contenders = []
-for chosen in json.loads((run / "trials.json").read_text())["chosen"]:
-    name = f"training/{chosen['rank']}"
+tuned = run / "trials.json"
+# Without a search there is one training.
+ranks = [c["rank"] for c in json.loads(tuned.read_text())["chosen"]] if tuned.exists() else [1]
+for rank in ranks:
+    name = f"training/{rank}"
     metrics = run / name / "metrics.json"
     if metrics.exists():
         accuracy = json.loads(metrics.read_text())["validation"]["accuracy"]
