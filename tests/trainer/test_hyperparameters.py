@@ -35,7 +35,7 @@ def test_a_tuner_writes_categories_as_text():
         ("learning_rate", "fast", "'fast' is not a number above 0 and at most 1"),
         ("layers", "1e400", "'1e400' is not a whole number from 1 to 8"),
         ("dropout", "1", "1.0 is not a number of at least 0 and below 1"),
-        ("optimizer", "adan", "'adan' is not one of adam, sgd, rmsprop"),
+        ("optimizer", "adan", "'adan' is not one of adam, sgd, rmsprop, lamb, lion"),
         ("kernel", "2", "2 is not one of 1, 3, 5, 7"),
         ("augment", "1", "'1' is not true or false"),
     ],
