@@ -110,8 +110,11 @@ class LoadedRun:
         """A row for each trial of the tuning, by its id.
 
         Columns: state, rank (of those that were trained in full), value of the tuning's metric,
-        loss and step of the measurement, start, end, and parameters.NAME.
+        loss and step of the measurement, start, end, and parameters.NAME. Raises NoRunError for an
+        experiment without `tune`.
         """
+        if "tune" not in self.plan["configuration"]:
+            raise NoRunError(f"{self.uri} has no trials: the experiment is without `tune`")
         found = self._document("trials", self._files.run.trials)
         ranks = {chosen["trial"]: chosen["rank"] for chosen in found["chosen"]}
         rows = []

@@ -196,6 +196,14 @@ def test_trials_and_curves(run, client):
     assert list(curves["val_loss"]) == pytest.approx([1.1, 0.55, 1.1 / 3])
 
 
+def test_a_run_without_a_search_has_no_trials(run, client, put, digits, bucket):
+    plan = a_plan_of(digits, "r", bucket)
+    del plan["configuration"]["tune"]
+    put("digits/runs/r/plan.json", plan)
+    with pytest.raises(NoRunError, match="the experiment is without `tune`"):
+        trellis.load_run(run, client).trials()
+
+
 def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
     manifest = "".join(f"training,gs://images/{key},a\n" for key in KEYS)
     address = f"gs://{bucket}/manifest.csv"

@@ -184,7 +184,7 @@ def _numbers(
     chance = _chi_squared(max(bins - 1, 1)) * (1 / n + 1 / m) / (8 * math.log(2))
     if divergence > max(limits.numbers, chance):
         text = (
-            f"{title} is distributed otherwise than before: Jensen-Shannon divergence "
+            f"{title} has another distribution than before: Jensen-Shannon divergence "
             f"{divergence:.2f} bits, and the limit is {limits.numbers:g}"
         )
         yield Change("numbers", name, text)
