@@ -83,8 +83,9 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
     outputs = random.integers(-20, 20, (len(labels), classes)).astype(np.float32) / 8
     probabilities = tf.nn.softmax(outputs).numpy()
     if classes == 2:
-        # Ranked by log odds in training: equal odds should be equal probabilities to the last bit.
-        probabilities = probabilities.round(7)
+        # Ranked by log odds in training: equal odds must be equal probabilities to the last bit.
+        odds = outputs[:, 1] - outputs[:, 0]
+        probabilities = 1 / (1 + np.exp(np.stack([odds, -odds], axis=1)))
     aim = objective.build(of_classes(*[1] * classes), 0, metric="auc")
     outcome = Outcome(labels, probabilities)
     on_validation = evaluated(aim, labels, outputs)
