@@ -102,6 +102,7 @@ def test_a_killed_process_ends_its_peer_and_both_go_on_to_the_same_end(
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
 
 
+@pytest.mark.slow
 def test_one_process_that_restarts_finds_its_peers_second_attempt(
     few_digits, make_job, undisturbed
 ):
@@ -226,6 +227,7 @@ def test_batch_normalization_is_over_all_workers(few_digits, make_job):
     assert chief["steps"] == 8 * (161 // (2 * 4))
 
 
+@pytest.mark.slow
 def test_weights_that_each_worker_changes_on_its_own_are_refused_at_once(few_digits, make_job):
     job = make_job(PAIR, few_digits, normalized_by("OwnStatistics()"), **SETTINGS)
     job.start()
@@ -247,6 +249,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 def test_two_devices_of_one_machine(few_digits, make_job):
     job = make_job([CHIEF], few_digits, program=["-c", MIRRORED], strategy="mirrored", dropout=0.1)
     job.start()

@@ -33,6 +33,11 @@ def test_a_day_selects_that_day(type_, start, end):
     assert literals(type_) == (start, end)
 
 
+def test_days_the_wrong_way_round_are_refused():
+    with pytest.raises(SourceError, match="`from` 2024-01-03 is not before `to` 2024-01-01"):
+        literals("DATE", days=("2024-01-03", "2024-01-01"))
+
+
 def test_an_interval_is_in_utc():
     east = timezone(timedelta(hours=2))
     run = tuple(moment.astimezone(east) for moment in DAY)

@@ -207,11 +207,6 @@ def test_an_interval_without_rows_is_refused_and_the_rows_there_are_named(plan):
         plan(days=("2024-02-28", "2024-03-01"), partition="moment")
 
 
-def test_days_the_wrong_way_round_are_refused(plan):
-    with pytest.raises(SourceError, match="`from` 2024-01-03 is not before `to` 2024-01-01"):
-        plan(days=("2024-01-03", "2024-01-01"), partition="measured_on")
-
-
 def test_a_missing_name_in_a_wide_table_is_not_answered_with_all_of_them(plan):
     many = ", ".join(f"1.0 AS x{n}" for n in range(100))
     with pytest.raises(SourceError, match=r"no column 'sample_id'; Known: mal.* and 61 more$"):
