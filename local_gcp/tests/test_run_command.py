@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,14 +61,40 @@ def test_nothing_to_run_is_refused_before_a_server_starts(server):
     assert not server.home.exists()
 
 
-def test_sigterm_ends_the_command_and_then_the_server(server):
-    script = "trap 'echo ended; exit 3' TERM; echo begun; while :; do sleep 0.1; done"
-    command = [sys.executable, "-m", "local_gcp", "--home", str(server.home), "run", "--"]
-    process = subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+@pytest.fixture
+def start(server):
+    """Starts a shell script below `local-gcp run`."""
+
+    def start(script: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "local_gcp", "--home", str(server.home), "run", "--"]
+        return subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+
+    return start
+
+
+def test_sigterm_ends_the_command_and_then_the_server(server, start):
+    process = start("trap 'echo ended; exit 3' TERM; echo begun; while :; do sleep 0.1; done")
     assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 3
     assert process.stdout.read() == "ended\n"
+    assert "was not running" in server.command("down").stdout
+
+
+def test_sigterm_in_the_commands_first_moment_too(server, start):
+    process = start("trap 'exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.1; done")
+    assert process.wait(60) == 3
+    assert "was not running" in server.command("down").stdout
+
+
+def test_sigterm_before_the_command_keeps_it_from_starting(server, start):
+    process = start("echo begun")
+    while not server.home.exists():  # the server's: it is being started
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert process.stdout.read() == ""
     assert "was not running" in server.command("down").stdout
 
 

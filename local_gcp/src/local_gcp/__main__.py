@@ -83,9 +83,10 @@ def _run(home: Home, options: argparse.Namespace) -> int:
 
 
 def _run_with(home: Home, options: argparse.Namespace, command: list[str]) -> int:
-    _settle(home, options)
-    with run_command.server(home):
-        return run_command.run(command, _variables(home))
+    with run_command.Command(command) as running:
+        _settle(home, options)
+        with run_command.server(home):
+            return running.run(_variables(home))
 
 
 def _down(home: Home, _options: argparse.Namespace) -> int:

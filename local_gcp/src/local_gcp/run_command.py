@@ -34,26 +34,47 @@ def server(home: Home) -> Iterator[None]:
             daemon.stop(home)
 
 
-def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Run `command` to its end with further environment variables; returns its exit code.
+class Command:
+    """A command that SIGTERM is passed on to. In a `with` block this process outlives SIGTERM and
+    Ctrl-C, so that the server is stopped in order after the command.
 
-    SIGTERM is passed on to it. Ctrl-C reaches it from the terminal; here it is ignored, so that the
-    server is stopped in order after it.
+    SIGTERM before the command's start keeps it from starting. Ctrl-C reaches it from the terminal.
     """
-    try:
-        process = subprocess.Popen(command, env={**os.environ, **variables})
-    except OSError as error:
-        raise CommandError(f"cannot run {command[0]}: {error.strerror}.") from None
-    before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate()),
-    }
-    try:
-        code = process.wait()
-    finally:
-        for number, handler in before.items():
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self._process: subprocess.Popen | None = None
+        self._terminated = False
+
+    def __enter__(self) -> Command:
+        # Functions, not SIG_IGN: a child would inherit that.
+        self._before = {
+            signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: self._terminate()),
+        }
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
-    return code if code >= 0 else 128 - code
+
+    def run(self, variables: Mapping[str, str]) -> int:
+        """Run it to its end with further environment variables; returns its exit code."""
+        if self._terminated:
+            return 128 + signal.SIGTERM
+        try:
+            self._process = subprocess.Popen(self._words, env={**os.environ, **variables})
+        except OSError as error:
+            raise CommandError(f"cannot run {self._words[0]}: {error.strerror}.") from None
+        if self._terminated:  # while it was started
+            self._process.terminate()
+        code = self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    def _terminate(self) -> None:
+        self._terminated = True
+        if self._process:
+            self._process.terminate()
 
 
 class CommandError(daemon.DaemonError):
