@@ -2,9 +2,10 @@
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
-the command line here and an experiment file where there is no TensorFlow (trainer.schema). Three
+the command line here and an experiment file where there is no TensorFlow (trainer.schema). Four
 keywords are our own: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of
-dataset and the tasks that a hyperparameter affects (absent: all).
+dataset and the tasks that a hyperparameter affects (absent: all); "by_class" has the bounds of the
+numbers of a JSON object with one for each of some classes, which a text may be beside its "enum".
 
 Common has those of every model, Hyperparameters also those of the models in this package
 (trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in
@@ -108,6 +109,31 @@ class Common:
         "https://arxiv.org/abs/1711.05101); biases and normalization are left alone",
         minimum=0,
         maximum=1,
+    )
+    loss: str = _hyperparameter(
+        "cross_entropy",
+        "what training minimizes; focal: cross-entropy times (1 - p) to the power of focal_gamma, "
+        "p being the true class's probability, so that examples that are told easily count less "
+        "(https://arxiv.org/abs/1708.02002); the reported loss is the cross-entropy",
+        enum=["cross_entropy", "focal"],
+        tasks=_CLASSIFICATION,
+    )
+    focal_gamma: float = _hyperparameter(
+        2.0,
+        "of the focal loss: how much less examples count that are told easily; 0: as much as all",
+        minimum=0,
+        maximum=10,
+        tasks=_CLASSIFICATION,
+    )
+    class_weights: str = _hyperparameter(
+        "none",
+        "what the examples of each class count in the loss that training minimizes; metrics, the "
+        "reported loss among them, count all alike. balanced: examples / (classes * examples of "
+        "the class), of the train split, so that rare classes count as much as frequent ones; or "
+        "weights by class, 1 for those that are not named",
+        enum=["none", "balanced"],
+        by_class={"exclusiveMinimum": 0, "maximum": 1_000_000},
+        tasks=_CLASSIFICATION,
     )
     label_smoothing: float = _hyperparameter(
         0.0,

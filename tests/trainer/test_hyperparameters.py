@@ -38,12 +38,30 @@ def test_a_tuner_writes_categories_as_text():
         ("optimizer", "adan", "'adan' is not one of adam, sgd, rmsprop, lamb, lion"),
         ("kernel", "2", "2 is not one of 1, 3, 5, 7"),
         ("augment", "1", "'1' is not true or false"),
+        (
+            "class_weights",
+            '{"yes": 0}',
+            "'{\"yes\": 0}' is not one of none, balanced; or a number above 0 and at most 1000000 "
+            "for each of some classes, as {CLASS: 2, OTHER: 0.5}",
+        ),
     ],
 )
 def test_what_is_out_of_bounds_is_told_with_the_bounds(name, text, expected):
     with pytest.raises(HyperparameterError) as error:
         parse(name, text)
     assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("text", ["balanced", '{"yes": 20}', '{"0": 1e-3, "1": 7}'])
+def test_weights_are_a_rule_or_numbers_by_class(text):
+    assert parse("class_weights", text) == text
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "3", '{"a": "2"}', '{"a": true}', '{"a": NaN}',
+                                  '{"a": 1' + 400 * "0" + "}", "[" * 100_000])  # fmt: skip
+def test_anything_else_is_refused(text):
+    with pytest.raises(HyperparameterError, match="none, balanced; or a number"):
+        parse("class_weights", text)
 
 
 def test_bounds_hold_without_a_command_line_too():
@@ -66,7 +84,7 @@ def test_a_flag_is_refused_or_keeps_the_bounds(name, value):
         return
     assert getattr(dataclasses.replace(Hyperparameters(), **{name: parsed}), name) == parsed
     words = hyperparameters.schema()[name]
-    if "enum" in words:
+    if "enum" in words and "by_class" not in words:
         assert parsed in words["enum"]
     elif words["type"] in ("number", "integer"):
         assert parsed >= words.get("minimum", words.get("exclusiveMinimum", parsed))
@@ -87,7 +105,14 @@ def test_a_training_has_only_those_that_can_change_it():
     of_images = hyperparameters.of_training(
         Hyperparameters(), "dense", "image", "multiclass_classification"
     )
-    assert set(of_images) - set(of_rows) == {"augment", "flip", "label_smoothing"}
+    assert set(of_images) - set(of_rows) == {
+        "augment",
+        "flip",
+        "label_smoothing",
+        "loss",
+        "focal_gamma",
+        "class_weights",
+    }
     assert set(of_rows) - set(of_images) == {"embedding"}
 
 

@@ -123,5 +123,5 @@ def test_declared_hyperparameters_are_as_the_trainers_own():
         table(width=0)
     names = hyperparameters.of_model("mine.py", table)
     # Nothing of the trainer's models, and nothing that a loss of its own would ignore.
-    assert set(names) == {*COMMON, "width"} - {"label_smoothing"}
+    assert set(names) == {*COMMON, "width"} - {"label_smoothing", "loss", "focal_gamma"}
     assert not hasattr(table(), "layers")

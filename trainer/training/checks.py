@@ -7,7 +7,7 @@ from trainer import dataset_description, hyperparameters, schema, storage
 from trainer.dataset_description import REGRESSION, SPLITS, DatasetDescription, DatasetError
 from trainer.dataset_features import SEQUENCE
 from trainer.models import MODELS
-from trainer.training import TrainingError
+from trainer.training import TrainingError, class_weights
 from trainer.training.settings import Settings
 
 Refuse = Callable[[str], NoReturn]
@@ -49,6 +49,7 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would have no effect; "
             "leave it out"
         )
+    class_weights.of(dataset, h)
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:
         if not dataset.examples(split):

@@ -15,7 +15,9 @@ import tensorflow as tf
 
 from trainer import metrics
 from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Common
 from trainer.models.inputs import standard
+from trainer.training import class_weights
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """Labels (b,), of a regression standardized, and outputs (b, any) -> (b,)."""
@@ -40,7 +42,8 @@ class Objective(abc.ABC):
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """What training minimizes."""
         targets = self.targets(labels)
-        return self.own(targets, outputs) if self.own else self.task_losses(targets, outputs)
+        losses = self.own(targets, outputs) if self.own else self.task_losses(targets, outputs)
+        return losses * self.counts(labels)
 
     @abc.abstractmethod
     def targets(self, labels: tf.Tensor) -> tf.Tensor:
@@ -49,6 +52,10 @@ class Objective(abc.ABC):
     @abc.abstractmethod
     def task_losses(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """The task's own loss."""
+
+    def counts(self, labels: tf.Tensor) -> tf.Tensor:
+        """What each example's loss is multiplied by, in training alone."""
+        return tf.ones_like(labels, tf.float32)
 
     @abc.abstractmethod
     def measures(self, labels: tf.Tensor, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -80,18 +87,16 @@ class Objective(abc.ABC):
 
 def build(
     dataset: DatasetDescription,
-    smoothing: float,
+    h: Common,
     own_loss: Loss | None = None,
     metric: str | None = None,
 ) -> Objective:
-    """The objective for a dataset's label.
+    """The objective for a dataset's label. metric: the one that decides, computed in any case.
 
-    smoothing: share of label smoothing. metric: the one that decides, computed in any case.
+    Raises TrainingError if class_weights names a class that the dataset does not have.
     """
     objective: Objective = (
-        Regression(dataset, metric)
-        if dataset.is_regression
-        else Classification(dataset, smoothing, metric)
+        Regression(dataset, metric) if dataset.is_regression else Classification(dataset, h, metric)
     )
     objective.own = own_loss
     return objective
@@ -102,9 +107,11 @@ class Classification(Objective):
 
     metrics = ("loss", "accuracy")
 
-    def __init__(self, dataset: DatasetDescription, smoothing: float, metric: str | None):
+    def __init__(self, dataset: DatasetDescription, h: Common, metric: str | None):
         self._classes = len(dataset.classes)
-        self._smoothing = smoothing
+        self._smoothing = h.label_smoothing
+        self._gamma = h.focal_gamma if h.loss == "focal" else 0.0
+        self._weights = class_weights.of(dataset, h)
         self.tallies = 3 * self._classes + 1
         of_class = dataset.counts["validation"].classes.values()
         if self._classes == 2:
@@ -117,10 +124,21 @@ class Classification(Objective):
         return labels
 
     def task_losses(self, targets, outputs):
-        """Cross-entropy with the smoothed labels, in nats."""
+        """Cross-entropy with the smoothed labels, in nats; or the focal loss."""
         spread = self._smoothing / self._classes
         smooth = tf.one_hot(targets, self._classes, 1 - self._smoothing + spread, spread)
-        return tf.nn.softmax_cross_entropy_with_logits(smooth, outputs)
+        if not self._gamma:
+            return tf.nn.softmax_cross_entropy_with_logits(smooth, outputs)
+        # As Keras' CategoricalFocalCrossentropy, which clips the probabilities, however: an example
+        # that is told wrong with certainty would have no gradient. The power has none at 0.
+        others = tf.maximum(1 - tf.nn.softmax(outputs), 1e-7)
+        return -tf.reduce_sum(smooth * others**self._gamma * tf.nn.log_softmax(outputs), 1)
+
+    def counts(self, labels):
+        """The weight of its class."""
+        if self._weights is None:
+            return super().counts(labels)
+        return tf.gather(tf.constant(self._weights, tf.float32), labels)
 
     def measures(self, labels, outputs):
         """Cross-entropy in nats, and 1 where the most probable class is right."""

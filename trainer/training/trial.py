@@ -1,5 +1,6 @@
 """One batch through a model's own file: forward, back, a few steps, export; printed as it goes."""
 
+import dataclasses
 import os
 import tempfile
 import time
@@ -53,7 +54,9 @@ def _learn(
 ) -> None:
     """Some steps on the same batch, at the full learning rate."""
     inputs, labels = batch
-    aim = objective.build(dataset, h.label_smoothing, own.loss(dataset, h))
+    # A made-up batch has other classes.
+    unweighted = dataclasses.replace(h, class_weights="none")
+    aim = objective.build(dataset, unweighted, own.loss(dataset, h))
     update = optimizer.build(h, 1)
     update.build(model.trainable_variables)
 

@@ -3,6 +3,7 @@
 import math
 from types import SimpleNamespace
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,15 +15,20 @@ from trainer.comparison.outcome import Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import metric_named
 from trainer.dataset_features import Label, Statistics
+from trainer.hyperparameters import Hyperparameters
 from trainer.metrics import auc, average_precision
 from trainer.training import objective, results
+
+PLAIN = Hyperparameters()
 
 
 def of_classes(*in_validation):
     """A dataset with so many examples of each class in its validation split."""
     counts = SimpleNamespace(classes={str(c): n for c, n in enumerate(in_validation)})
     return SimpleNamespace(
-        is_regression=False, classes=tuple(counts.classes), counts={"validation": counts}
+        is_regression=False,
+        classes=tuple(counts.classes),
+        counts={"train": counts, "validation": counts},
     )
 
 
@@ -45,12 +51,12 @@ def test_the_areas_are_those_of_scikit_learn(pairs):
 
 
 def test_more_than_two_classes_are_gathered_only_where_it_decides():
-    assert objective.build(of_classes(3, 4), 0).gathered == 2
-    assert not objective.build(of_classes(3, 0), 0).gathered
-    assert not objective.build(of_classes(3, 4, 5), 0).gathered
-    assert objective.build(of_classes(3, 4, 5), 0, metric="auc").gathered == 4
-    assert not objective.build(of_numbers(0, 1), 0).gathered
-    assert objective.build(of_numbers(0, 1), 0, metric="median_absolute_error").gathered
+    assert objective.build(of_classes(3, 4), PLAIN).gathered == 2
+    assert not objective.build(of_classes(3, 0), PLAIN).gathered
+    assert not objective.build(of_classes(3, 4, 5), PLAIN).gathered
+    assert objective.build(of_classes(3, 4, 5), PLAIN, metric="auc").gathered == 4
+    assert not objective.build(of_numbers(0, 1), PLAIN).gathered
+    assert objective.build(of_numbers(0, 1), PLAIN, metric="median_absolute_error").gathered
 
 
 def evaluated(aim, labels, outputs):
@@ -86,7 +92,7 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
         # Ranked by log odds in training: equal odds must be equal probabilities to the last bit.
         odds = outputs[:, 1] - outputs[:, 0]
         probabilities = 1 / (1 + np.exp(np.stack([odds, -odds], axis=1)))
-    aim = objective.build(of_classes(*[1] * classes), 0, metric="auc")
+    aim = objective.build(of_classes(*[1] * classes), PLAIN, metric="auc")
     outcome = Outcome(labels, probabilities)
     on_validation = evaluated(aim, labels, outputs)
     on_test = results.scores(labels, probabilities)
@@ -103,7 +109,7 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
 def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     random = np.random.default_rng(seed)
     labels = random.normal(1000, 20, random.integers(2, 40)).astype(np.float32)
-    aim = objective.build(of_numbers(mean=990.0, stddev=25.0), 0, metric="median_absolute_error")
+    aim = objective.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
     values = aim.values(tf.constant(outputs)).numpy()
     on_validation = evaluated(aim, labels, outputs)
@@ -115,7 +121,7 @@ def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
 
 
 def test_of_equal_labels_there_is_no_r2():
-    aim = objective.build(of_numbers(mean=990.0, stddev=25.0), 0, metric="median_absolute_error")
+    aim = objective.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     labels, outputs = np.full(7, 1000.0, np.float32), np.zeros((7, 1), np.float32)
     assert "r2" not in evaluated(aim, labels, outputs)
     assert "r2" not in results.errors(labels.astype(float), labels + 1.0, scale=25.0)
@@ -123,7 +129,7 @@ def test_of_equal_labels_there_is_no_r2():
 
 def test_label_smoothing_is_in_what_is_minimized_and_not_in_what_is_reported():
     labels, outputs = tf.constant([0], tf.int64), tf.constant([[3.0, 0.0]])
-    smooth = objective.build(of_classes(1, 1), 0.2)
+    smooth = objective.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.2))
     wrong, right = math.log1p(math.exp(3)), math.log1p(math.exp(-3))
     assert float(smooth.losses(labels, outputs)[0]) == pytest.approx(0.9 * right + 0.1 * wrong)
     loss, hit = smooth.measures(labels, outputs)
@@ -131,8 +137,44 @@ def test_label_smoothing_is_in_what_is_minimized_and_not_in_what_is_reported():
     assert smooth.means((6.0, 3.0), 4) == {"loss": 1.5, "accuracy": 0.75}
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("gamma", "smoothing"), [(2.0, 0.0), (0.5, 0.1), (0.0, 0.1)])
+def test_the_focal_loss_is_that_of_keras(classes, gamma, smoothing):
+    random = np.random.default_rng(3)
+    labels, outputs = random.integers(0, classes, 50), random.normal(0, 3, (50, classes))
+    outputs = outputs.astype(np.float32)
+    h = Hyperparameters(loss="focal", focal_gamma=gamma, label_smoothing=smoothing)
+    known = keras.losses.categorical_focal_crossentropy(
+        np.eye(classes, dtype=np.float32)[labels], outputs, alpha=1, gamma=gamma,
+        from_logits=True, label_smoothing=smoothing,
+    )  # fmt: skip
+    aim = objective.build(of_classes(*[1] * classes), h)
+    losses = aim.losses(tf.constant(labels), outputs)
+    np.testing.assert_allclose(losses, known, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0])
+def test_the_focal_loss_has_a_gradient_where_a_prediction_is_certain(gamma):
+    aim = objective.build(of_classes(1, 1), Hyperparameters(loss="focal", focal_gamma=gamma))
+    outputs = tf.constant([[40.0, -40.0], [-40.0, 40.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(outputs)
+        loss = aim.losses(tf.constant([0, 0], tf.int64), outputs)
+    right, wrong = tape.gradient(loss, outputs).numpy()[:, 0]
+    assert abs(right) < 1e-3
+    assert wrong == pytest.approx(-1, rel=1e-3)
+
+
+def test_weights_of_classes_are_in_what_is_minimized_and_not_in_what_is_reported():
+    labels, outputs = tf.constant([0, 1], tf.int64), tf.zeros([2, 2])
+    aim = objective.build(of_classes(9, 1), Hyperparameters(class_weights="balanced"))
+    even = math.log(2)
+    assert aim.losses(labels, outputs).numpy() == pytest.approx([even * 10 / 18, even * 10 / 2])
+    assert aim.measures(labels, outputs)[0].numpy() == pytest.approx([even, even])
+
+
 def test_errors_of_a_regression_are_in_the_labels_unit():
-    aim = objective.build(of_numbers(mean=1000.0, stddev=20.0), 0)
+    aim = objective.build(of_numbers(mean=1000.0, stddev=20.0), PLAIN)
     labels, outputs = tf.constant([1000.0, 1040.0]), tf.constant([[0.5], [1.0]])
     squares, absolutes = aim.measures(labels, outputs)
     sums = (float(tf.reduce_sum(squares)), float(tf.reduce_sum(absolutes)))

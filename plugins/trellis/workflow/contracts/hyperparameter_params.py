@@ -26,6 +26,8 @@ def params(experiment: Experiment, taken: Iterable[str]) -> dict[str, Param]:
         searched = experiment.search.get(known.name)
         schema = {key: known.schema[key] for key in _BOUNDS if key in known.schema}
         schema["type"] = known.type
+        if "by_class" in known.schema:
+            schema["examples"] = schema.pop("enum")
         without = ""
         if searched is not None:
             schema["type"] = ["null", known.type]

@@ -83,6 +83,10 @@ def _hover(each: Hyperparameter) -> str:
 
 def _bounds(each: Hyperparameter) -> dict[str, Any]:
     """Its type and bounds, without the trainer's own words."""
+    if "by_class" in each.schema:
+        numbers = {"type": "number", **each.schema["by_class"]}
+        mapping = {"type": "object", "additionalProperties": numbers, "minProperties": 1}
+        return {"anyOf": [{"enum": each.schema["enum"]}, mapping]}
     wanted = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
     return {name: each.schema[name] for name in wanted if name in each.schema}
 

@@ -14,7 +14,7 @@ from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
-from trellis.workflow.spec.quantities import USD, Date, Duration, Scalar
+from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue
 from trellis.workflow.spec.schedule import MANUAL, Schedule
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
@@ -72,7 +72,7 @@ class Experiment(Section):
     source: Source = key("where the examples come from")
     model: str = key("architecture: one of the trainer's models, or a Python file beside this one")
     task: str = key("what is learned, one of the trainer's tasks")
-    hyperparameters: dict[str, Scalar] = key(
+    hyperparameters: dict[str, FlagValue] = key(
         "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}
     )
     tune: Tune | None = key(

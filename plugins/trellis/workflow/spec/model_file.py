@@ -15,6 +15,7 @@ there is no TensorFlow, and where executing it would run a stranger's code in Ai
 """
 
 import ast
+import json
 import keyword
 import math
 import re
@@ -87,7 +88,7 @@ class Declaration:
     @property
     def without(self) -> tuple[str, ...]:
         """Hyperparameters of every model that have no effect on this one."""
-        return ("label_smoothing",) if self.loss else ()
+        return ("loss", "focal_gamma", "label_smoothing") if self.loss else ()
 
 
 def read(text: str | bytes, common: Collection[str]) -> Declaration:
@@ -129,7 +130,11 @@ def expected(words: Mapping[str, Any]) -> str:
     at most 1`. words: JSON Schema's.
     """
     if "enum" in words:
-        return "one of " + ", ".join(map(str, words["enum"]))
+        names = "one of " + ", ".join(map(str, words["enum"]))
+        if "by_class" not in words:
+            return names
+        number = expected({"type": "number", **words["by_class"]})
+        return f"{names}; or {number} for each of some classes, as {{CLASS: 2, OTHER: 0.5}}"
     kinds = {"number": "a number", "integer": "a whole number", "boolean": "true or false"}
     kind = kinds.get(words["type"], "text")
     if "minimum" in words and "maximum" in words:
@@ -147,7 +152,7 @@ def expected(words: Mapping[str, Any]) -> str:
 def fits(words: Mapping[str, Any], value: Any) -> bool:
     """Whether a value of the right type is one that a hyperparameter takes."""
     if "enum" in words and value not in words["enum"]:
-        return False
+        return "by_class" in words and _fits_by_class(words["by_class"], value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return True
     return (
@@ -155,6 +160,19 @@ def fits(words: Mapping[str, Any], value: Any) -> bool:
         and words.get("minimum", value) <= value <= words.get("maximum", value)
         and ("exclusiveMinimum" not in words or value > words["exclusiveMinimum"])
         and ("exclusiveMaximum" not in words or value < words["exclusiveMaximum"])
+    )
+
+
+def _fits_by_class(bounds: Mapping[str, Any], text: str) -> bool:
+    """Whether a text is a JSON object with a number within the bounds for each of some classes."""
+    try:
+        numbers = json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(numbers, dict)
+        and bool(numbers)
+        and all(_is(number, "number") and fits(bounds, number) for number in numbers.values())
     )
 
 

@@ -1,6 +1,7 @@
 """Values as people write them: `6 USD`, `30 minutes`, `8` or `[28, 32]` pixels."""
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -110,6 +111,14 @@ def _scalar(value: Any) -> bool | int | float | str:
     return value if isinstance(value, bool | str) else _number(value)
 
 
+def _flag_value(value: Any) -> bool | int | float | str:
+    if not isinstance(value, Mapping):
+        return _scalar(value)
+    # As the trainer's flag has it. YAML reads the classes 0 and true as no texts.
+    names = [str(name).lower() if isinstance(name, bool) else str(name) for name in value]
+    return json.dumps(dict(zip(names, map(_number, value.values()), strict=True)))
+
+
 # As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
 _TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
 _FOLDER = re.compile(r"(gs://[a-z0-9][a-z0-9._-]+(/.*)?|(?!gs:)[^/].*)")
@@ -153,6 +162,16 @@ Scalar = Annotated[
     Form("a number, a text, true or false", {"type": ["number", "string", "boolean"]}),
 ]
 """A value of a hyperparameter, of whatever type it has."""
+
+FlagValue = Annotated[
+    Any,
+    PlainValidator(_flag_value),
+    Form(
+        "a number, a text, true or false; numbers by class where classes have weights",
+        {"type": ["number", "string", "boolean", "object"]},
+    ),
+]
+"""A fixed hyperparameter; numbers by class become the JSON text that the trainer takes."""
 
 USD = Annotated[
     float,

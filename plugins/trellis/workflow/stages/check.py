@@ -69,6 +69,8 @@ class CheckOperator(BigQueryJobOperator):
         # The number of rows of a view or query was unknown before.
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
+        unknown = group.unknown_classes(plan.experiment, {c["label"] for c in row["classes"]})
+        problems += [unknown] if unknown else []
         findings = data_checks.judge(row, plan.table)
         refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)
         problems += refused

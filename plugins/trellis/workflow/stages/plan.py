@@ -264,6 +264,8 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
             f"This project may not read {address} (source.images): {error.message}"
         ) from None
     image_manifest.check_contents(address, contents, experiment)
+    if unknown := group.unknown_classes(experiment, contents.classes):
+        raise SourceError(unknown)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
     fingerprint = image_manifest.fingerprint(address, version, experiment)
     classes = dict(sorted(contents.classes.items()))

@@ -1,6 +1,7 @@
 """What an experiment needs of the group's platform, and what it lacks."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec.experiment import Experiment
@@ -53,6 +54,20 @@ def too_few_for_automl(
         wrong = f"{least:,} rows, and the source has {rows}"
         enough = rows is None or rows >= least
     return None if enough else f"AutoML needs at least {wrong}; leave `baselines.automl` out"
+
+
+def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | None:
+    """Which classes class_weights names that the examples do not have; None if they have all."""
+    weights = str(experiment.hyperparameters.get("class_weights", ""))
+    if not weights.startswith("{"):
+        return None
+    for name in json.loads(weights):
+        if name not in classes:
+            return (
+                f"hyperparameters.class_weights: no example is of the class '{name}'; "
+                + did_you_mean(name, sorted(classes)[:20])
+            )
+    return None
 
 
 def _machines(platform: Platform) -> Iterator[Problem]:

@@ -71,6 +71,18 @@ def test_form_and_rest_api_refuse_what_the_file_may_not_say(digits, name, value)
         run_params(digits)[name].resolve(value)
 
 
+def test_classes_may_have_weights_in_the_file_and_in_a_run(digits):
+    weights = {"class_weights": {0: 2, "1": 0.5}}
+    weighted = with_changes(digits, {("hyperparameters",): weights})
+    assert weighted.hyperparameters == {"class_weights": '{"0": 2, "1": 0.5}'}
+    assert apply(weighted, defaults(weighted)) == weighted
+    assert defaults(digits)["class_weights"] == "none"
+    changed = apply(digits, {**defaults(digits), "class_weights": '{"7": 3}'})
+    assert changed.hyperparameters == {"class_weights": '{"7": 3}'}
+    with pytest.raises(FileError, match="class_weights: got 'equal'; expected one"):
+        apply(digits, {**defaults(digits), "class_weights": "equal"})
+
+
 def test_what_does_not_fit_together_is_refused(digits):
     with pytest.raises(FileError, match=r"train.top: the best 2 of 1 trials"):
         apply(digits, {**defaults(digits), "trials": 1})

@@ -167,6 +167,10 @@ MISTAKES = [
     ("layers: {from: 1, to: 4}", "embedding: {from: 1, to: 4}", 16, "tune.search.embedding",
      "on a source of images, only for tables"),
     ("train:", "hyperparameters: {unit: 9}\ntrain:", 18, "hyperparameters.unit", "mean 'units'?"),
+    ("train:", "hyperparameters: {class_weights: {a: -1}}\ntrain:", 18,
+     "hyperparameters.class_weights", "or a number above 0 and at most 1000000 for each of some"),
+    ("train:", "hyperparameters: {class_weights: {a: much}}\ntrain:", 18,
+     "hyperparameters.class_weights", "numbers by class where classes have weights"),
 ]  # fmt: skip
 
 

@@ -51,6 +51,12 @@ def read(bucket, run_id="demo"):
     return json.loads((bucket / "digits/runs" / run_id / "plan.json").read_text())
 
 
+def test_weights_are_of_classes_that_the_manifest_has(plan):
+    plan(class_weights='{"9": 2}')
+    with pytest.raises(SourceError, match="class_weights: no example is of the class 'nine'; Know"):
+        plan(class_weights='{"nine": 2}')
+
+
 def test_a_plan_says_what_the_run_will_do(plan, bucket):
     plan(trials=4, parallel=1)
     content = read(bucket)

@@ -1,0 +1,79 @@
+"""Classes that count more than others: by the balanced rule, by the file, and whether it helps."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.utils.class_weight import compute_class_weight
+
+from tests.trainer.training.helpers import arguments
+from tests.trainer.training.tables import write_table
+from trainer import dataset_description
+from trainer.dataset_features import NUMERIC
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import TrainingError, class_weights, run
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+ROWS, RARE = 1000, 33
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """1,000 rows to train on, 33 of them "yes", which lie two deviations off the others."""
+    random = np.random.default_rng(5)
+    yes = np.arange(2 * ROWS) % ROWS < RARE
+    order = np.concatenate([random.permutation(ROWS), ROWS + random.permutation(ROWS)])
+    yes = yes[order]
+    columns = {
+        name: (NUMERIC, (random.normal(size=2 * ROWS) + 1.4 * yes).tolist()) for name in ("a", "b")
+    }
+    files = {"train": [ROWS], "validation": [ROWS // 2], "test": [ROWS // 2]}
+    labels = ["yes" if one else "no" for one in yes]
+    folder = tmp_path_factory.mktemp("datasets") / "rare"
+    return write_table(folder, columns, labels, files=files)
+
+
+def weights(address, text):
+    dataset = dataset_description.load(address)
+    return class_weights.of(dataset, Hyperparameters(class_weights=text))
+
+
+def test_balanced_is_as_scikit_learn_has_it(rare):
+    labels = ["yes"] * RARE + ["no"] * (ROWS - RARE)
+    known = compute_class_weight("balanced", classes=np.array(["no", "yes"]), y=labels)
+    assert weights(rare, "balanced") == pytest.approx(known)
+    assert weights(rare, "none") is None
+
+
+def test_a_class_that_is_not_named_counts_1_and_an_unknown_one_is_refused(rare):
+    assert weights(rare, '{"yes": 20}') == [1, 20]
+    with pytest.raises(TrainingError, match="no class Yes; it has no, yes"):
+        weights(rare, '{"Yes": 20}')
+
+
+def test_rare_cases_are_found_if_they_count_more(rare, tmp_path):
+    def recall(weights):
+        argv = arguments(
+            rare,
+            output=tmp_path / weights,
+            task="binary_classification",
+            class_weights=weights,
+            epochs=6,
+            learning_rate=0.01,
+            units=16,
+            outputs="metrics",
+        )
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        metrics = json.loads(settings.places.metrics.read_text())
+        assert metrics["hyperparameters"]["class_weights"] == weights
+        last = metrics["history"][-1]
+        no, yes = dataset_description.load(rare).counts["validation"].classes.values()
+        # Of each class so many are found: accuracy is (f_no + f_yes) / (no + yes), and the balanced
+        # one (f_no / no + f_yes / yes) / 2.
+        found = 2 * last["val_balanced_accuracy"] - last["val_accuracy"] * (no + yes) / no
+        return found / (1 / yes - 1 / no) / yes
+
+    assert recall("none") <= 0.4
+    assert recall("balanced") >= 0.7
