@@ -3,8 +3,13 @@
 
 PYTHON ?= python3.11
 BIN     = .venv/$(1)/bin
-SYNC    = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip sync --quiet --compile-bytecode $(2)
-INSTALL = VIRTUAL_ENV=.venv/$(1) $(call BIN,tools)/uv pip install --quiet --no-deps --editable $(2)
+# A proxy that ends TLS has a certificate that the system's store knows: uv and pip (before 24.2) look
+# only into their own.
+UV      = UV_SYSTEM_CERTS=$(or $(UV_SYSTEM_CERTS),true) $(call BIN,tools)/uv
+CERTS   = $(firstword $(PIP_CERT) $(REQUESTS_CA_BUNDLE) $(CURL_CA_BUNDLE) \
+            $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))
+SYNC    = VIRTUAL_ENV=.venv/$(1) $(UV) pip sync --quiet --compile-bytecode $(2)
+INSTALL = VIRTUAL_ENV=.venv/$(1) $(UV) pip install --quiet --no-deps --editable $(2)
 
 EDITABLE_airflow   = plugins
 EDITABLE_composer  = plugins
@@ -90,7 +95,7 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	    *) with= ;; \
 	  esac; \
 	  echo "$$lock.in -> $$lock.txt"; \
-	  $(call BIN,tools)/uv pip compile --quiet --python-version 3.11 --no-emit-index-url \
+	  $(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url \
 	    --no-annotate --no-header $$with $$lock.in -o $$lock.txt || exit 1; \
 	done
 
@@ -106,7 +111,7 @@ bench: setup ## Measure speed and memory (benchmarks/)
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }
 	@echo "Setting up tools"
 	@$(PYTHON) -m venv .venv/tools
-	@$(call BIN,tools)/python -m pip install --quiet --disable-pip-version-check -r tools.txt
+	@PIP_CERT=$(CERTS) $(call BIN,tools)/python -m pip install --quiet --disable-pip-version-check -r tools.txt
 	@touch $@
 
 .venv/airflow/.ready: requirements.txt plugins/pyproject.toml
@@ -133,5 +138,5 @@ $(ENVIRONMENTS) $(COMPOSER): .venv/%/.ready: tests/requirements.txt | .venv/tool
 $(INFRA): tests/infra/requirements.txt | .venv/tools/.ready
 	@echo "Setting up the infra environment"
 	@[ -x $(call BIN,infra)/python ] || $(call BIN,tools)/uv venv --quiet --python $(PYTHON) .venv/infra
-	@VIRTUAL_ENV=.venv/infra $(call BIN,tools)/uv pip sync --quiet tests/infra/requirements.txt
+	@VIRTUAL_ENV=.venv/infra $(UV) pip sync --quiet tests/infra/requirements.txt
 	@touch $@

@@ -2,6 +2,7 @@
 what they were asked for.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -48,6 +49,7 @@ case "$1" in
         fi
         cp "local/$(name "$2")" "remote/$(name "$2")" ;;
     inspect) echo "$4@sha256:0123" ;;
+    buildx) echo "$6" | sha256sum | sed 's/^\\(.*\\)  -$/sha256:\\1/' ;;
 esac
 """
 )
@@ -74,8 +76,16 @@ class Checkout:
         self.record, self.registry = folder / "record", folder / "registry"
         self.installed = folder / "installed.json"
         self.registry.mkdir()
-        for name in ("infra/release", "trainer", "docker", "dags", "tools.txt"):
+        for name in (
+            "infra/release",
+            "infra/cloudbuild.yaml",
+            "trainer",
+            "docker",
+            "dags",
+            "tools.txt",
+        ):
             copy = shutil.copytree if (terraform.ROOT / name).is_dir() else shutil.copy
+            (folder / name).parent.mkdir(exist_ok=True)
             copy(terraform.ROOT / name, folder / name)
         for name in (
             "plugins/pyproject.toml",
@@ -232,6 +242,32 @@ def test_other_sources_under_a_released_version_are_refused(checkout):
     assert result.returncode == 1
     assert "was built of other sources. Raise IMAGE_TAG" in result.stderr
     assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
+
+
+def test_tags_that_stand_alone_get_their_digest(checkout):
+    result = checkout.run("pin.sh")
+    assert result.returncode == 0, result.stderr
+    dockerfile = (checkout.folder / "docker/Dockerfile").read_text()
+    arguments = re.findall(r"^ARG (?:PYTHON|BEAM|LAUNCHER)=(.*)$", dockerfile, re.M)
+    steps = re.findall(r"name: (.*)", (checkout.folder / "infra/cloudbuild.yaml").read_text())
+    named = [name for name in arguments + steps if name != "gcr.io/cloud-builders/docker"]
+    assert len(named) == 9
+    assert all(re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", name) for name in named), named
+    beam = f"apache/beam_python3.11_sdk:{arguments[1].split('@')[0]}"
+    assert hashlib.sha256(f"{beam}\n".encode()).hexdigest() in arguments[1]
+
+    before = dockerfile
+    assert checkout.run("pin.sh").stdout == ""
+    assert (checkout.folder / "docker/Dockerfile").read_text() == before
+
+
+def test_an_answer_that_is_no_digest_is_not_written(checkout):
+    checkout.program("bin/docker", "#!/bin/sh\necho 'no such manifest'\n")
+    before = (checkout.folder / "docker/Dockerfile").read_text()
+    result = checkout.run("pin.sh")
+    assert result.returncode == 1
+    assert "has no digest: no such manifest" in result.stderr
+    assert (checkout.folder / "docker/Dockerfile").read_text() == before
 
 
 def installed(*packages):
