@@ -6,7 +6,7 @@ that of Google's own clients or documentation as of November 2026:
 - jobs: `_dashboard_uri` of google-cloud-aiplatform 2.7 (jobs.py, training_jobs.py);
 - models and endpoints: lists only, https://docs.cloud.google.com/gemini-enterprise-agent-platform
   links `agent-platform/models` and `agent-platform/online-prediction/endpoints`. No documentation
-  has the new address of a single version or endpoint;
+  has the new address of a single version or endpoint, nor any of a dataset: those have no link;
 - Dataflow jobs: apache_beam's runner of Dataflow, which prints it;
 - BigQuery jobs: google-cloud-bigquery's magics, and the Google provider's links;
 - buckets, quotas: https://docs.cloud.google.com/storage/docs/cloud-console,

@@ -1,5 +1,7 @@
 """The console's pages, as Google's clients and documentation link them."""
 
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -7,7 +9,8 @@ import pytest
 from google.cloud import aiplatform
 
 import trellis
-from trellis import console
+from trellis import console, vertex
+from trellis.vertex.base import VertexOperator
 from trellis.vertex.links import ConsoleLink
 
 ROOT = "https://console.cloud.google.com/"
@@ -54,6 +57,19 @@ def test_a_tasks_link_is_its_resources_page():
     ConsoleLink.remember({"ti": Task()}, f"{IN}customJobs/42")
     link = ConsoleLink()._format_link(**pushed[ConsoleLink.key])
     assert link == console.vertex(f"{IN}customJobs/42")
+
+
+def operators(kind=VertexOperator):
+    return [kind, *(each for child in kind.__subclasses__() for each in operators(child))]
+
+
+def test_no_operator_has_a_link_of_the_former_console():
+    """The provider's links to Vertex AI lead below `vertex-ai/`."""
+    for module in pkgutil.iter_modules(vertex.__path__, f"{vertex.__name__}."):
+        importlib.import_module(module.name)
+    links = {type(link) for kind in operators() for link in kind.operator_extra_links}
+    assert links == {ConsoleLink}
+    assert len(operators()) > 5
 
 
 def test_no_other_module_forms_a_link_to_the_console():

@@ -33,7 +33,3 @@ class VertexOperator(GoogleCloudBaseOperator):
         self.gcp_conn_id = gcp_conn_id
         self.impersonation_chain = impersonation_chain
         self.poll_interval = poll_interval
-
-    @property
-    def extra_links_params(self) -> dict[str, Any]:
-        return {"region": self.region, "project_id": self.project_id}

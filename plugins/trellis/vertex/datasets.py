@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.dataset import DatasetHook
-from airflow.providers.google.cloud.links.vertex_ai import VertexAIDatasetLink
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
@@ -36,7 +35,6 @@ class DatasetOperator(VertexOperator):
         "dataset",
         "import_configs",
     )
-    operator_extra_links = (VertexAIDatasetLink(),)
 
     def __init__(self, *, dataset: Any, import_configs: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
@@ -63,23 +61,18 @@ class DatasetOperator(VertexOperator):
     def imported(self, context: Any, event: dict[str, Any]) -> Any:
         """The data is imported, or could not be."""
         raise_if_failed(event, "import the data")
-        return self._result(context, self._own(context))
+        return {"name": self._own(context).name}
 
     def _fill(self, context: Any) -> Any:
         dataset = self._own(context)
         if not self.import_configs or dataset.data_item_count:
-            return self._result(context, dataset)
+            return {"name": dataset.name}
         configs = []
         for config in self.import_configs:
             configs.append(ImportDataConfig())
             json_format.ParseDict(config, ImportDataConfig.pb(configs[-1]))
         request = {"name": dataset.name, "import_configs": configs}
         return self._wait(context, self._call("import_data", request), "imported")
-
-    def _result(self, context: Any, dataset: Any) -> dict[str, Any]:
-        identifier = dataset.name.rsplit("/", 1)[-1]
-        VertexAIDatasetLink.persist(context=context, dataset_id=identifier)
-        return {"name": dataset.name}
 
     def _call(self, method: str, request: dict[str, Any]) -> Any:
         """Start an operation."""
