@@ -1,11 +1,19 @@
 """The calls that Trellis makes (trellis_calls.json) are calls that Google publishes."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from google.cloud import aiplatform_v1
 
+import trellis
 from tests.conformance import calls, discovery
+from trellis.vertex import jobs
+
+SERVICES = [
+    f"{name}Service" for name in ("Dataset", "Endpoint", "Job", "Model", "Pipeline", "Prediction")
+]
 
 ENTRIES = json.loads(calls.LIST.read_text())
 REST = [entry for entry in ENTRIES if "discovery" in entry["outside"]]
@@ -48,6 +56,25 @@ def test_every_call_is_covered_from_outside():
         "GET iamcredentials",
         "GET cloudresourcemanager",
     }
+
+
+def called():
+    """The methods of Vertex AI's clients that the operators' and stages' sources name."""
+    clients = [getattr(aiplatform_v1, f"{each}Client") for each in SERVICES]
+    text = "".join(path.read_text() for path in Path(trellis.__file__).parent.rglob("*.py"))
+    named = set(re.findall(r"client\.([a-z_]+)\(", text))
+    for kind in jobs.KINDS.values():
+        named |= {f"{verb}_{kind.field}" for verb in ("create", "get", "cancel")}
+        named.add(f"list_{kind.field}s")
+    return {name for name in named if any(hasattr(client, name) for client in clients)}
+
+
+def test_every_call_in_the_sources_is_listed():
+    """Those that a run makes only when it is killed, rolled back or cleaned up, too."""
+    methods = {entry["method"].rpartition("/")[2] for entry in GRPC}
+    listed = {re.sub(r"(?<!^)([A-Z])", r"_\1", method).lower() for method in methods}
+    assert {"cancel_hyperparameter_tuning_job", "undeploy_model", "predict"} <= called()
+    assert called() <= listed
 
 
 def test_the_list_says_what_covers_a_call():
