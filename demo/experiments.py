@@ -106,18 +106,19 @@ def run(
 
     `began`: time.monotonic() at which the clock on the screen started.
     """
-    _wait_for_dag(airflow, name)
-    airflow.unpause(name)
+    dag = f"{platform().get('dag_prefix') or ''}{name}"
+    _wait_for_dag(airflow, dag)
+    airflow.unpause(dag)
     run_id = f"demo__{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
-    airflow.trigger(name, run_id, params)
-    say(f"Triggered DAG {name}, run {run_id}")
-    last = _watch(name, run_id, airflow, environment["LOCAL_GCP_URL"], began)
-    for task in airflow.task_instances(name, run_id):
+    airflow.trigger(dag, run_id, params)
+    say(f"Triggered DAG {dag}, run {run_id}")
+    last = _watch(dag, run_id, airflow, environment["LOCAL_GCP_URL"], began)
+    for task in airflow.task_instances(dag, run_id):
         if task["state"] == "failed":
             console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
-            say(airflow.why_failed(name, task))
+            say(airflow.why_failed(dag, task))
     folder = Path(environment["GCS_ROOT"]) / platform()["bucket"] / name / "runs" / run_id
-    url = f"{airflow.base_url}/dags/{name}/runs/{run_id}"
+    url = f"{airflow.base_url}/dags/{dag}/runs/{run_id}"
     return FinishedRun(name, last.state == "success", folder, url)
 
 

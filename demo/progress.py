@@ -127,10 +127,13 @@ def _task_name(task: dict) -> str:
     return f"{task['task_id']} [{task.get('rendered_map_index') or task['map_index']}]"
 
 
-def _belongs(job: dict, experiment: str, started: str) -> bool:
-    """Experiments run one after the other: a job is the run's if it is not older."""
+def _belongs(job: dict, dag: str, started: str) -> bool:
+    """Experiments run one after the other: a job is the run's if it is not older.
+
+    dag: the id of the run's DAG, the experiment's name with the group's prefix.
+    """
     if job["kind"] == "endpoint":
-        return job["labels"].get(EXPERIMENT) == experiment
+        return EXPERIMENT in job["labels"] and dag.endswith(job["labels"][EXPERIMENT])
     return _same_clock(job["create_time"]) >= _same_clock(started)
 
 

@@ -11,6 +11,7 @@ DAGs need.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from airflow.sdk import DAG, get_parsing_context
@@ -22,13 +23,13 @@ from trellis.workflow.validation.file import check_on, load
 
 
 def training(dag_file: str) -> dict[str, DAG]:
-    """A DAG for every experiment, by name."""
+    """A DAG for every experiment, by id: its name, after the group's prefix."""
     from trellis.workflow.assembly import training as assembly
 
     group = _platform(dag_file)
     return {
-        experiment.name: assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, lambda name: name)
+        group.dag_id(experiment.name): assembly.build(experiment, group)
+        for experiment in _experiments(dag_file, group.dag_id)
     }
 
 
@@ -38,8 +39,8 @@ def prediction(dag_file: str) -> dict[str, DAG]:
 
     group = _platform(dag_file)
     return {
-        assembly.dag_id(experiment.name): assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, assembly.dag_id)
+        assembly.dag_id(group, experiment.name): assembly.build(experiment, group)
+        for experiment in _experiments(dag_file, partial(assembly.dag_id, group))
         if experiment.predict is not None
     }
 
@@ -52,14 +53,16 @@ def rollback(dag_file: str) -> dict[str, DAG]:
     """
     from trellis.workflow.assembly import rollback as assembly
 
+    group = _platform(dag_file)
+    dag_id = group.dag_id(assembly.NAME)
     deploying = {
         experiment.name: experiment
-        for experiment in _experiments(dag_file, lambda _: assembly.DAG_ID)
+        for experiment in _experiments(dag_file, lambda _: dag_id)
         if experiment.deploy is not None
     }
     if not deploying:
         return {}
-    return {assembly.DAG_ID: assembly.build(deploying, _platform(dag_file))}
+    return {dag_id: assembly.build(deploying, group)}
 
 
 def undeploy_previous(dag_file: str) -> dict[str, DAG]:
@@ -70,10 +73,12 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
     """
     from trellis.workflow.assembly import undeploy_previous as assembly
 
-    deploying = _experiments(dag_file, lambda _: assembly.DAG_ID)
-    if not any(experiment.deploy is not None for experiment in deploying):
+    group = _platform(dag_file)
+    dag_id = group.dag_id(assembly.NAME)
+    deploying = [e for e in _experiments(dag_file, lambda _: dag_id) if e.deploy is not None]
+    if not deploying:
         return {}
-    return {assembly.DAG_ID: assembly.build(_platform(dag_file))}
+    return {dag_id: assembly.build(group, [experiment.owner for experiment in deploying])}
 
 
 def check(dag_file: str) -> None:

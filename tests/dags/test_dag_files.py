@@ -93,6 +93,16 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
     assert set(parse("trellis_training.py")[0]) == {"other-1"}
 
 
+def test_every_file_gives_its_dags_the_groups_prefix(parse, folder, monkeypatch):
+    file = folder / "platform.yaml"
+    file.write_text(f"dag_prefix: lab-\n{file.read_text()}")
+    assert set(parse("trellis_training.py")[0]) == {"lab-breast-cancer", "lab-digits"}
+    assert set(parse("trellis_rollback.py")[0]) == {"lab-rollback"}
+    assert set(parse("trellis_undeploy_previous.py")[0]) == {"lab-undeploy_previous"}
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "lab-digits-predict")
+    assert set(parse("trellis_prediction.py")[0]) == {"lab-digits-predict"}
+
+
 def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
     for file in (folder / "experiments").iterdir():
         assert "keep_previous" not in file.read_text()

@@ -111,6 +111,11 @@ def test_the_endpoint_shows_old_and_new_model_with_their_shares():
     ]
 
 
+def test_the_dags_prefix_is_not_part_of_the_experiments_name():
+    (work,) = snapshot({**RUN, "dag_id": "lab-digits"}, [], [deployed(1, 9, "ready")], ORDER).work
+    assert work.name == "serving digits@1 replica:0"
+
+
 def test_other_experiments_endpoints_are_not_shown():
     other = deployed(1, 100, "ready") | {"labels": {"trellis-experiment": "breast-cancer"}}
     assert snapshot(RUN, [], [other], ORDER).work == []

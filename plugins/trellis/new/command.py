@@ -187,12 +187,12 @@ def _write(target: Path, content: str, folder: Path) -> None:
 
 
 def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
-    name = experiment.name
+    dag = group.dag_id(experiment.name)
     print(f"\n{target}: one run costs {cost.at_most(experiment, group)}")
     print(
-        f"Read it, then `trellis check {target}`. Airflow shows the DAG {name} within a minute, "
+        f"Read it, then `trellis check {target}`. Airflow shows the DAG {dag} within a minute, "
         f"paused: unpause and trigger it there, or\n"
-        f"  airflow dags unpause {name} && airflow dags trigger {name}"
+        f"  airflow dags unpause {dag} && airflow dags trigger {dag}"
     )
 
 

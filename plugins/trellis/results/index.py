@@ -1,17 +1,19 @@
 """The index of all runs, read."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from trellis.workflow.contracts.layout import INDEX
 from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
 from trellis.workflow.spec import platform
+
+Record = TypeVar("Record", RunRecord, RollbackRecord)
 
 _NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks)/([^/]+)\.json")
 # Of an object; a whole resource is five times as long.
@@ -45,13 +47,12 @@ class Index:
             at,
         )
 
-    def only(self, experiments: Iterable[str]) -> "Index":
-        """What belongs to these experiments."""
-        wanted = frozenset(experiments)
+    def named(self, names: Mapping[str, str]) -> "Index":
+        """What belongs to some experiments, under other names. names: the other, by experiment."""
         return Index(
-            tuple(run for run in self.runs if run.experiment in wanted),
-            tuple(rollback for rollback in self.rollbacks if rollback.experiment in wanted),
-            tuple(name for name in self.unreadable if name.split("/")[1] in wanted),
+            tuple(_renamed(run, names) for run in self.runs if run.experiment in names),
+            tuple(_renamed(back, names) for back in self.rollbacks if back.experiment in names),
+            tuple(name for name in self.unreadable if name.split("/")[1] in names),
             self.at,
         )
 
@@ -115,6 +116,11 @@ def folders(client: Any, bucket: str, prefix: str = "") -> Iterator[str]:
     found = client.list_blobs(bucket, prefix=prefix, delimiter="/", fields="prefixes,nextPageToken")
     for page in found.pages:
         yield from sorted(page.prefixes)
+
+
+def _renamed(record: Record, names: Mapping[str, str]) -> Record:
+    name = names[record.experiment]
+    return record if name == record.experiment else record.model_copy(update={"experiment": name})
 
 
 def _text(blob: Any) -> str | bytes:

@@ -1,8 +1,10 @@
 """Whose runs somebody may see, and in which bucket they are.
 
 Airflow's auth manager decides: a person sees an experiment's runs who may read its DAG and that
-DAG's runs. The bucket is the one in which the newest plan of the experiment lies: `plan` returned
-its address. An api-server has no DAG folder, and so no platform.yaml, on Cloud Composer.
+DAG's runs. On these pages an experiment has the id of its DAG: two groups of one Airflow may each
+have a `churn`, and the prefixes of their DAGs differ. The bucket is the one in which the DAG's
+newest plan lies: `plan` returned its address. An api-server has no DAG folder, and so no
+platform.yaml, on Cloud Composer.
 """
 
 import json
@@ -30,11 +32,19 @@ class Place:
     connection: str
 
 
-def visible(user: Any) -> dict[str, Place]:
-    """Experiments that have a plan and whose runs the user may see, in order of their names."""
+@dataclass(frozen=True)
+class Source:
+    """Where the runs of a DAG are: in a place, as those of an experiment."""
+
+    place: Place
+    experiment: str
+
+
+def visible(user: Any) -> dict[str, Source]:
+    """Experiments that have a plan and whose runs the user may see, in order of their DAGs' ids."""
     manager = get_auth_manager()
     with create_session() as session:
-        known = _places(session)
+        known = _sources(session)
         allowed = manager.get_authorized_dag_ids(user=user, session=session) & known.keys()
         teams = DagModel.get_dag_id_to_team_name_mapping(sorted(allowed), session=session)
     return {
@@ -61,7 +71,7 @@ def states(runs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         return {(dag, run): str(state) for dag, run, state in session.execute(found)}
 
 
-def _places(session: Any) -> dict[str, Place]:
+def _sources(session: Any) -> dict[str, Source]:
     of_plans = and_(XComModel.task_id == "plan", XComModel.key == XCOM_RETURN_KEY)
     newest = (
         select(XComModel.dag_id, func.max(XComModel.timestamp).label("at"))
@@ -73,12 +83,14 @@ def _places(session: Any) -> dict[str, Place]:
         select(XComModel.dag_id, XComModel.value)
         .join(newest, and_(newest.c.dag_id == XComModel.dag_id, newest.c.at == XComModel.timestamp))
         .where(of_plans)
+        .order_by(XComModel.timestamp)
     )
-    found = {dag_id: _place(dag_id, value) for dag_id, value in rows}
-    return {dag_id: place for dag_id, place in found.items() if place}
+    # If the prefix was changed, the former DAG has plans of the same runs: the newest counts.
+    by_source = {source: dag_id for dag_id, value in rows if (source := _source(dag_id, value))}
+    return {dag_id: source for source, dag_id in by_source.items()}
 
 
-def _place(dag_id: str, value: Any) -> Place | None:
+def _source(dag_id: str, value: Any) -> Source | None:
     """None if another's task `plan` returned something else."""
     if isinstance(value, str):
         try:
@@ -89,6 +101,6 @@ def _place(dag_id: str, value: Any) -> Place | None:
         return None
     plan, connection = value.get("plan"), value.get("connection")
     match = _PLAN.fullmatch(plan) if isinstance(plan, str) else None
-    if match is None or match[2] != dag_id or not isinstance(connection, str):
+    if match is None or not dag_id.endswith(match[2]) or not isinstance(connection, str):
         return None
-    return Place(match[1], connection)
+    return Source(Place(match[1], connection), match[2])

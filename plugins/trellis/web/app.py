@@ -20,7 +20,7 @@ from trellis.results.files import RunFiles, load_files, read
 from trellis.results.index import run_folders
 from trellis.results.selection import Selection
 from trellis.web import access, pages
-from trellis.web.access import Place
+from trellis.web.access import Place, Source
 from trellis.web.cache import IndexCache
 from trellis.workflow.contracts.layout import Run
 
@@ -59,12 +59,12 @@ def _client(connection: str) -> Any:
 _indexes = IndexCache(lambda place: load_index(_client(place.connection), place.bucket))
 
 
-def places(user: GetUserDep) -> dict[str, Place]:
+def sources(user: GetUserDep) -> dict[str, Source]:
     """What the signed-in user may see. Whoever is not signed in gets no further."""
     return access.visible(user)
 
 
-Places = Annotated[dict[str, Place], Depends(places)]
+Sources = Annotated[dict[str, Source], Depends(sources)]
 
 app = FastAPI(title="Trellis", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -72,7 +72,7 @@ app = FastAPI(title="Trellis", docs_url=None, redoc_url=None, openapi_url=None)
 @app.get("/")
 def overview(
     request: Request,
-    seen: Places,
+    seen: Sources,
     selection: Annotated[Selection, Depends()],
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> HTMLResponse:
@@ -82,32 +82,33 @@ def overview(
 
 @app.get("/experiments/{name}")
 def experiment(
-    request: Request, seen: Places, name: str, page: Annotated[int, Query(ge=1)] = 1
+    request: Request, seen: Sources, name: str, page: Annotated[int, Query(ge=1)] = 1
 ) -> HTMLResponse:
     """The history of one experiment."""
-    return HTMLResponse(pages.experiment(request, name, _index({name: _place(seen, name)}), page))
+    return HTMLResponse(pages.experiment(request, name, _index({name: _source(seen, name)}), page))
 
 
 @app.get("/experiments/{name}/missing")
-def missing(request: Request, seen: Places, name: str) -> HTMLResponse:
+def missing(request: Request, seen: Sources, name: str) -> HTMLResponse:
     """Its runs that are not in the index."""
-    place = _place(seen, name)
-    known = {run.folder for run in _index({name: place}).runs}
-    folders = run_folders(_client(place.connection), place.bucket, name)
+    source = _source(seen, name)
+    known = {run.folder for run in _index({name: source}).runs}
+    place = source.place
+    folders = run_folders(_client(place.connection), place.bucket, source.experiment)
     found = [folder for folder in folders if folder not in known]
     return HTMLResponse(pages.missing(request, name, found))
 
 
 @app.get("/experiments/{name}/runs/{folder}")
-def run(request: Request, seen: Places, name: str, folder: str) -> HTMLResponse:
+def run(request: Request, seen: Sources, name: str, folder: str) -> HTMLResponse:
     """One run."""
     files = _files(seen, name, folder)
     records = {record.folder: record for record in _index({name: seen[name]}).runs}
-    return HTMLResponse(pages.run(request, records.get(folder), files))
+    return HTMLResponse(pages.run(request, name, records.get(folder), files))
 
 
 @app.get("/experiments/{name}/runs/{folder}/report")
-def report(seen: Places, name: str, folder: str) -> HTMLResponse:
+def report(seen: Sources, name: str, folder: str) -> HTMLResponse:
     """The report that the run's comparison wrote."""
     place, run = _run(seen, name, folder)
     content = read(_client(place.connection), run.report)
@@ -118,17 +119,14 @@ def report(seen: Places, name: str, folder: str) -> HTMLResponse:
 
 @app.get("/compare")
 def comparison(
-    request: Request, seen: Places, run: Annotated[list[str] | None, Query()] = None
+    request: Request, seen: Sources, run: Annotated[list[str] | None, Query()] = None
 ) -> HTMLResponse:
     """Several runs side by side. run: EXPERIMENT/FOLDER of each."""
-    names = list(dict.fromkeys(run or ()))
-    if not 2 <= len(names) <= MOST_COMPARED:
-        raise HTTPException(400, f"Choose 2 to {MOST_COMPARED} runs, not {len(names)}.")
-    files = []
-    for one in names:
-        name, _, folder = one.partition("/")
-        files.append(_files(seen, name, folder))
-    return HTMLResponse(pages.comparison(request, files, compare(files)))
+    chosen = [one.partition("/")[::2] for one in dict.fromkeys(run or ())]
+    if not 2 <= len(chosen) <= MOST_COMPARED:
+        raise HTTPException(400, f"Choose 2 to {MOST_COMPARED} runs, not {len(chosen)}.")
+    files = [_files(seen, name, folder) for name, folder in chosen]
+    return HTMLResponse(pages.comparison(request, chosen, files, compare(files)))
 
 
 @app.get("/style.css")
@@ -156,13 +154,13 @@ async def protect(request: Request, call_next: Any) -> Response:
     return response
 
 
-def _index(seen: dict[str, Place]) -> Index:
+def _index(seen: dict[str, Source]) -> Index:
     """The records of these experiments, newest first."""
     found = []
-    for place in dict.fromkeys(seen.values()):
-        own = [name for name, at in seen.items() if at == place]
+    for place in dict.fromkeys(source.place for source in seen.values()):
+        names = {s.experiment: name for name, s in seen.items() if s.place == place}
         try:
-            found.append(_indexes.get(place).only(own))
+            found.append(_indexes.get(place).named(names))
         except Exception as error:
             raise _unreadable(place, error) from error
     if len(found) == 1:
@@ -175,15 +173,15 @@ def _index(seen: dict[str, Place]) -> Index:
     )
 
 
-def _run(seen: dict[str, Place], name: str, folder: str) -> tuple[Place, Run]:
+def _run(seen: dict[str, Source], name: str, folder: str) -> tuple[Place, Run]:
     """A run that the user may see, if there is one. Raises HTTPException 404."""
-    place = _place(seen, name)
+    source = _source(seen, name)
     if not _FOLDER.fullmatch(folder) or not folder.strip("."):
         raise HTTPException(404, f"{name} has no run {folder}.")
-    return place, Run(place.bucket, name, folder)
+    return source.place, Run(source.place.bucket, source.experiment, folder)
 
 
-def _files(seen: dict[str, Place], name: str, folder: str) -> RunFiles:
+def _files(seen: dict[str, Source], name: str, folder: str) -> RunFiles:
     """Of a run, whether it is in the index or not. Raises HTTPException 404."""
     place, run = _run(seen, name, folder)
     try:
@@ -195,7 +193,7 @@ def _files(seen: dict[str, Place], name: str, folder: str) -> RunFiles:
     return files
 
 
-def _place(seen: dict[str, Place], name: str) -> Place:
+def _source(seen: dict[str, Source], name: str) -> Source:
     if name not in seen:
         raise HTTPException(
             404, f"There is no experiment {name} with a run, or you may not see its runs."

@@ -98,15 +98,15 @@ def missing(request: Request, name: str, folders: Sequence[str]) -> str:
     return _render(request, "missing", name=name, folders=folders)
 
 
-def run(request: Request, record: RunRecord | None, files: RunFiles) -> str:
-    """One run. record: None if it is not in the index."""
+def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) -> str:
+    """One run. name: of its DAG. record: None if it is not in the index."""
     plan = files.plan
     run_id = plan["run_id"] if plan else None
-    key = (files.run.experiment, run_id or "")
+    key = (name, run_id or "")
     return _render(
         request,
         "run",
-        name=files.run.experiment,
+        name=name,
         record=record,
         run=files.run,
         run_id=run_id,
@@ -118,9 +118,14 @@ def run(request: Request, record: RunRecord | None, files: RunFiles) -> str:
     )
 
 
-def comparison(request: Request, files: Sequence[RunFiles], found: Comparison) -> str:
-    """Runs side by side."""
-    return _render(request, "compare", files=files, found=found)
+def comparison(
+    request: Request,
+    chosen: Sequence[tuple[str, str]],
+    files: Sequence[RunFiles],
+    found: Comparison,
+) -> str:
+    """Runs side by side. chosen: DAG and folder of each."""
+    return _render(request, "compare", chosen=chosen, files=files, found=found)
 
 
 def message(request: Request, text: str, login: str | None) -> str:

@@ -55,14 +55,20 @@ def test_a_record_counts_only_for_the_experiment_in_whose_folder_it_lies(digits,
     assert index.unreadable == ("_index/other/runs/r.json",)
 
 
-def test_only_what_belongs_to_some_experiments(digits, breast_cancer, client, bucket, add):
+def test_what_belongs_to_some_experiments_under_the_names_of_their_dags(
+    digits, breast_cancer, client, bucket, add
+):
     add(a_run(digits))
     add(a_rollback(), "rollbacks")
     add(a_run(breast_cancer))
     client.bucket(bucket).blob("_index/digits/runs/x.json").upload_from_string("{}")
-    index = load_index(client, bucket).only(["breast-cancer"])
-    assert [run.experiment for run in index.runs] == ["breast-cancer"]
-    assert (index.rollbacks, index.unreadable) == ((), ())
+    index = load_index(client, bucket)
+    one = index.named({"breast-cancer": "breast-cancer"})
+    assert one.runs == tuple(run for run in index.runs if run.experiment == "breast-cancer")
+    assert (one.rollbacks, one.unreadable) == ((), ())
+    other = index.named({"digits": "lab-digits"})
+    assert [record.experiment for record in (*other.runs, *other.rollbacks)] == ["lab-digits"] * 2
+    assert other.unreadable == ("_index/digits/runs/x.json",)
 
 
 def test_folders_of_runs_with_or_without_a_record(client, bucket):

@@ -12,6 +12,7 @@ from trellis.web import app as web
 __all__ = ["add", "breast_cancer", "client", "digits"]
 
 BUCKET = "web-tests"
+OTHERS = "web-tests-of-others"
 
 _SETTINGS = {
     "AIRFLOW__CORE__AUTH_MANAGER": "tests.trellis.web.auth.PerDagAuthManager",
@@ -36,10 +37,13 @@ def application(google):
 
 @pytest.fixture(scope="session")
 def planned(google):
-    """Two experiments of which each has planned a run, and a stranger's DAG with a task `plan`."""
+    """Two experiments of which each has planned a run, a stranger's DAG with a task `plan`, and
+    digits of another group, with its own bucket and a prefix.
+    """
     from airflow.sdk import DAG, task
 
     (google.buckets / BUCKET).mkdir()
+    (google.buckets / OTHERS).mkdir()
     values = {
         name: {
             "plan": f"gs://{BUCKET}/{name}/runs/r/plan.json",
@@ -48,6 +52,8 @@ def planned(google):
         for name in ("digits", "breast-cancer")
     }
     # An address of another experiment gives no right to it.
+    theirs = f"gs://{OTHERS}/digits/runs/r/plan.json"
+    values |= {"lab-digits": {"plan": theirs, "connection": "google_cloud_default"}}
     values |= {"stranger": values["digits"], "other": "something else"}
     for name, value in values.items():
         with DAG(name, schedule=None) as dag:
@@ -63,8 +69,9 @@ def planned(google):
 @pytest.fixture
 def bucket(planned, google, client):
     """Empty."""
-    for blob in client.list_blobs(BUCKET):
-        blob.delete()
+    for name in (BUCKET, OTHERS):
+        for blob in client.list_blobs(name):
+            blob.delete()
     web._indexes.clear()
     return BUCKET
 

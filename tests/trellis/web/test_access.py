@@ -3,8 +3,8 @@
 import pytest
 
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
-from tests.trellis.web.conftest import BUCKET
-from trellis.web.access import _place
+from tests.trellis.web.conftest import BUCKET, OTHERS
+from trellis.web.access import Place, Source, _source
 from trellis.web.app import app
 
 PAGES = (
@@ -64,6 +64,30 @@ def test_nobody_sees_an_experiment_whose_dag_is_not_theirs(runs, get):
         assert refused.text.replace("breast-cancer", "nothing") == other.text
 
 
+def test_experiments_of_one_name_are_told_apart_by_their_dags(
+    google, digits, client, add, bucket, get
+):
+    add(a_run(digits, "ours", a_board(), bucket=BUCKET))
+    theirs = a_run(digits, "theirs", a_board(), bucket=OTHERS)
+    client.bucket(OTHERS).blob("_index/digits/runs/theirs.json").upload_from_string(theirs.text)
+    for folder, place in (("ours", BUCKET), ("theirs", OTHERS)):
+        write_files(google.buckets, a_plan_of(digits, folder, place), a_board())
+
+    own = get("grace", "/trellis/").text
+    assert "ours" in own
+    assert "theirs" not in own
+    assert "lab-digits" not in own
+    everything = get("ada", "/trellis/").text
+    assert "/experiments/lab-digits/runs/theirs" in everything
+    page = "/trellis/experiments/lab-digits/runs/theirs"
+    shown = get("ada", page).text
+    assert f"gs://{OTHERS}/digits/runs/theirs/" in shown
+    assert "/dags/lab-digits" in get("ada", "/trellis/experiments/lab-digits").text
+    assert get("grace", page).status_code == 404
+    both = get("ada", "/trellis/compare?run=digits/ours&run=lab-digits/theirs").text
+    assert "/experiments/lab-digits/runs/theirs" in both
+
+
 @pytest.mark.parametrize("person", ["joan", "eve"])
 def test_the_right_to_a_dag_without_its_runs_is_not_enough(runs, get, person):
     assert "none that you may see" in get(person, "/trellis/").text
@@ -90,8 +114,8 @@ def test_pages_only_read():
 
 def test_the_plans_address_says_where_an_experiments_files_are():
     told = {"plan": "gs://b/digits/runs/r/plan.json", "connection": "c"}
-    place = _place("digits", told)
-    assert (place.bucket, place.connection) == ("b", "c")
+    assert _source("digits", told) == Source(Place("b", "c"), "digits")
     for value in (None, 3, "x", '"x"', {}, {**told, "connection": 1}, {**told, "plan": "gs://b/x"}):
-        assert _place("digits", value) is None
-    assert _place("other", told) is None
+        assert _source("digits", value) is None
+    assert _source("lab-digits", told) == Source(Place("b", "c"), "digits")
+    assert _source("other", told) is None

@@ -201,7 +201,8 @@ def test_the_browser_asks_nobody_else_and_runs_nothing(google, digits, add, buck
 def test_a_bucket_that_cannot_be_read_is_told(bucket, get, google, monkeypatch):
     from trellis.web import access
 
-    gone = access.Place("no-such-bucket", "google_cloud_default")
+    place = access.Place("no-such-bucket", "google_cloud_default")
+    gone = access.Source(place, "digits")
     monkeypatch.setattr(access, "visible", lambda user: {"digits": gone})
     answer = get("ada", "/trellis/")
     assert answer.status_code == 502

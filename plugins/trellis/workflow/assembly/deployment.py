@@ -128,7 +128,10 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         chain(register, endpoint, *steps, champion, undeploy, retention)
         if deploy.keep_previous:
             champion >> TriggerUndeployPreviousOperator(
-                task_id="undeploy_previous", experiment=experiment, hooks=hooks
+                task_id="undeploy_previous",
+                experiment=experiment,
+                platform=platform,
+                hooks=hooks,
             )
         [*steps, champion] >> TakeBackOperator(
             task_id="retreat",

@@ -12,9 +12,9 @@ class ResultsLink(BaseOperatorLink):
 
     name = "All runs: this one"
 
-    def __init__(self, experiment: str, generation: int):
-        self._experiment, self._generation = experiment, generation
+    def __init__(self, dag_id: str, generation: int):
+        self._dag_id, self._generation = dag_id, generation
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         folder = run_folder(ti_key.run_id, self._generation)
-        return f"trellis/experiments/{self._experiment}/runs/{folder}"
+        return f"trellis/experiments/{self._dag_id}/runs/{folder}"

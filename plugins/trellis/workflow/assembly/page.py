@@ -22,7 +22,7 @@ _PAGE = """\
 {baselines}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 {deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
-[All runs, their scores and what was served](trellis/experiments/{name}). The files of each run are
+[All runs, their scores and what was served](trellis/experiments/{dag}). The files of each run are
 in `gs://{bucket}/{name}/runs/RUN/`. A triggered run may use other numbers
 than those above: the trigger form explains them.
 {serving}
@@ -65,7 +65,7 @@ _SERVING = """
 The endpoint `{name}` ({kind}, {region}) serves the version `champion` of the model `{name}`.
 **Serving costs {cost}**, beyond the budget of any run, until the model is undeployed.
 
-To return to an earlier version, trigger the DAG `rollback` for this experiment. To stop serving,
+To return to an earlier version, trigger the DAG `{rollback}` for this experiment. To stop serving,
 undeploy the endpoint's models in the Google Cloud console, and remove `deploy` from the file or
 switch it off: otherwise the next promoted run deploys again.
 """
@@ -78,6 +78,7 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
     return _PAGE.format(
         about=experiment.about.replace("\n", " "),
         name=experiment.name,
+        dag=platform.dag_id(experiment.name),
         owner=experiment.owner,
         schedule=f"`{experiment.schedule}`",
         budget=usd_text(experiment.budget),
@@ -146,6 +147,7 @@ def _serving(experiment: Experiment, platform: Platform) -> str:
         return ""
     return _SERVING.format(
         name=experiment.name,
+        rollback=platform.dag_id("rollback"),
         kind="private" if experiment.deploy.private else "public",
         region=platform.region,
         cost=serving(experiment),

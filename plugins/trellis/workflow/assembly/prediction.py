@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from airflow.sdk import DAG, CronDataIntervalTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
+from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure_with
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.prediction_page import ADVICE, page
@@ -18,16 +19,16 @@ from trellis.workflow.stages.prediction import plan, predict, publish, result, s
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def dag_id(experiment: str) -> str:
+def dag_id(platform: Platform, experiment: str) -> str:
     """Of the predictions of the experiment of this name."""
-    return f"{experiment}-predict"
+    return platform.dag_id(f"{experiment}-predict")
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """plan -> snapshot (of a table) -> predict -> publish (of a table) -> result"""
     schedule = experiment.prediction.schedule
     with DAG(
-        dag_id=dag_id(experiment.name),
+        dag_id=dag_id(platform, experiment.name),
         description=f"The champion of {experiment.name} predicts",
         doc_md=page(experiment, platform),
         schedule=None
@@ -38,6 +39,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
         tags=["research", "prediction"],
+        access_control=access_control(platform, [experiment.owner]),
         default_args={
             "owner": experiment.owner,
             **arguments(platform, on_failure_with(ADVICE)),

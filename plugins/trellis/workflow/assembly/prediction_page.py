@@ -40,8 +40,8 @@ finished run, trigger a new one.
 
 It can wait until the morning: the job has a timeout, and what is served does not change. The last
 lines of the red task's log (`TRELLIS FAILURE`) name the cause and what to do. After a bad
-deployment, return to the previous model with the DAG `rollback`; then clear the run from `plan` on,
-or trigger a new one: "Model" in the trigger form takes any version.
+deployment, return to the previous model with the DAG `{rollback}`; then clear the run from `plan`
+on, or trigger a new one: "Model" in the trigger form takes any version.
 """
 
 _ROWS = "| snapshot | freezes key and features of the run's rows in BigQuery for two weeks |\n"
@@ -54,6 +54,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
     rows = predict.kind == "table"
     return _PAGE.format(
         name=experiment.name,
+        rollback=platform.dag_id("rollback"),
         what=_what(experiment, platform),
         owner=experiment.owner,
         schedule=predict.schedule,

@@ -7,6 +7,7 @@ from airflow.sdk import DAG, Param
 from trellis.vertex.endpoints import EndpointOperator, TrafficOperator
 from trellis.vertex.models import AliasOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
+from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure_with
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.rollback_page import ADVICE, page
@@ -18,7 +19,7 @@ from trellis.workflow.stages.planned import returned
 from trellis.workflow.stages.rollback import resolve, result
 from trellis.workflow.stages.rollback.put_back import PutBackOperator
 
-DAG_ID = "rollback"
+NAME = "rollback"
 
 _VERSION = returned("resolve", "version")
 _ENDPOINT = returned("endpoint", "endpoint")
@@ -47,7 +48,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
 
     at_endpoint = {**common, "endpoint": _ENDPOINT}
     with DAG(
-        dag_id=DAG_ID,
+        dag_id=platform.dag_id(NAME),
         description="Put an earlier version of an experiment's model back into service",
         doc_md=page(list(experiments)),
         schedule=None,
@@ -58,6 +59,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         max_active_runs=1,
         params=_params(list(experiments)),
         tags=["research", "deployment"],
+        access_control=access_control(platform, owners),
         default_args={
             "owner": ", ".join(owners),
             **arguments(platform, on_failure_with(ADVICE)),

@@ -9,6 +9,7 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import deployment as deploy
+from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.links import ResultsLink
@@ -52,7 +53,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     decides whether the best training is promoted; `promote` lets its deployment begin, or skips it.
     """
     with DAG(
-        dag_id=experiment.name,
+        dag_id=platform.dag_id(experiment.name),
         description=experiment.about.partition("\n")[0],
         doc_md=page(experiment, platform, cost.at_most(experiment, platform)),
         schedule=_schedule(experiment),
@@ -61,6 +62,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
         tags=["research", experiment.model, experiment.task],
+        access_control=access_control(platform, [experiment.owner]),
         default_args={"owner": experiment.owner, **arguments(platform, on_failure)},
     ) as dag:
         planned = plan.task(experiment, platform)
@@ -104,7 +106,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
     # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
     dag.params = ParamsDict(run_params(experiment))
-    link = ResultsLink(experiment.name, experiment.generation)
+    link = ResultsLink(dag.dag_id, experiment.generation)
     for name in ("plan", "compare", "result"):
         task = dag.get_task(name)
         task.operator_extra_links = (*task.operator_extra_links, link)

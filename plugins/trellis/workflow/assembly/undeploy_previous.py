@@ -4,12 +4,15 @@ A task of the experiment's own run that waited so long would hold back the exper
 (one at a time). So each deployment triggers a run of this DAG for the day on which it is due.
 """
 
+from collections.abc import Iterable
+
 from airflow.sdk import DAG
 
+from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure_with
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.deploy.undeploy_previous import DAG_ID, UndeployPreviousOperator
+from trellis.workflow.stages.deploy.undeploy_previous import NAME, UndeployPreviousOperator
 
 PAGE = """\
 Undeploys a model that another has replaced, once the experiment's `deploy.keep_previous` is over.
@@ -21,10 +24,13 @@ then, or is the champion (someone rolled back), stays.
 _ADVICE = {"undeploy": "The version is still paid for. Clear this task once the cause is gone."}
 
 
-def build(platform: Platform) -> DAG:
-    """One task; its run's conf: {"endpoint": name, "model": name@version}."""
+def build(platform: Platform, owners: Iterable[str]) -> DAG:
+    """One task; its run's conf: {"endpoint": name, "model": name@version}.
+
+    owners: of the experiments that deploy their models.
+    """
     with DAG(
-        dag_id=DAG_ID,
+        dag_id=platform.dag_id(NAME),
         description="Undeploy a replaced model when its time is over",
         doc_md=PAGE,
         schedule=None,
@@ -32,6 +38,7 @@ def build(platform: Platform) -> DAG:
         # No person opens this DAG, and the run of a paused DAG would wait for ever.
         is_paused_upon_creation=False,
         tags=["research", "deployment"],
+        access_control=access_control(platform, owners),
         default_args={"owner": "trellis", **arguments(platform, on_failure_with(_ADVICE))},
     ) as dag:
         UndeployPreviousOperator(

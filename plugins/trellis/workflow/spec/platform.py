@@ -64,6 +64,18 @@ class Pools(Section):
     )
 
 
+class Access(Section):
+    """Airflow's roles that may see the group's DAGs, and change them.
+
+    For an auth manager with rights by DAG: FAB's, which Composer has.
+    """
+
+    readers: list[str] = key("roles that may see every DAG and its runs", [])
+    owners: dict[str, list[str]] = key(
+        "by `owner` of an experiment: roles that may also trigger its DAGs, clear and delete runs"
+    )
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -78,6 +90,14 @@ class Platform(Section):
     location: str = key("location of that dataset and of all tables that experiments read", "US")
     registry: str = key("registry of the job images: their address without name and tag")
     connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
+    dag_prefix: str | None = key(
+        "what the ids of the group's DAGs begin with, in an Airflow that others use too",
+        None,
+        pattern=r"^[a-z][a-z0-9_-]{0,29}$",
+    )
+    access: Access | None = key(
+        "Airflow's roles by owner; without it, Airflow's rights to all DAGs decide", None
+    )
     service_account: str | None = key("service account of jobs and deployed models", None)
     network: str | None = key(
         "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",
@@ -157,6 +177,10 @@ class Platform(Section):
                 "names none (network: projects/NUMBER/global/networks/NAME)."
             )
         return self.network
+
+    def dag_id(self, name: str) -> str:
+        """Of the group's DAG with this name: an experiment's, or another."""
+        return f"{self.dag_prefix or ''}{name}"
 
     def table(self, name: str) -> str:
         """PROJECT.DATASET.TABLE of a name that may lack its project."""

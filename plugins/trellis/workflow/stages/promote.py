@@ -76,7 +76,8 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
             raise AirflowFailException(
                 f"This run now promotes nothing, but it deployed {version.name} before, "
                 f"which has {version.traffic}% of the requests and is not the champion. Trigger "
-                "the DAG `rollback` with the version `champion` (if there is none, undeploy it), "
+                f"the DAG `{platform.dag_id('rollback')}` with the version `champion` (if there is "
+                "none, undeploy it), "
                 "then clear this task."
             )
 

@@ -12,6 +12,14 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     """Why no run of the experiment, or no prediction by its models, could succeed."""
     yield from _machines(platform)
+    access = platform.access
+    if access is not None and not access.owners.get(experiment.owner):
+        yield Problem(
+            ("owner",),
+            f"platform.yaml names no role of '{experiment.owner}', so nobody but Airflow's "
+            f"administrators could trigger a run (access.owners); "
+            + did_you_mean(experiment.owner, access.owners),
+        )
     for section in ("deploy", "predict"):
         if getattr(experiment, section) is not None and not platform.service_account:
             # https://docs.cloud.google.com/vertex-ai/docs/general/custom-service-account

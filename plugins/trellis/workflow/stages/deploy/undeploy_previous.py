@@ -21,7 +21,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
 
-DAG_ID = "undeploy_previous"
+NAME = "undeploy_previous"
 
 
 class UndeployPreviousOperator(UndeployIdleOperator):
@@ -53,12 +53,16 @@ class UndeployPreviousOperator(UndeployIdleOperator):
 class TriggerUndeployPreviousOperator(TriggerDagRunOperator):
     """Trigger that DAG for the time when the previous version is due.
 
-    :param experiment: its name.
+    :param experiment: whose run this is.
+    :param platform: the group's, whose DAG it is.
     :param hooks: of the run's deployment.
     """
 
-    def __init__(self, *, experiment: Experiment, hooks: DeploymentHooks, **kwargs: Any):
-        super().__init__(trigger_dag_id=DAG_ID, skip_when_already_exists=True, **kwargs)
+    def __init__(
+        self, *, experiment: Experiment, platform: Platform, hooks: DeploymentHooks, **kwargs: Any
+    ):
+        dag = platform.dag_id(NAME)
+        super().__init__(trigger_dag_id=dag, skip_when_already_exists=True, **kwargs)
         self.experiment = experiment
         self.hooks = hooks
 

@@ -139,7 +139,7 @@ class Deployments:
         from airflow.utils.session import create_session
 
         with create_session() as session:
-            runs = session.query(DagRun).filter(DagRun.dag_id == undeploy_previous.DAG_ID)
+            runs = session.query(DagRun).filter(DagRun.dag_id == undeploy_previous.NAME)
             return runs.filter(DagRun.run_id.startswith(f"{self.name}__")).all()
 
     @property
