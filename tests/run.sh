@@ -23,11 +23,17 @@ run() {
 run local_gcp local_gcp/tests -n 2 --dist loadfile "$@"
 run trainer tests/trainer -n 2 --dist loadfile "$@"
 run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance -n 2 --dist loadfile "$@"
-# On the Airflow of Composer's newest image: the operators, the DAGs, the pages and whole runs.
-run composer tests/dags tests/trellis/test_*.py tests/trellis/vertex tests/trellis/bigquery \
-    tests/trellis/dataflow tests/trellis/web tests/trellis/workflow/assembly \
-    tests/trellis/workflow/test_*.py --ignore=tests/trellis/test_prices.py \
-    -n 2 --dist loadfile "$@"
+# On the Airflow of Composer's newest image: the operators, the DAGs and the pages; all of it with
+# the slow tests.
+case "$*" in
+*"not slow"*)
+    run composer tests/dags tests/trellis/test_*.py tests/trellis/vertex/test_operators.py \
+        tests/trellis/bigquery tests/trellis/dataflow tests/trellis/web \
+        tests/trellis/workflow/assembly --ignore=tests/trellis/test_prices.py \
+        -n 2 --dist loadfile "$@"
+    ;;
+*) run composer tests/dags tests/trellis -n 2 --dist loadfile "$@" ;;
+esac
 run infra tests/infra "$@"
 run airflow tests/end_to_end "$@"
 

@@ -178,6 +178,7 @@ def test_latency_is_waited(server, strike):
     assert time.monotonic() - began > 0.7
 
 
+@pytest.mark.slow
 def test_a_storm_is_set_before_the_start_and_outlives_kill_9(new_local_gcp):
     server = new_local_gcp()
     server.command("chaos", "--503", "100%")

@@ -50,6 +50,7 @@ def test_a_home_that_was_never_started_says_so(server):
     assert server.command("down").returncode == 0
 
 
+@pytest.mark.slow
 def test_clients_keep_their_environment_over_restarts(server):
     before = server.client_env  # may be asked for before the first start
     server.up()
@@ -97,7 +98,9 @@ def test_a_port_that_somebody_took_is_named(server):
     assert "endpoints.json" in refused.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_the_foreground_server_ends_in_order(server, number):
     command = [sys.executable, "-m", "local_gcp", "--home", server.home]
     with (server.home.parent / "stderr").open("w+") as stderr:
@@ -124,6 +127,7 @@ def test_help_teaches():
         assert word in shown
 
 
+@pytest.mark.slow
 def test_a_project_and_regions_of_ones_own(server):
     assert "research-7" in server.command("up", "--project", "research-7").stdout
     assert server.client_env["GOOGLE_CLOUD_PROJECT"] == "research-7"

@@ -4,9 +4,12 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("programs") / "provider_operators.py"
 
 
+@pytest.mark.slow
 def test_provider_operators(new_local_gcp, tmp_path, monkeypatch):
     bin = Path(sys.executable).parent
     (tmp_path / "echo.py").write_text("import sys; print(*sys.argv[1:])")

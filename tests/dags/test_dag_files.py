@@ -109,6 +109,7 @@ def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder
     assert set(parse("trellis_undeploy_previous.py")[0]) == {"undeploy_previous"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted((ROOT / "dags").glob("trellis_*.py")), ids=lambda f: f.stem)
 def test_the_dag_processor_imports_googles_libraries_once(file):
     """Modules of Airflow that a DAG file names are imported before the DAG processor forks.

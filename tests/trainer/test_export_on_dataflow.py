@@ -78,12 +78,14 @@ def launch(local_gcp, tmp_path, source=IMAGES, **changed):
     return local_gcp.run(program, TEMPLATE, *(f"{k}={v}" for k, v in (flags | changed).items()))
 
 
+@pytest.mark.slow
 def test_the_template_exports_a_dataset(local_gcp, bucket, tmp_path):
     assert launch(local_gcp, tmp_path).strip() == "JOB_STATE_DONE"
     description = dataset_description.load(f"gs://{BUCKET}/datasets/f/")
     assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
 
 
+@pytest.mark.slow
 def test_the_template_exports_a_table(local_gcp, bucket, tmp_path):
     columns = {
         "key": [f"sample {i}" for i in range(200)],
@@ -109,6 +111,7 @@ def test_the_template_exports_a_table(local_gcp, bucket, tmp_path):
         assert (paths[1] / name).read_bytes() == remote.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_refused_table_is_a_failed_job_that_leaves_no_temporary_file(local_gcp, bucket, tmp_path):
     columns = {"key": [f"sample {i}" for i in range(200)], "label": ["a", "b"] * 100}
     columns["x"] = np.full(200, np.inf)

@@ -247,6 +247,7 @@ def test_a_regression_has_values_and_no_classes(tmp_path):
         assert example["label"] == [KEYS.index(example["key"][0].decode()) / 2]
 
 
+@pytest.mark.slow
 def test_two_thousand_columns(tmp_path):
     numbers = np.random.default_rng(0).normal(size=(2000, ROWS))
     table = {"key": KEYS, "label": ["a", "b"] * (ROWS // 2)}

@@ -206,6 +206,7 @@ def train(client, dataset, options=""):
     return client.get_model(name)
 
 
+@pytest.mark.slow
 def test_a_model_keeps_its_key(client, dataset, secret):
     assert of(train(client, dataset)) is None
     model = train(client, dataset, f", kms_key_name='{KEY}'")

@@ -57,6 +57,7 @@ def test_google_answers_and_every_other_host_is_refused(run, environment, works,
     assert printed.splitlines()[-len(outcome) :] == outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "environment"),
     [("gcsfs", "airflow"), ("beam", "trainer"), ("tensorflow", "trainer")],
@@ -65,10 +66,12 @@ def test_storage(run, library, environment):
     run("storage_clients.py", library, environment=environment)
 
 
+@pytest.mark.slow
 def test_both_clients_of_bigquery_in_one_process(run):
     run("bigquery_clients.py", environment="airflow")
 
 
+@pytest.mark.slow
 def test_deferrable_operators_of_bigquery(run):
     printed = run("deferrable_operators.py", environment="airflow")
     answer = json.loads(printed.splitlines()[-1])

@@ -13,7 +13,7 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("with_gcsfs.py", "airflow", {}),
         ("with_gcsfs_over_https.py", "airflow", {"STORAGE_EMULATOR_HOST": ""}),
         ("with_airflow.py", "airflow", {}),
-        ("with_tensorflow.py", "trainer", {}),
+        pytest.param("with_tensorflow.py", "trainer", {}, marks=pytest.mark.slow),
         ("with_beam.py", "trainer", {}),
         ("with_beam.py", "trainer", {"STORAGE_EMULATOR_HOST": ""}),
     ],

@@ -161,6 +161,7 @@ def test_an_upload_goes_on_after_kill_9(new_local_gcp, monkeypatch):
     assert list((local_gcp.home / "storage/uploads").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_chunk_that_a_kill_cuts_in_the_middle(new_local_gcp):
     """The client sent half of a chunk when the server died; it asks, and sends the rest."""
     local_gcp = new_local_gcp()

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("programs") / "provider_custom_jobs.py"
 
 
+@pytest.mark.slow
 def test_provider_operators(local_gcp):
     out = local_gcp.run(PROGRAM, "provider-custom-jobs", environment="airflow")
     answer = json.loads(out.splitlines()[-1])

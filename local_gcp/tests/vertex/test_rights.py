@@ -33,6 +33,7 @@ def answers(tmp_path_factory):
     return json.loads(out.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["endpoint", "batch"])
 def test_without_an_account_only_the_models_files_are_seen(answers, way):
     files, data, query, models = answers[f"{way} "]
@@ -43,6 +44,7 @@ def test_without_an_account_only_the_models_files_are_seen(answers, way):
     assert models == f"403: The caller {TENANT} does not have permission"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["endpoint", "batch"])
 def test_with_an_account_of_the_groups_all_is_seen(answers, way):
     assert answers[f"{way} jobs@local-gcp.iam.gserviceaccount.com"] == [["1"], "ours", [1], 1]

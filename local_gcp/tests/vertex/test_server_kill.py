@@ -79,6 +79,7 @@ def test_an_automl_training_outlives_the_server_and_its_own_death(new_local_gcp,
     assert said.startswith("PIPELINE_STATE_SUCCEEDED A local emulation of AutoML")
 
 
+@pytest.mark.slow
 def test_an_operation_ends_although_the_server_was_killed_meanwhile(new_local_gcp, monkeypatch):
     monkeypatch.setenv("LOCAL_GCP_VARIANTS", "operation-seconds=8")
     server = new_local_gcp()

@@ -167,6 +167,7 @@ def test_a_constant_classifier_is_reported(run_folder):
     assert "is wrong on 40 of 60 test examples" in text
 
 
+@pytest.mark.slow
 def test_120_classes_with_large_pictures_stay_readable_and_small(run_folder, classifier):
     random = np.random.default_rng(1)
     labels = random.integers(0, 120, 1500)

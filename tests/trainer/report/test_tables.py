@@ -76,6 +76,7 @@ def test_a_page_without_importances_says_unknown(run):
     assert "Unknown: no baseline reported it" in Page(report(run, "auc")).text
 
 
+@pytest.mark.slow
 def test_2000_features_and_long_names_stay_bounded(table_run, classifier):
     random = np.random.default_rng(1)
     features = [

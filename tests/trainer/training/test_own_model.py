@@ -40,6 +40,7 @@ def train(tmp_path):
     return train
 
 
+@pytest.mark.slow
 def test_digits_are_learned_and_served_without_the_file(train, digits, digits_arrays, tmp_path):
     copy = tmp_path / "residual.py"
     copy.write_bytes(RESIDUAL.read_bytes())

@@ -63,6 +63,7 @@ def test_all_processes_see_the_same_metrics(undisturbed):
     assert lines(CHIEF) == lines(WORKER)
 
 
+@pytest.mark.slow
 def test_two_workers_score_as_one_process_does(few_digits, make_job):
     """37 validation examples, of which each worker reads its own; ranks of ten classes."""
     job = make_job(PAIR, few_digits, epochs=1, metric="average_precision")
@@ -119,6 +120,7 @@ def test_one_process_that_restarts_finds_its_peers_second_attempt(
     assert without_seconds(job.metrics) == without_seconds(undisturbed.metrics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [WORKER, pytest.param(CHIEF, marks=pytest.mark.slow)])
 def test_asked_to_stop_all_save_and_stop_at_the_same_step(few_digits, make_job, undisturbed, asked):
     """As when a spot machine is taken away: SIGTERM, 30 seconds before the end."""
@@ -217,6 +219,7 @@ def normalized_by(layer):
     return ["-c", BATCH_NORMALIZATION.replace("NORMALIZATION", layer)]
 
 
+@pytest.mark.slow
 def test_batch_normalization_is_over_all_workers(few_digits, make_job):
     program = normalized_by("layers.BatchNormalization()")
     job = make_job(PAIR, few_digits, program, **SETTINGS | {"batch_size": 4})

@@ -45,10 +45,8 @@ def test_a_training_leaves_a_model_predictions_and_metrics(train, few_digits, tm
     assert [path.name for path in (tmp_path / "out/logs").rglob("events*")]
 
 
-@pytest.mark.parametrize(
-    ("model", "accuracy"),
-    [("convolutional", 0.97), pytest.param("dense", 0.94, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "accuracy"), [("convolutional", 0.97), ("dense", 0.94)])
 def test_digits_are_learned(train, digits, model, accuracy):
     assert train(digits, model=model, epochs=15)["test"]["accuracy"] > accuracy
 
@@ -170,6 +168,7 @@ def test_interrupted_trainings_end_as_undisturbed_ones(
     assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
 
 
+@pytest.mark.slow
 def test_an_interruption_between_evaluation_and_checkpoint_loses_nothing(
     train, few_digits, undisturbed, monkeypatch
 ):
@@ -180,6 +179,7 @@ def test_an_interruption_between_evaluation_and_checkpoint_loses_nothing(
     assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_half_written_checkpoint_is_passed_over(
     train, few_digits, undisturbed, tmp_path, monkeypatch
 ):

@@ -63,6 +63,7 @@ def test_four_batches_of_16_are_one_of_64(train, few_digits):
     assert [(r["steps"], r["examples"]) for r in replicas] == [(6, 384), (6, 384)]
 
 
+@pytest.mark.slow
 def test_two_workers_with_32_are_one_with_64(train, one_batch, make_job):
     job = make_job(
         PAIR, one_batch, batch_size=16, accumulation=2, epochs=4, outputs="metrics", units=16, **ALL
@@ -77,7 +78,9 @@ def test_two_workers_with_32_are_one_with_64(train, one_batch, make_job):
 @pytest.mark.parametrize(
     "flags",
     [
-        {**ALL, "batch_size": 2, "accumulation": 4, "dropout": 0.3},
+        pytest.param(
+            {**ALL, "batch_size": 2, "accumulation": 4, "dropout": 0.3}, marks=pytest.mark.slow
+        ),
         {"batch_size": 8, "optimizer": "lion", "schedule": "one_cycle", "learning_rate": 1e-3},
     ],
     ids=["lamb", "lion"],

@@ -60,6 +60,7 @@ def interrupt(patch, owner, name, after):
     patch.setattr(owner, name, interrupted)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_as_an_undisturbed_one(train, few_rows, monkeypatch):
     """Interrupted twice: within an epoch of 20 steps, and after one."""
     undisturbed = without_seconds(train(few_rows, "undisturbed", **STATEFUL))

@@ -73,6 +73,7 @@ def test_a_job_runs_and_the_task_succeeds(a_dag, jobs_of):
     assert task_instance(run).xcom_pull(task_ids="job")["job"] == job.job_id
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_after_the_insert_leaves_a_job_to_be_adopted(
     a_dag, jobs_of, monkeypatch
 ):

@@ -47,6 +47,7 @@ def check(kill, flow):
     assert kill["after"] == {**LEFT[flow], "traffic": 100, "strays": []}, where
 
 
+@pytest.mark.slow
 def test_a_deployment_that_is_lost_halfway(kills):
     (deployed,) = kills("forward", "deploy_model")
     assert deployed["method"] == "deploy_model"

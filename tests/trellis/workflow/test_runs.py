@@ -170,6 +170,7 @@ def losses_of(run_folder):
     return [losses[name] / best[name] for name in losses]
 
 
+@pytest.mark.slow
 def test_of_equal_trials_the_best_epochs_loss_decides(google, a_dag, folder):
     """Vertex AI has no loss of a trial: it is read from what the trial has written."""
     dag = a_dag(seed=5)
@@ -217,6 +218,7 @@ def test_a_run_that_only_plans_is_green_and_leaves_nothing(google, a_dag, capfd)
     assert told[-1].startswith("One run costs at most ")
 
 
+@pytest.mark.slow
 def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):
     """A learning rate is no good accuracy."""
     dag = a_dag(deploy={"gate": {"require": {"accuracy": 0.9}}})

@@ -137,6 +137,7 @@ def test_a_baseline_that_fails_is_shown_as_failed(google, whole):
     assert "no model" in failed["reason"]
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(google, client, whole):
     dag, run = whole
     once = {"snapshot": 1, "check": 1, "extract": 1, "bqml-logistic_reg": 1}

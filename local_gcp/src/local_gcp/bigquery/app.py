@@ -86,7 +86,7 @@ def bigquery_app(
         Route(_MODEL, endpoint(models.delete), methods=delete),
         Route(_JOBS, endpoint(jobs.list), methods=get),
         Route(_JOBS, endpoint(jobs.insert, "Job"), methods=post),
-        Route(_JOB, endpoint(jobs.get), methods=get),
+        Route(_JOB, queries.get, methods=get),
         Route(f"{_JOB}/cancel", endpoint(jobs.cancel), methods=post),
         Route(f"{_JOB}/delete", endpoint(jobs.delete), methods=delete),
         Route(_QUERIES, queries.query, methods=post),

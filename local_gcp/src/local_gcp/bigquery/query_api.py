@@ -1,4 +1,4 @@
-"""REST methods that wait for queries: jobs.query and jobs.getQueryResults."""
+"""REST methods that wait for jobs: jobs.query, jobs.getQueryResults and jobs.get."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from .tabledata_api import TableDataApi
 
 _DEFAULT_WAIT_SECONDS = 10.0
 _LONGEST_WAIT_SECONDS = 200.0
+_SHORT_WAIT_SECONDS = 0.25
+"""Google's clients look at once, and then wait for a second or so: most jobs here take less."""
 _REQUEST_MS = 15 * 60 * 1000
 """How long jobs.query deduplicates requests by their requestId:
 https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/query#QueryRequest"""
 
 
 class QueryApi:
-    """jobs.query and jobs.getQueryResults, which wait for the job without a thread."""
+    """jobs.query, jobs.getQueryResults and jobs.get, which wait for the job without a thread."""
 
     def __init__(self, runner: JobRunner, jobs: JobApi, data: TableDataApi):
         self._runner, self._jobs, self._data = runner, jobs, data
@@ -54,17 +56,7 @@ class QueryApi:
     async def results(self, request: Request) -> Response:
         """jobs.getQueryResults: wait for the job, and return a page of its rows."""
         call = await call_of(request)
-        found: dict[str, Any] = {}
-
-        def find(call: Call) -> None:
-            found.update(self._jobs.get(call))
-
-        await answer(find, call)
-        reference = found["jobReference"]
-        job = self._runner.active(reference["projectId"], reference["jobId"])
-        if job:
-            timeout = call.query.get("timeoutMs")
-            await wait_for(job.done, _wait_seconds(timeout))
+        reference = await self._wait(call, _wait_seconds(call.number("timeoutMs")))
         options = {
             "maxResults": call.number("maxResults"),
             "startIndex": call.number("startIndex"),
@@ -72,6 +64,26 @@ class QueryApi:
             "formatOptions": _format_options(call),
         }
         return await answer(lambda call: self._results(reference, options), call)
+
+    async def get(self, request: Request) -> Response:
+        """jobs.get: the job, after a short wait if it is not done."""
+        call = await call_of(request)
+        await self._wait(call, _SHORT_WAIT_SECONDS)
+        return await answer(self._jobs.get, call)
+
+    async def _wait(self, call: Call, seconds: float) -> dict[str, Any]:
+        """Wait for the job that `call` names; its jobReference."""
+        found: dict[str, Any] = {}
+
+        def find(call: Call) -> None:
+            found.update(self._jobs.get(call))
+
+        await answer(find, call)
+        reference: dict[str, Any] = found["jobReference"]
+        job = self._runner.active(reference["projectId"], reference["jobId"])
+        if job:
+            await wait_for(job.done, seconds)
+        return reference
 
     def _begin(self, call: Call) -> tuple[dict[str, Any], Job | None]:
         body = dict(call.body)

@@ -37,6 +37,7 @@ def test_a_table_gives_a_model_with_an_evaluation(vertex, until, home):
     assert kept.name == evaluation.name, "the default version is still the first"
 
 
+@pytest.mark.slow
 def test_images(vertex, until, home):
     cases.write_images(home.buckets / "bucket")
     dataset = cases.create_dataset(vertex, images=True)
@@ -88,6 +89,7 @@ def test_a_pipeline_is_cancelled_while_its_data_is_read(vertex, home, monkeypatc
     assert vertex.service.runner.get(name.rpartition("/")[2]) is None
 
 
+@pytest.mark.slow
 def test_a_kill_while_the_data_is_read_is_made_good_at_the_next_start(
     vertex, until, home, monkeypatch
 ):

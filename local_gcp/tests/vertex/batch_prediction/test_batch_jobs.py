@@ -69,6 +69,7 @@ def lines(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_tables(vertex, until, home, predict):
     folder = home.buckets / "bucket"
     cases.write_table(folder)

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("programs") / "sdk_endpoints.py"
 
 
+@pytest.mark.slow
 def test_sdk(local_gcp):
     out = local_gcp.run(PROGRAM, "sdk-endpoints", environment="airflow")
     assert json.loads(out.splitlines()[-1]) == {

@@ -52,6 +52,7 @@ def server(home, tmp_path):
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_study_survives_kills_at_random_moments(server, home, tmp_path):
     moments = random.Random(7)
     for _ in range(4):

@@ -59,6 +59,7 @@ def dag(google, serving, trained):
     return dag
 
 
+@pytest.mark.slow
 def test_another_contender_is_another_comparison(google, dag, serving, trained):
     def jobs():
         return [j for j in google.status()["jobs"] if j["labels"].get("airflow-dag") == dag.dag_id]

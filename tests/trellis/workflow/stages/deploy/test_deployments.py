@@ -89,6 +89,7 @@ def test_a_first_model_that_fails_leaves_nothing_behind(deployments, rules, reas
     assert these.aliases == {"challenger": "1"}
 
 
+@pytest.mark.slow
 def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
     these = deployments(keep_previous="1 hour")
     these.run()
@@ -103,6 +104,7 @@ def test_who_rolls_back_meanwhile_is_not_fought(deployments, states):
     assert these.aliases == {"champion": "1"}
 
 
+@pytest.mark.slow
 def test_an_old_run_that_is_cleared_and_refused_leaves_its_kept_version(deployments, states):
     these = deployments()
     run = these.run()
@@ -121,6 +123,7 @@ def test_an_old_run_that_is_cleared_and_refused_leaves_its_kept_version(deployme
     assert these.record["state"] == "serving"
 
 
+@pytest.mark.slow
 def test_what_an_earlier_deployment_left_half_way_goes_with_the_next_that_fails(
     deployments, monkeypatch
 ):

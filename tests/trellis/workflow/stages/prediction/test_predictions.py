@@ -132,6 +132,7 @@ def test_what_does_not_fit_begins_nothing(predictions, client, refused):
     assert "The plan of the run that made" in refused(made)
 
 
+@pytest.mark.slow
 def test_images_below_a_folder(google, predictions, states):
     folder = google.buckets / BUCKET / "incoming/2024-01-31"
     for name in ("cats/1.png", "cats/2.PNG", "dogs/3.jpg", "dogs/bad.png", "notes.txt"):

@@ -126,6 +126,7 @@ def lost_at_the_champion(client, version, aliases):
     move_aliases(client, version, aliases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "failing", "left"),
     [
