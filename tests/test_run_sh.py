@@ -40,7 +40,9 @@ def run_sh(tmp_path):
 
 
 def everywhere(code, **others):
-    return dict.fromkeys(re.findall(r"^ *run (\w+)", SCRIPT.read_text(), re.MULTILINE), code) | others
+    return (
+        dict.fromkeys(re.findall(r"^ *run (\w+)", SCRIPT.read_text(), re.MULTILINE), code) | others
+    )
 
 
 def test_all_parts_pass(run_sh):

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"trials": 1, "parallel": 1, "top": 1, "tune_epochs": 1, "train_epochs": 4}
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
