@@ -1,6 +1,5 @@
 """From data to an experiment file that a run accepts: real files, BigQuery and buckets."""
 
-import datetime
 import random
 import re
 import struct
@@ -12,12 +11,11 @@ import yaml
 from pyarrow import parquet
 
 from tests.airflow_side import ROOT
+from tests.trellis.workflow.plans import plan_run
 from trellis.__main__ import main
 from trellis.new.images import shape_of
 from trellis.new.text import MODELINE
-from trellis.workflow.contracts import run_params
 from trellis.workflow.spec import platform
-from trellis.workflow.stages.plan import make
 from trellis.workflow.validation.file import load
 
 
@@ -45,9 +43,7 @@ def planned(google, dags):
     def planned(name):
         (google.buckets / "new-tests").mkdir(exist_ok=True)
         experiment = load(dags / "experiments" / f"{name}.yaml")
-        values = {n: p.resolve() for n, p in run_params.run_params(experiment).items()}
-        created = datetime.datetime(2024, 2, 1, tzinfo=datetime.UTC)
-        return make(experiment, platform.load(dags), values, "r", created, (None, None))
+        return plan_run(experiment, platform.load(dags), "r")
 
     return planned
 

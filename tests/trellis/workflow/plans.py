@@ -1,7 +1,26 @@
-"""Plans as the `plan` stage makes them, without a source to look at."""
+"""Plans: of a source that is looked at, and without one."""
+
+import datetime
 
 from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.pricing import cost
+from trellis.workflow.stages import plan
+
+CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+
+
+def conf_of(experiment, **conf):
+    """A run's parameters: the experiment's, and what `conf` says."""
+    return {name: param.resolve() for name, param in run_params(experiment).items()} | conf
+
+
+def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
+    """Plans a run as the task `plan` does: looks at the source, and writes plan.json."""
+    values = conf_of(experiment, **conf)
+    return plan.write(
+        plan.decide(experiment, platform, values, run_id, CREATED, interval), platform
+    )
 
 
 def a_plan(experiment, run, table=None):

@@ -100,18 +100,6 @@ class Decided:
     limit: cost.Cost
 
 
-def make(
-    experiment: Experiment,
-    platform: Platform,
-    values: Any,
-    run_id: str,
-    created: Any,
-    interval: tuple[Any, Any],
-) -> Plan:
-    """Plan one run, and write plan.json. Raises what `decide` raises."""
-    return write(decide(experiment, platform, values, run_id, created, interval), platform)
-
-
 def decide(
     experiment: Experiment,
     platform: Platform,

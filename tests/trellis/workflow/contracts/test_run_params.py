@@ -1,13 +1,10 @@
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
+from tests.trellis.workflow.plans import conf_of
 from trellis.workflow.contracts.run_params import apply, of_backfill, run_params
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import with_changes
-
-
-def defaults(experiment):
-    return {name: param.resolve() for name, param in run_params(experiment).items()}
 
 
 def run_values(experiment):
@@ -31,18 +28,18 @@ def test_the_files_values_are_the_defaults(digits):
         "deploy": True,
         "deploy_backfill": False,
     }
-    assert apply(digits, defaults(digits)) == digits
+    assert apply(digits, conf_of(digits)) == digits
 
 
 def test_a_run_changes_what_it_says(digits):
-    changed = apply(digits, {**defaults(digits), "trials": 9, "source": "gs://b/m.csv"})
+    changed = apply(digits, {**conf_of(digits), "trials": 9, "source": "gs://b/m.csv"})
     assert (changed.tune.trials, changed.source.images) == (9, "gs://b/m.csv")
 
 
 def test_a_run_may_accept_changes_of_the_data_that_the_file_refuses(digits):
     refusing = with_changes(digits, {("source", "changes", "beyond"): "refuse"})
-    assert apply(refusing, defaults(refusing)) == refusing
-    accepted = apply(refusing, {**defaults(refusing), "accept_changes": True})
+    assert apply(refusing, conf_of(refusing)) == refusing
+    accepted = apply(refusing, {**conf_of(refusing), "accept_changes": True})
     assert accepted == digits
 
 
@@ -75,17 +72,17 @@ def test_classes_may_have_weights_in_the_file_and_in_a_run(digits):
     weights = {"class_weights": {0: 2, "1": 0.5}}
     weighted = with_changes(digits, {("hyperparameters",): weights})
     assert weighted.hyperparameters == {"class_weights": '{"0": 2, "1": 0.5}'}
-    assert apply(weighted, defaults(weighted)) == weighted
-    assert defaults(digits)["class_weights"] == "none"
-    changed = apply(digits, {**defaults(digits), "class_weights": '{"7": 3}'})
+    assert apply(weighted, conf_of(weighted)) == weighted
+    assert conf_of(digits)["class_weights"] == "none"
+    changed = apply(digits, {**conf_of(digits), "class_weights": '{"7": 3}'})
     assert changed.hyperparameters == {"class_weights": '{"7": 3}'}
     with pytest.raises(FileError, match="class_weights: got 'equal'; expected one"):
-        apply(digits, {**defaults(digits), "class_weights": "equal"})
+        apply(digits, {**conf_of(digits), "class_weights": "equal"})
 
 
 def test_what_does_not_fit_together_is_refused(digits):
     with pytest.raises(FileError, match=r"train.top: the best 2 of 1 trials"):
-        apply(digits, {**defaults(digits), "trials": 1})
+        apply(digits, {**conf_of(digits), "trials": 1})
 
 
 @pytest.mark.parametrize(
@@ -98,7 +95,7 @@ def test_what_does_not_fit_together_is_refused(digits):
 )
 def test_a_key_of_conf_that_is_no_parameter_is_refused(digits, key, said):
     with pytest.raises(FileError) as refused:
-        apply(digits, {**defaults(digits), key: 0.1})
+        apply(digits, {**conf_of(digits), key: 0.1})
     assert "The parameters of this run of digits: 1 problem" in str(refused.value)
     assert said in str(refused.value)
 
@@ -115,20 +112,20 @@ def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     assert "by 'measured_on' (UTC); empty: the run's data interval" in form["from"].description
     assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
     assert "1 node hours, at most 22.41 USD; off:" in form["automl"].description
-    assert apply(breast_cancer, defaults(breast_cancer)) == breast_cancer
+    assert apply(breast_cancer, conf_of(breast_cancer)) == breast_cancer
     off = {"bqml": False, "automl": False, "deploy": False}
-    without = apply(breast_cancer, {**defaults(breast_cancer), **off})
+    without = apply(breast_cancer, {**conf_of(breast_cancer), **off})
     assert (without.baselines.bqml, without.baselines.automl) == ([], None)
 
 
 def test_a_run_may_do_without_deployment(digits):
     form = run_params(digits)["deploy"]
     assert form.description.startswith("if it passes the file's gate; serving costs at most 2.62 ")
-    assert apply(digits, {**defaults(digits), "deploy": False}).deploy is None
+    assert apply(digits, {**conf_of(digits), "deploy": False}).deploy is None
 
 
 def test_a_run_of_a_backfill_deploys_only_if_told_to(digits):
-    values = defaults(digits)
+    values = conf_of(digits)
     assert apply(digits, of_backfill(values)).deploy is None
     assert apply(digits, of_backfill({**values, "deploy_backfill": True})).deploy == digits.deploy
     off = {**values, "deploy": False, "deploy_backfill": True}
@@ -138,13 +135,13 @@ def test_a_run_of_a_backfill_deploys_only_if_told_to(digits):
 def test_a_backfill_of_an_experiment_that_deploys_nothing_has_no_such_parameter(digits):
     experiment = with_changes(digits, {("deploy",): None})
     assert "deploy_backfill" not in run_params(experiment)
-    assert apply(experiment, of_backfill(defaults(experiment))) == experiment
+    assert apply(experiment, of_backfill(conf_of(experiment))) == experiment
 
 
 def test_a_run_without_baselines_deploys_nothing_that_was_to_beat_them(breast_cancer):
     """Or a switch in the form would open the gate."""
     with pytest.raises(FileError, match="switch `deploy` off too"):
-        apply(breast_cancer, {**defaults(breast_cancer), "bqml": False, "automl": False})
+        apply(breast_cancer, {**conf_of(breast_cancer), "bqml": False, "automl": False})
 
 
 @pytest.mark.parametrize(
@@ -174,7 +171,7 @@ def test_every_hyperparameter_of_the_model_is_a_parameter(digits, breast_cancer)
 
 
 def test_a_value_fixes_a_hyperparameter_for_this_run(digits):
-    changed = apply(digits, {**defaults(digits), "learning_rate": 0.002, "batch_size": 64})
+    changed = apply(digits, {**conf_of(digits), "learning_rate": 0.002, "batch_size": 64})
     assert changed.hyperparameters == {"learning_rate": 0.002, "batch_size": 64}
     assert sorted(changed.tune.search) == ["dropout", "filters"]
 
@@ -182,10 +179,10 @@ def test_a_value_fixes_a_hyperparameter_for_this_run(digits):
 def test_something_must_be_left_to_search(digits):
     fixed = {"learning_rate": 0.002, "filters": 16, "dropout": 0.1}
     with pytest.raises(FileError, match=r"tune: every .* has a value .*: leave one empty"):
-        apply(digits, {**defaults(digits), **fixed})
+        apply(digits, {**conf_of(digits), **fixed})
 
 
 def test_days_in_the_wrong_order_are_refused(breast_cancer):
     days = {"from": "2024-01-03", "to": "2024-01-03"}
     with pytest.raises(FileError, match="from: 2024-01-03 is not before `to`, 2024-01-03"):
-        apply(breast_cancer, {**defaults(breast_cancer), **days})
+        apply(breast_cancer, {**conf_of(breast_cancer), **days})

@@ -1,6 +1,5 @@
 """From one run's dataset to the next one's, against a real Cloud Storage."""
 
-import datetime
 import json
 
 import pytest
@@ -8,14 +7,13 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from tests.trellis.results.made import a_board
+from tests.trellis.workflow.plans import plan_run
 from tests.trellis.workflow.stages.datasets import IMAGE, dataset
 from trellis.workflow.contracts.record import RunRecord
-from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.lookups import records
-from trellis.workflow.stages import changes, plan
+from trellis.workflow.stages import changes
 from trellis.workflow.validation.file import with_changes
 
-CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 EVEN = {"a": 50, "b": 50}
 SKEWED = {"a": 90, "b": 10}
 
@@ -46,8 +44,7 @@ def run(google, digits, group, request):
         # Uploaded again, it would be another dataset.
         if not path.exists() or path.read_text() != manifest:
             path.write_text(manifest)
-        values = {n: param.resolve() for n, param in run_params(experiment).items()} | conf
-        made = plan.make(experiment, platform, values, run_id, CREATED, (None, None))
+        made = plan_run(experiment, platform, run_id, **conf)
         records.begin(platform, made.run, RunRecord.planned(made.to_json()))
         folder = bucket / made.dataset.uri.removeprefix("gs://changes-tests/")
         if not made.dataset.exists:

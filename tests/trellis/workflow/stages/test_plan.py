@@ -11,7 +11,7 @@ from airflow.sdk import DAG
 from airflow.utils.types import DagRunType
 
 from tests.airflow_side import ROOT
-from trellis.workflow.contracts import run_params
+from tests.trellis.workflow.plans import CREATED, conf_of, plan_run
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.pricing.cost import BudgetError
@@ -20,10 +20,9 @@ from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
 from trellis.workflow.stages.job_messages import training_arguments
-from trellis.workflow.stages.plan import make, task
+from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
 
-CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
 
 
@@ -41,8 +40,7 @@ def plan(bucket, digits, group):
     """Plans a run of the demo's experiment with some parameters changed."""
 
     def plan(run_id="demo", interval=(None, None), **changes):
-        values = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
-        return make(digits, group, values | changes, run_id, CREATED, interval)
+        return plan_run(digits, group, run_id, interval, **changes)
 
     return plan
 
@@ -87,8 +85,7 @@ def test_an_own_model_is_written_once_by_its_content(bucket, digits, group, tmp_
     def planned(text, run_id):
         (tmp_path / "mine.py").write_text(text)
         experiment = load(tmp_path / "digits.yaml")
-        values = {n: p.resolve() for n, p in run_params.run_params(experiment).items()}
-        made = make(experiment, group, values, run_id, CREATED, (None, None))
+        made = plan_run(experiment, group, run_id)
         path = bucket / made.model_address.removeprefix(f"gs://{group.bucket}/")
         assert path.read_text() == text
         assert read(bucket, run_id)["model_file"]["uri"] == made.model_address
@@ -178,10 +175,9 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 
 
 def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
-    values = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
     missing = group.model_copy(update={"bucket": "no-such-bucket"})
     with pytest.raises(PlatformError, match=r"no bucket gs://no-such-bucket \(platform.yaml: buck"):
-        make(digits, missing, values, "refused", CREATED, (None, None))
+        plan_run(digits, missing, "refused")
 
 
 @pytest.mark.parametrize(
@@ -215,12 +211,12 @@ def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
 ):
     with DAG("digits") as dag:
         operator = task(digits, group).operator
-    params = {name: param.resolve() for name, param in run_params.run_params(digits).items()}
+    params = conf_of(digits, **conf)
     dag_run = SimpleNamespace(
         run_type=DagRunType(kind), run_after=CREATED, triggering_user_name=None
     )
     run_id = f"{kind}-{deploys}"
-    operator.python_callable(params=params | conf, run_id=run_id, dag=dag, dag_run=dag_run)
+    operator.python_callable(params=params, run_id=run_id, dag=dag, dag_run=dag_run)
     assert ("deploy" in read(bucket, run_id)["configuration"]) == deploys
     record = json.loads((bucket / f"_index/digits/runs/{run_id}.json").read_text())
     assert record["trigger"] == kind
@@ -241,23 +237,18 @@ def backbone(digits):
     return backbone
 
 
-def planned_backbone(experiment, group):
-    values = {name: param.resolve() for name, param in run_params.run_params(experiment).items()}
-    return make(experiment, group, values, "demo", CREATED, (None, None))
-
-
 def test_weights_that_are_not_in_the_bucket_are_refused_with_a_remedy(bucket, backbone, group):
     choice = {"backbone": {"choose": ["ResNet50", "DenseNet121"]}}
     (bucket / "_weights").mkdir(exist_ok=True)
     (bucket / "_weights/ResNet50.weights.h5").write_bytes(b"weights")
     with pytest.raises(SourceError) as error:
-        planned_backbone(backbone("imagenet", **choice), group)
+        plan_run(backbone("imagenet", **choice), group, "demo")
     file = "gs://trellis-local/_weights/DenseNet121.weights.h5"
     assert f"there is no {file}, and jobs download nothing" in str(error.value)
     command = "python -m trainer weights DenseNet121 && gcloud storage cp DenseNet121.weights.h5"
     assert f"{command} {file}" in str(error.value)
     (bucket / "_weights/DenseNet121.weights.h5").write_bytes(b"weights")
-    plan = planned_backbone(backbone("imagenet", **choice), group)
+    plan = plan_run(backbone("imagenet", **choice), group, "demo")
     flags = training_arguments(plan, 3, "all", {})
     assert "--weights=gs://trellis-local/_weights/" in flags
 
@@ -271,7 +262,7 @@ def test_weights_that_are_not_in_the_bucket_are_refused_with_a_remedy(bucket, ba
 )
 def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group, weights, message):
     with pytest.raises(SourceError, match=re.escape(message)):
-        planned_backbone(backbone(weights), group)
+        plan_run(backbone(weights), group, "demo")
 
 
 def test_weights_are_not_searched(bucket, digits, backbone, group):
@@ -283,4 +274,4 @@ def test_weights_are_not_searched(bucket, digits, backbone, group):
         },
     )
     with pytest.raises(SourceError, match=r"tune\.search\.weights: weights are fixed"):
-        planned_backbone(experiment, group)
+        plan_run(experiment, group, "demo")

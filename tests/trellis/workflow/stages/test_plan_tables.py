@@ -7,6 +7,7 @@ import json
 import pytest
 from google.cloud.bigquery import QueryJobConfig
 
+from tests.trellis.workflow.plans import plan_run
 from trellis.workflow import sql
 from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
@@ -20,12 +21,10 @@ from trellis.workflow.stages import (
     job_messages,
     snapshot,
 )
-from trellis.workflow.stages.plan import make
 from trellis.workflow.validation.file import with_changes
 
 DATASET = "plan_tests"
 TASK = "binary_classification"
-CREATED = datetime.datetime(2024, 2, 1, tzinfo=datetime.UTC)
 
 
 def day(number):
@@ -71,9 +70,8 @@ def plan(client, breast_cancer, group):
             changed |= {("task",): task, ("baselines",): None, ("deploy",): None}
             changed |= {("tune", "maximize"): None, ("tune", "minimize"): "rmse"}
         experiment = with_changes(breast_cancer, changed)
-        values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
-        values |= {k: v for k, v in zip(run_params.DAYS, days, strict=True) if v}
-        return make(experiment, group, values, run_id, CREATED, interval)
+        chosen = {k: v for k, v in zip(run_params.DAYS, days, strict=True) if v}
+        return plan_run(experiment, group, run_id, interval, **chosen)
 
     return plan
 
@@ -223,9 +221,8 @@ def test_a_recurrent_model_needs_a_sequence(plan, client, breast_cancer, group):
             ("model",): "recurrent",
         },
     )
-    values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
     with pytest.raises(SourceError, match="recurrent is for sequences"):
-        make(experiment, group, values, "recurrent", CREATED, (None, None))
+        plan_run(experiment, group, "recurrent")
 
 
 def test_a_group_whose_dataset_is_elsewhere_is_told(plan, client, group):
@@ -476,9 +473,8 @@ def test_too_few_rows_for_automl_are_refused(plan, breast_cancer, group):
     google = group.model_copy(update={"automl_minimum_rows": 1000})
     experiment = with_changes(breast_cancer, {("source", "bigquery"): f"{DATASET}.cells"})
     experiment = with_changes(experiment, {("source", "partition"): None})
-    values = {name: p.resolve() for name, p in run_params.run_params(experiment).items()}
     with pytest.raises(SourceError, match=r"AutoML needs at least 1,000 rows, .* source has 300;"):
-        make(experiment, google, values, "few", CREATED, (None, None))
+        plan_run(experiment, google, "few")
 
 
 def test_the_groups_key_encrypts_what_baselines_make(plan, group):
