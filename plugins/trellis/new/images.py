@@ -11,7 +11,7 @@ from typing import Any
 
 from trellis.new.described import DataError, Images
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups.image_manifest import read_manifest
+from trellis.workflow.lookups import image_manifest
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 MANIFEST = "manifest.csv"
@@ -28,26 +28,24 @@ def describe(client: Any, address: str) -> Images:
     """
     text = _blob_text(client, address)
     try:
-        contents = read_manifest(address, io.StringIO(text))
+        lines = list(image_manifest.lines(address, io.StringIO(text)))
+        classes = image_manifest.count(address, lines).classes
     except SourceError as error:
         raise DataError(str(error)) from None
-    lines = [[field.strip() for field in line] for line in csv.reader(io.StringIO(text)) if line]
-    first = [
-        next((n for n, f in enumerate(line[:2]) if f.startswith("gs://")), 0) for line in lines
-    ]
-    grouped = all(len(line) > 2 and line[2] and not n for line, n in zip(lines, first, strict=True))
-    classes = contents.classes
+    named = [(fields, place) for _, fields, place in lines if place is not None]
+    grouped = all(len(fields) > 2 and fields[2] and not place for fields, place in named)
     if grouped:
         try:
-            classes = read_manifest(address, io.StringIO(text), "group").classes
+            classes = image_manifest.count(address, lines, "group").classes
         except SourceError:  # too few groups
             grouped = False
-    uris = [line[n] for line, n in zip(lines, first, strict=True)]
+    splits = all(place for _, place in named)
+    uris = [fields[place] for fields, place in named]
     sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
     with ThreadPoolExecutor(8) as pool:
         headers = list(pool.map(lambda uri: _header(client, uri), sampled))
     size, channels = _shape(headers)
-    return Images(address, dict(sorted(classes.items())), size, channels, grouped, all(first))
+    return Images(address, dict(sorted(classes.items())), size, channels, grouped, splits)
 
 
 def upload(client: Any, folder: Path, address: str) -> int:

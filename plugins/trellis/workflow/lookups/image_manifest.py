@@ -9,9 +9,9 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
@@ -25,6 +25,16 @@ DATASET_VERSION = 1
 _LEAST_GROUPS = 6
 
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
+
+
+class Line(NamedTuple):
+    """A line of a manifest. number: in the file, from 1. fields: without spaces around them. place:
+    of the image's address among the fields, 1 behind an ML_USE; None if the line names no image.
+    """
+
+    number: int
+    fields: list[str]
+    place: int | None
 
 
 @dataclass
@@ -43,42 +53,50 @@ class Contents:
         return self.classes.total()
 
 
-def read_manifest(address: str, text: Iterable[str], by: str | None = None) -> Contents:
+def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
+    """The lines of the manifest at an address, without blank ones.
+
+    Raises SourceError for a text that is no CSV in UTF-8.
+    """
+    reader = csv.reader(text, skipinitialspace=True)
+    try:
+        for record in reader:
+            fields = [value.strip() for value in record]
+            if any(fields):
+                first = enumerate(fields[:2])
+                place = next((n for n, value in first if value.startswith("gs://")), None)
+                yield Line(reader.line_num, fields, place)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+
+
+def count(address: str, lines: Iterable[Line], by: str | None = None) -> Contents:
     """Count lines, classes and groups. by: what the field after the label is, the file's split.by.
 
     Raises SourceError for a manifest that is empty, no manifest, or without groups.
     """
     contents = Contents()
-    reader = csv.reader(text, skipinitialspace=True)
-    try:
-        for record in reader:
-            fields = [value.strip() for value in record]
-            if not any(fields):
-                continue
-            contents.lines += 1
-            image = next((n for n, v in enumerate(fields[:2]) if v.startswith("gs://")), None)
-            if image is None:
+    for number, fields, place in lines:
+        contents.lines += 1
+        if place is None:
+            raise SourceError(
+                f"{address}: line {number} ({','.join(fields)[:100]!r}) names no image; {_FORMAT}"
+            )
+        after = fields[place + 1 :]
+        if by is not None:
+            if place:
                 raise SourceError(
-                    f"{address}: line {reader.line_num} ({','.join(fields)[:100]!r}) names no "
-                    f"image; {_FORMAT}"
+                    f"{address}: line {number} names a split (ML_USE), and split.by ({by}) decides "
+                    "it too: leave one of the two out"
                 )
-            after = fields[image + 1 :]
-            if by is not None:
-                if image:
-                    raise SourceError(
-                        f"{address}: line {reader.line_num} names a split (ML_USE), and "
-                        f"split.by ({by}) decides it too: leave one of the two out"
-                    )
-                group = after.pop(1) if len(after) > 1 else ""
-                if not group:
-                    contents.ungrouped += 1
-                    continue
-                contents.groups.add(group)
-            labels = [label for label in after if label]
-            if len(labels) == 1:
-                contents.classes[labels[0]] += 1
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+            group = after.pop(1) if len(after) > 1 else ""
+            if not group:
+                contents.ungrouped += 1
+                continue
+            contents.groups.add(group)
+        labels = [label for label in after if label]
+        if len(labels) == 1:
+            contents.classes[labels[0]] += 1
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
     if by is not None and len(contents.groups) < _LEAST_GROUPS:

@@ -9,13 +9,14 @@ import csv
 import io
 import json
 import mimetypes
+from collections.abc import Iterable
 from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import bigquery_source, plans, storage
+from trellis.workflow.lookups import bigquery_source, image_manifest, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
@@ -33,31 +34,31 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         if plan.experiment.baselines.automl is None:
             raise AirflowSkipException("This run does not need it.")
-        manifest = storage.blob(platform, platform.uri(plan.experiment.image_source.images))
+        address = platform.uri(plan.experiment.image_source.images)
+        manifest = storage.blob(platform, address)
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
-        lines = rejected.download_as_text().splitlines() if rejected.exists() else []
-        text = manifest.download_as_bytes().decode("utf-8-sig")
+        refused = rejected.download_as_text().splitlines() if rejected.exists() else []
+        text = io.StringIO(manifest.download_as_bytes().decode("utf-8-sig"))
         grouped = plan.experiment.source.split.decided_by is not None
-        found = usable(text, {json.loads(line)["uri"] for line in lines}, grouped)
+        lines = image_manifest.lines(address, text)
+        found = usable(lines, {json.loads(line)["uri"] for line in refused}, grouped)
         rows = with_splits(found, plan, platform)
-        for address, content in files(rows, plan).items():
-            storage.blob(platform, address).upload_from_string(content)
+        for uri, content in files(rows, plan).items():
+            storage.blob(platform, uri).upload_from_string(content)
         print(f"{len(rows)} images for AutoML in {plan.run.baseline('automl')}import.csv")
 
     return images()
 
 
 def usable(
-    manifest: str, rejected: set[str], grouped: bool = False
+    lines: Iterable[image_manifest.Line], rejected: set[str], grouped: bool = False
 ) -> list[tuple[str, str, str, str]]:
     """(ML_USE or "", address, label, what is hashed) of the lines that were not rejected.
 
     Hashed is the key, or, if the lines are `grouped`, the field after the label.
     """
     found: dict[str, tuple[str, str, str, str]] = {}
-    for record in csv.reader(io.StringIO(manifest), skipinitialspace=True):
-        fields = [value.strip() for value in record]
-        place = next((n for n, v in enumerate(fields[:2]) if v.startswith("gs://")), None)
+    for _, fields, place in lines:
         if place is None or fields[place] in rejected:
             continue
         address, after = fields[place], fields[place + 1 :]

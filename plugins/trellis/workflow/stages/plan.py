@@ -241,7 +241,7 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
         manifest.reload()
         with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
             by = experiment.source.split.decided_by
-            contents = image_manifest.read_manifest(address, text, by)
+            contents = image_manifest.count(address, image_manifest.lines(address, text), by)
     except NotFound:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
         raise SourceError(

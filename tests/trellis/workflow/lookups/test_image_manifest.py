@@ -3,8 +3,9 @@ import pytest
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups.image_manifest import (
     check_contents,
+    count,
     fingerprint,
-    read_manifest,
+    lines,
 )
 from trellis.workflow.stages.automl_images import usable
 from trellis.workflow.validation.file import with_changes
@@ -14,6 +15,10 @@ CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n
 VERSION = {"generation": 1, "crc32c": "abc="}
 
 
+def contents_of(text, by=None):
+    return count(AT, lines(AT, text), by)
+
+
 @pytest.fixture
 def pets(digits):
     """An experiment of two classes and two files."""
@@ -21,23 +26,23 @@ def pets(digits):
 
 
 def test_a_manifest_is_counted():
-    contents = read_manifest(AT, [*CATS_AND_DOGS, "\n"])
+    contents = contents_of([*CATS_AND_DOGS, "\n"])
     assert (contents.lines, contents.examples) == (3, 3)
     assert contents.classes == {"cat": 2, "dog": 1}
 
 
 def test_a_split_before_the_image_is_no_label():
-    contents = read_manifest(AT, ["TRAINING,gs://b/1.png,cat\n", "test,gs://b/2.png,dog\n"])
+    contents = contents_of(["TRAINING,gs://b/1.png,cat\n", "test,gs://b/2.png,dog\n"])
     assert set(contents.classes) == {"cat", "dog"}
 
 
 def test_an_image_without_its_label_is_left_to_the_export():
-    contents = read_manifest(AT, [*CATS_AND_DOGS, "gs://b/4.png,\n"])
+    contents = contents_of([*CATS_AND_DOGS, "gs://b/4.png,\n"])
     assert (contents.lines, contents.examples) == (4, 3)
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("text", "message"),
     [
         ([], "manifest.csv is empty"),
         (["\n", "  \n"], "is empty"),
@@ -46,33 +51,33 @@ def test_an_image_without_its_label_is_left_to_the_export():
         (["b/1.png,cat\n"], "names no image"),
     ],
 )
-def test_what_is_no_manifest_is_refused(lines, message):
+def test_what_is_no_manifest_is_refused(text, message):
     with pytest.raises(SourceError, match=message):
-        read_manifest(AT, lines)
+        contents_of(text)
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("text", "message"),
     [
         (["gs://b/1.png\n", "gs://b/2.png\n"], "the label column is missing"),
         (["gs://b/1.png,cat\n", "gs://b/2.png,cat\n"], "of one class, 'cat'"),
         (["gs://b/1.png,cat\n", "gs://b/2.png,dog\n"], "cannot fill source.shards = 4 files"),
     ],
 )
-def test_what_no_training_can_come_of_is_refused(digits, lines, message):
+def test_what_no_training_can_come_of_is_refused(digits, text, message):
     with pytest.raises(SourceError, match=message):
-        check_contents(AT, read_manifest(AT, lines), digits)
+        check_contents(AT, contents_of(text), digits)
 
 
 def test_two_classes_are_enough(pets):
-    check_contents(AT, read_manifest(AT, CATS_AND_DOGS), pets)
+    check_contents(AT, contents_of(CATS_AND_DOGS), pets)
 
 
 def test_a_binary_task_wants_two_classes(pets):
     binary = with_changes(pets, {("task",): "binary_classification"})
-    check_contents(AT, read_manifest(AT, CATS_AND_DOGS), binary)
+    check_contents(AT, contents_of(CATS_AND_DOGS), binary)
     with pytest.raises(SourceError, match="3 classes"):
-        check_contents(AT, read_manifest(AT, [*CATS_AND_DOGS, "gs://b/4.png,fox\n"]), binary)
+        check_contents(AT, contents_of([*CATS_AND_DOGS, "gs://b/4.png,fox\n"]), binary)
 
 
 def test_the_fingerprint_names_the_datasets_content(digits):
@@ -105,15 +110,15 @@ def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
 
 
 def test_groups_after_the_labels_are_counted():
-    lines = [f"gs://b/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
-    contents = read_manifest(AT, [*lines, "gs://b/x.png,cat\n"], "patient")
+    text = [f"gs://b/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
+    contents = contents_of([*text, "gs://b/x.png,cat\n"], "patient")
     assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
     with pytest.raises(
         SourceError, match=r"0 groups \(patient\) after the labels, and 3 lines with"
     ):
-        read_manifest(AT, CATS_AND_DOGS, "patient")
+        contents_of(CATS_AND_DOGS, "patient")
     with pytest.raises(SourceError, match=r"line 1 names a split \(ML_USE\), and split.by"):
-        read_manifest(AT, ["test,gs://b/1.png,cat,p1\n"], "patient")
+        contents_of(["test,gs://b/1.png,cat,p1\n"], "patient")
 
 
 def test_a_group_is_part_of_the_datasets_name(pets):
@@ -122,9 +127,10 @@ def test_a_group_is_part_of_the_datasets_name(pets):
 
 
 def test_automl_gets_the_split_of_the_group():
-    text = "gs://b/1.png,cat,p1\ngs://b/2.png,dog,p1\ngs://b/3.png,dog,\n"
-    assert usable(text, {"gs://b/3.png"}, grouped=True) == [
+    text = ["gs://b/1.png,cat,p1\n", "gs://b/2.png,dog,p1\n", "gs://b/3.png,dog,\n"]
+    assert usable(lines(AT, text), {"gs://b/3.png"}, grouped=True) == [
         ("", "gs://b/1.png", "cat", "p1"),
         ("", "gs://b/2.png", "dog", "p1"),
     ]
-    assert usable("test,gs://b/1.png,cat\n", set()) == [("test", "gs://b/1.png", "cat", "1.png")]
+    named = lines(AT, ["test,gs://b/1.png,cat\n"])
+    assert usable(named, set()) == [("test", "gs://b/1.png", "cat", "1.png")]
