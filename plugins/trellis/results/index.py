@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from trellis.workflow.contracts.layout import INDEX
-from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
+from trellis.workflow.contracts.record import RollbackRecord, RunRecord, text_of
 from trellis.workflow.spec import platform
 
 Record = TypeVar("Record", RunRecord, RollbackRecord)
@@ -90,7 +90,7 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
             continue
         kind = RunRecord if found[2] == "runs" else RollbackRecord
         try:
-            record = kind.model_validate_json(_text(blob))
+            record = kind.model_validate_json(text_of(blob))
         except ValidationError:
             unreadable.append(blob.name)
             continue
@@ -121,9 +121,3 @@ def folders(client: Any, bucket: str, prefix: str = "") -> Iterator[str]:
 def _renamed(record: Record, names: Mapping[str, str]) -> Record:
     name = names[record.experiment]
     return record if name == record.experiment else record.model_copy(update={"experiment": name})
-
-
-def _text(blob: Any) -> str | bytes:
-    """A record is in its object's metadata, unless it was too long or a copy lost it."""
-    metadata = blob.metadata or {}
-    return metadata[METADATA] if METADATA in metadata else blob.download_as_bytes()

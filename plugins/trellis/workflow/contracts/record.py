@@ -24,6 +24,15 @@ _LONGEST = 400
 """Characters of a sentence in a record; the run's own files have it in full."""
 
 
+def text_of(blob: Any) -> str | bytes:
+    """The JSON of a record: of its object's metadata, unless it was too long or a copy lost it.
+
+    blob: google.cloud.storage.Blob, as it was listed. Raises Google's exceptions.
+    """
+    metadata = blob.metadata or {}
+    return metadata[METADATA] if METADATA in metadata else blob.download_as_bytes()
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -8,7 +8,7 @@ from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
+from trellis.workflow.contracts.record import RollbackRecord, RunRecord, text_of
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
 
@@ -42,9 +42,8 @@ def trained_on(platform: Platform, experiment: str, without: str = "") -> frozen
     for blob in storage.each_blob(platform, layout.run_records(platform.bucket, experiment)):
         if blob.name.endswith(f"/{without}.json"):
             continue
-        text = (blob.metadata or {}).get(METADATA) or blob.download_as_bytes()
         with contextlib.suppress(ValidationError):
-            record = RunRecord.model_validate_json(text)
+            record = RunRecord.model_validate_json(text_of(blob))
             if record.result is not None:
                 found.add(record.dataset)
     return frozenset(found)
