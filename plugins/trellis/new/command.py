@@ -11,6 +11,7 @@ from typing import Any
 
 from trellis.new import bigquery, files, images, roles, text
 from trellis.new.described import DataError
+from trellis.results.index import client_of
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec import editor_schema, platform
 from trellis.workflow.spec.experiment import Experiment
@@ -118,7 +119,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         classes = files.classes(table, chosen.label.name) if chosen.classification else {}
         write = _of_rows(rows, chosen, classes, owner)
     elif options.data.startswith("gs://"):
-        found = images.describe(_storage(group), options.data)
+        found = images.describe(client_of(group), options.data)
         write = _of_images(found, group, owner)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
         client = _bigquery(group)
@@ -200,7 +201,7 @@ def _upload(group: Platform, data: Path, place: str) -> str:
     """Upload a file or folder; says what is where."""
     if data.is_dir():
         folder = group.uri(place.rstrip("/"))
-        count = images.upload(_storage(group), data, folder)
+        count = images.upload(client_of(group), data, folder)
         return f"{count:,} images and {images.MANIFEST} are in {folder}"
     if not files.is_table(data) or not data.is_file():
         raise DataError(f"{data} is no folder, and no file of {', '.join(files.SUFFIXES)}")
@@ -224,9 +225,3 @@ def _bigquery(group: Platform) -> Any:
     from google.cloud import bigquery as client
 
     return client.Client(project=group.project, location=group.location)
-
-
-def _storage(group: Platform) -> Any:
-    from google.cloud import storage
-
-    return storage.Client(project=group.project)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.new.described import DataError, Images
+from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
 
@@ -73,8 +74,8 @@ def upload(client: Any, folder: Path, address: str) -> int:
         raise DataError(f"{folder} cannot be uploaded: {failed}")
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    for (class_, _), (_, blob) in zip(found, pairs, strict=True):
-        lines.writerow([f"gs://{bucket}/{blob.name}", class_])
+    for (class_, _), (_, image) in zip(found, pairs, strict=True):
+        lines.writerow([f"gs://{bucket}/{image.name}", class_])
     # Written last: a manifest names images that are there.
     manifest.upload_from_string(text.getvalue(), content_type="text/csv")
     return len(found)
@@ -109,9 +110,8 @@ def _of_classes(folder: Path) -> Iterator[tuple[str, Path]]:
 def _blob_text(client: Any, address: str) -> str:
     from google.api_core.exceptions import GoogleAPICallError
 
-    bucket, _, name = address.removeprefix("gs://").partition("/")
     try:
-        return client.bucket(bucket).blob(name).download_as_bytes().decode("utf-8-sig")
+        return blob(client, address).download_as_bytes().decode("utf-8-sig")
     except (GoogleAPICallError, UnicodeDecodeError, ValueError) as error:
         raise DataError(f"{address} cannot be read: {error}") from None
 
@@ -120,9 +120,8 @@ def _header(client: Any, uri: str) -> bytes:
     """The start of an image; nothing for one that cannot be read, which the export will name."""
     from google.api_core.exceptions import GoogleAPICallError
 
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
     try:
-        found: bytes = client.bucket(bucket).blob(name).download_as_bytes(end=_HEADER - 1)
+        found: bytes = blob(client, uri).download_as_bytes(end=_HEADER - 1)
     except (GoogleAPICallError, ValueError):
         return b""
     return found

@@ -1,7 +1,7 @@
 """The files of a single run, read when somebody looks at it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +59,12 @@ def blob(client: Any, uri: str) -> Any:
     """The object at a gs:// address, whether it exists or not."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     return client.bucket(bucket).blob(name)
+
+
+def each_blob(client: Any, prefix: str) -> Iterator[Any]:
+    """The objects whose gs:// addresses start with the prefix, in order."""
+    bucket, _, name = prefix.removeprefix("gs://").partition("/")
+    return iter(client.list_blobs(bucket, prefix=name))
 
 
 def read(client: Any, uri: str) -> bytes | None:

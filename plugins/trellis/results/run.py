@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trellis.results.files import RunFiles, load_files, read
+from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.documents import DocumentError, check
@@ -184,10 +184,9 @@ class LoadedRun:
         if any(feature["kind"] == "image" for feature in features):
             return self._images()
         folder = f"{self.plan['dataset']['uri']}source/"
-        bucket, _, prefix = folder.removeprefix("gs://").partition("/")
         tables = [
             pq.read_table(pa.BufferReader(found.download_as_bytes()))
-            for found in self._client.list_blobs(bucket, prefix=f"{prefix}rows-")
+            for found in each_blob(self._client, f"{folder}rows-")
         ]
         if not tables:
             raise NoRunError(f"the rows of this dataset are no longer in {folder}")
@@ -219,13 +218,12 @@ class LoadedRun:
         """Copy the SavedModel of a full training to a folder; arguments as those of `model`."""
         name = contender or self.winner
         source = f"{self.uri}{name}/model/"
-        bucket, _, prefix = source.removeprefix("gs://").partition("/")
-        found = list(self._client.list_blobs(bucket, prefix=prefix))
+        found = list(each_blob(self._client, source))
         if not found:
             raise NoRunError(f"there is no model in {source}: only full trainings leave one")
         target = Path(folder or tempfile.mkdtemp(prefix="trellis-model-"))
         for one in found:
-            relative = one.name.removeprefix(prefix)
+            relative = f"gs://{one.bucket.name}/{one.name}".removeprefix(source)
             if relative.endswith("/") or not relative:
                 continue
             path = target / relative
