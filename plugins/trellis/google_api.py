@@ -6,6 +6,9 @@ from typing import Any
 SECONDS = 60
 """After which a request is given up."""
 
+SIGN_IN = "Sign in: gcloud auth application-default login"
+"""What to do without credentials, or with such as are refused."""
+
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
@@ -35,9 +38,7 @@ class GoogleApi:
         try:
             credentials, _ = google.auth.default(scopes=[_SCOPE])
         except DefaultCredentialsError as error:
-            raise CredentialsError(
-                f"{error}\nSign in: gcloud auth application-default login"
-            ) from None
+            raise CredentialsError(f"{error}\n{SIGN_IN}") from None
         self._session = AuthorizedSession(credentials)
         self._credentials = credentials
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trellis.google_api import SIGN_IN
 from trellis.new import bigquery, files, images, roles, text
 from trellis.new.described import DataError
 from trellis.results.index import client_of
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{options.data}: {error.message}", file=sys.stderr)
         return 1
     except GoogleAuthError as error:
-        print(f"{error}\nSign in: gcloud auth application-default login", file=sys.stderr)
+        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
         return 1
     return 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from trellis.google_api import SIGN_IN
 from trellis.results import addition, comparison, index
 from trellis.results.files import load_files
 from trellis.results.scores import score
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"gs://{group.bucket} cannot be read: {error.message}", file=sys.stderr)
         return 1
     except GoogleAuthError as error:
-        print(f"{error}\nSign in: gcloud auth application-default login", file=sys.stderr)
+        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
         return 1
     print("\n".join(lines))
     return 0
