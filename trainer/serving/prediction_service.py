@@ -117,12 +117,10 @@ class PredictionService:
     async def _answer(self, model: Predictor, body: bytes) -> list[Prediction]:
         loop = asyncio.get_running_loop()
         if model.rows:
-            small = len(body) <= _READ_AT_ONCE
-            read = (
-                model.rows.read(body)
-                if small
-                else await loop.run_in_executor(self._workers, model.rows.read, body)
-            )
+            if len(body) <= _READ_AT_ONCE:
+                read = model.rows.read(body)
+            else:
+                read = await loop.run_in_executor(self._workers, model.rows.read, body)
             return await self._predict(model, read, read.instances)
         request = await loop.run_in_executor(self._workers, instances.read, body)
         asked = request.instances

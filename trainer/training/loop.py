@@ -134,7 +134,8 @@ def fit(
     saved, checked = time.monotonic(), False
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
-        if phase != (phase := phases.at(trainee.phases, epoch)):
+        if (current := phases.at(trainee.phases, epoch)) is not phase:
+            phase = current
             train_steps = _train_steps(settings, distribution, trainee, phase, data)
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
