@@ -18,6 +18,7 @@ from scipy import optimize, stats
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.ranks import running_sums
 from trainer.metrics import mean_over_classes, over_classes, ratio
 
 EXACT_UP_TO = 2**17
@@ -56,11 +57,9 @@ def exact_class_aucs(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarr
     """
     total = weights.sum(axis=0)
     for ranking in outcome.rankings:
-        # Integer sums: exact, and twice as fast as float64.
-        cumulative = np.zeros((len(weights) + 1, weights.shape[1]), dtype=weights.dtype)
-        np.cumsum(weights[ranking.order], axis=0, out=cumulative[1:])
+        sums = running_sums(weights[ranking.order])
         drawn = weights[ranking.positives].astype(np.float64)
-        twice_rank = cumulative[ranking.below] + cumulative[ranking.upto]
+        twice_rank = sums[ranking.below] + sums[ranking.upto]
         positive = drawn.sum(axis=0)
         wins = ((drawn * twice_rank).sum(axis=0) - positive**2) / 2
         yield ratio(wins, positive * (total - positive))

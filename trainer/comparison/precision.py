@@ -11,7 +11,7 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.auc import EXACT_UP_TO
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.ranks import Ranking
+from trainer.comparison.ranks import Ranking, running_sums
 from trainer.metrics import mean_over_classes, over_classes, ratio
 
 
@@ -42,19 +42,12 @@ def exact(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
         positive = drawn.sum(axis=0)
         mask = np.isin(ranking.order, ranking.positives)[:, None]
         in_order = weights[ranking.order]
-        at_least = total - _below(in_order, ranking)
-        hits = positive - _below(in_order * mask, ranking)
+        at_least = total - running_sums(in_order)[ranking.below]
+        hits = positive - running_sums(in_order * mask)[ranking.below]
         # A positive that was not drawn may have nothing above it, and counts nothing.
         precision = np.divide(hits, at_least, out=np.zeros(hits.shape), where=at_least > 0)
         defined = np.where(positive < total, positive, 0)
         yield ratio((drawn * precision).sum(axis=0), defined)
-
-
-def _below(in_order: np.ndarray, ranking: Ranking) -> np.ndarray:
-    """(p, b) sums of what scores less than each positive."""
-    sums = np.zeros((len(in_order) + 1, in_order.shape[1]), in_order.dtype)
-    np.cumsum(in_order, axis=0, out=sums[1:])
-    return sums[ranking.below]
 
 
 def first_order(outcome: Outcome, weights: np.ndarray) -> np.ndarray:

@@ -36,6 +36,16 @@ class Ranking:
         )
 
 
+def running_sums(values: np.ndarray) -> np.ndarray:
+    """(n + 1, b) sums of the first 0 to n rows of (n, b) values.
+
+    In the values' own type: sums of integers are exact, and twice as fast as those of float64.
+    """
+    sums = np.zeros((len(values) + 1, values.shape[1]), values.dtype)
+    np.cumsum(values, axis=0, out=sums[1:])
+    return sums
+
+
 def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """DeLong's structural components (Biometrics 44, 1988), (n,).
 

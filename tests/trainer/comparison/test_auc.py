@@ -8,18 +8,7 @@ from trainer.comparison import auc, bootstrap
 from trainer.comparison.outcome import Outcome
 
 
-@pytest.fixture
-def outcome(classifier):
-    labels = np.random.default_rng(1).integers(0, 5, 1000)
-    return Outcome(labels, classifier(labels, 5, skill=1.5, seed=2))
-
-
-def resample(outcome):
-    return np.concatenate(list(bootstrap.draw(len(outcome.labels), 500)), axis=1)
-
-
-def test_to_first_order_the_interval_is_that_of_the_exact_auc(outcome):
-    weights = resample(outcome)
+def test_to_first_order_the_interval_is_that_of_the_exact_auc(outcome, weights):
     exact = np.array(list(auc.exact_class_aucs(outcome, weights)))
     first_order = auc.first_order_class_aucs(outcome, weights)
     low, high = bootstrap.interval(exact.mean(axis=0), 0.95)
@@ -35,17 +24,15 @@ def test_undisturbed_both_are_the_auc_itself(outcome):
     assert exact.mean() == pytest.approx(auc.macro_auc(outcome), abs=1e-12)
 
 
-def test_large_splits_are_scored_to_first_order(outcome, monkeypatch):
-    weights = resample(outcome)
+def test_large_splits_are_scored_to_first_order(outcome, weights, monkeypatch):
     exact = auc.macro_auc_resampled(outcome, weights)
     monkeypatch.setattr(auc, "EXACT_UP_TO", 4999)
     first_order = auc.macro_auc_resampled(outcome, weights)
     assert 0 < np.abs(first_order - exact).max() < 0.01
 
 
-def test_classes_without_examples_are_left_out_to_first_order_too(outcome):
+def test_classes_without_examples_are_left_out_to_first_order_too(outcome, weights):
     wider = Outcome(outcome.labels, np.column_stack([outcome.probabilities, np.zeros(1000)]))
-    weights = resample(outcome)
     values = auc.first_order_class_aucs(wider, weights)
     assert np.isnan(values[5]).all()
     assert np.array_equal(values[:5], auc.first_order_class_aucs(outcome, weights))

@@ -7,18 +7,7 @@ from trainer.comparison import bootstrap, precision
 from trainer.comparison.outcome import Outcome
 
 
-@pytest.fixture
-def outcome(classifier):
-    labels = np.random.default_rng(1).integers(0, 5, 1000)
-    return Outcome(labels, classifier(labels, 5, skill=1.5, seed=2))
-
-
-def resample(outcome):
-    return np.concatenate(list(bootstrap.draw(len(outcome.labels), 500)), axis=1)
-
-
-def test_to_first_order_the_interval_is_that_of_the_exact_one(outcome):
-    weights = resample(outcome)
+def test_to_first_order_the_interval_is_that_of_the_exact_one(outcome, weights):
     exact = np.array(list(precision.exact(outcome, weights)))
     first_order = precision.first_order(outcome, weights)
     low, high = bootstrap.interval(exact.mean(axis=0), 0.95)
@@ -48,17 +37,15 @@ def test_what_one_example_more_changes_is_its_influence(outcome):
         assert change == pytest.approx(expected, rel=0.01, abs=1e-9)
 
 
-def test_large_splits_are_scored_to_first_order(outcome, monkeypatch):
-    weights = resample(outcome)
+def test_large_splits_are_scored_to_first_order(outcome, weights, monkeypatch):
     exact = precision.macro_precision_resampled(outcome, weights)
     monkeypatch.setattr(precision, "EXACT_UP_TO", 4999)
     first_order = precision.macro_precision_resampled(outcome, weights)
     assert 0 < np.abs(first_order - exact).max() < 0.02
 
 
-def test_classes_without_examples_are_left_out(outcome):
+def test_classes_without_examples_are_left_out(outcome, weights):
     wider = Outcome(outcome.labels, np.column_stack([outcome.probabilities, np.zeros(1000)]))
-    weights = resample(outcome)
     assert np.isnan(precision.first_order(wider, weights)[5]).all()
     assert np.isnan(list(precision.exact(wider, weights))[5]).all()
     assert precision.macro_precision(wider) == precision.macro_precision(outcome)
