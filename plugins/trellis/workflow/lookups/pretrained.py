@@ -5,21 +5,25 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.trainer_schema import Value
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.tuning import Choices
 
-MODEL = "backbone"
+_MODEL = "backbone"
 _SUFFIX = ".weights.h5"
 
 
-def address(weights: str, bucket: str) -> str:
-    """`weights` as the trainer takes it: imagenet is a folder of the group's bucket."""
-    return layout.weights(bucket) if weights == "imagenet" else weights
+def with_address(experiment: Experiment, bucket: str) -> dict[str, Value]:
+    """The experiment's hyperparameters, `weights` as the trainer takes it."""
+    values = dict(experiment.hyperparameters)
+    if experiment.model == _MODEL and "weights" in values:
+        values["weights"] = _address(str(values["weights"]), bucket)
+    return values
 
 
 def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
-    if experiment.model != MODEL:
+    if experiment.model != _MODEL:
         return
     if "weights" in experiment.search:
         raise SourceError(
@@ -28,7 +32,7 @@ def require(experiment: Experiment, platform: Platform) -> None:
     weights = str(experiment.hyperparameters.get("weights", "none"))
     if weights == "none":
         return
-    found = address(weights, platform.bucket)
+    found = _address(weights, platform.bucket)
     if not found.startswith("gs://"):
         raise SourceError(
             f"hyperparameters.weights: got {weights}; expected none, imagenet, or the gs:// "
@@ -42,6 +46,11 @@ def require(experiment: Experiment, platform: Platform) -> None:
                 "internet. Write it where there is internet access, then start the run again:\n"
                 f"  python -m trainer weights {name} && gcloud storage cp {name}{_SUFFIX} {file}"
             )
+
+
+def _address(weights: str, bucket: str) -> str:
+    """imagenet is a folder of the group's bucket."""
+    return layout.weights(bucket) if weights == "imagenet" else weights
 
 
 def _backbones(experiment: Experiment) -> list[str]:

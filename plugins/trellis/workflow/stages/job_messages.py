@@ -129,9 +129,6 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
     """
     experiment = plan.experiment
     own = experiment.own_model
-    fixed = dict(experiment.hyperparameters)
-    if experiment.model == pretrained.MODEL and "weights" in fixed:
-        fixed["weights"] = pretrained.address(str(fixed["weights"]), plan.run.bucket)
     flags = {
         "dataset": plan.dataset.uri,
         "model": plan.model_address,
@@ -141,7 +138,7 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
         "epochs": epochs,
         "seed": experiment.seed,
         "outputs": outputs,
-        **fixed,
+        **pretrained.with_address(experiment, plan.run.bucket),
         **values,
     }
     return [f"--{name}={flag(value)}" for name, value in flags.items()]
