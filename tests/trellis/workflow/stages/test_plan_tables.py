@@ -1,11 +1,9 @@
 """Tables and queries, looked at by a real BigQuery: what is planned, what is refused and why."""
 
-import collections
 import datetime
 import json
 
 import pytest
-from google.cloud.bigquery import QueryJobConfig
 
 from tests.trellis.workflow.plans import plan_run
 from trellis.workflow import sql
@@ -13,18 +11,10 @@ from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec.platform import PlatformError
-from trellis.workflow.stages import (
-    automl_tables,
-    bqml,
-    check,
-    data_checks,
-    job_messages,
-    snapshot,
-)
+from trellis.workflow.stages import automl_tables, bqml
 from trellis.workflow.validation.file import with_changes
 
 DATASET = "plan_tests"
-TASK = "binary_classification"
 
 
 def day(number):
@@ -61,15 +51,11 @@ def client(google, group):
 def plan(client, breast_cancer, group):
     """Plans a run on a table or query, with some keys of the source changed."""
 
-    def plan(run_id="plan", interval=(None, None), days=(None, None), task=TASK, **changes):
+    def plan(run_id="plan", interval=(None, None), days=(None, None), **changes):
         source = {"bigquery": f"{DATASET}.cells", "partition": None} | changes
         if "query" in source:
             source["bigquery"] = None
-        changed = {("source", k): v for k, v in source.items()}
-        if task != TASK:
-            changed |= {("task",): task, ("baselines",): None, ("deploy",): None}
-            changed |= {("tune", "maximize"): None, ("tune", "minimize"): "rmse"}
-        experiment = with_changes(breast_cancer, changed)
+        experiment = with_changes(breast_cancer, {("source", k): v for k, v in source.items()})
         chosen = {k: v for k, v in zip(run_params.DAYS, days, strict=True) if v}
         return plan_run(experiment, group, run_id, interval, **chosen)
 
@@ -85,21 +71,6 @@ def content(google, group):
         return json.loads((folder / "plan.json").read_text())
 
     return content
-
-
-@pytest.fixture
-def checked(plan, client, group):
-    """Freezes the rows of a query and checks them: the problems, and the warnings."""
-
-    def checked(query, **changes):
-        planned = plan("checked", query=query, **changes)
-        for job in (snapshot.job(planned, group), check.job(planned, group)):
-            statement = job["query"].pop("query")
-            config = QueryJobConfig.from_api_repr(job)
-            rows = list(client.query_and_wait(statement, job_config=config))
-        return check.judge(rows[0], planned.table, TASK, planned.experiment.source.split)
-
-    return checked
 
 
 def test_a_table_is_planned_without_reading_it(plan, content):
@@ -242,230 +213,6 @@ def test_two_thousand_columns_are_refused_by_number(plan):
     many = ", ".join(f"1.0 AS x{n}" for n in range(2000))
     with pytest.raises(SourceError, match="2,000 columns would be features, at most 1,000"):
         plan(query=f"SELECT 's' AS sample_id, TRUE AS malignant, {many}")
-
-
-ROWS = "UNNEST(GENERATE_ARRAY(1, 300)) AS n"
-GOOD = {"sample_id": "CAST(n AS STRING)", "malignant": "MOD(n, 2) = 0", "x": "CAST(n AS FLOAT64)"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"sample_id": "CAST(MOD(n, 299) AS STRING)"}, "not unique: '1' (2 rows)"),
-        ({"sample_id": "IF(n = 7, NULL, CAST(n AS STRING))"}, "'sample_id' is NULL in 1 row"),
-        ({"malignant": "n > 0"}, "'malignant' is constant, 'true' in every row"),
-        ({"malignant": "IF(n < 3, NULL, n > 9)"}, "'malignant' is NULL in 2 rows, as at the keys"),
-        ({"x": "CAST(NULL AS FLOAT64)"}, "feature 'x' is NULL in every row"),
-        ({"x": "IF(n = 9, CAST('inf' AS FLOAT64), 1)"}, "feature 'x' is infinite in 1 row"),
-        ({"größe in cm": "IF(n = 9, CAST('-inf' AS FLOAT64), 1)"}, "'größe in cm' is infinite"),
-        ({"trace": "[IF(n = 9, CAST('inf' AS FLOAT64), 1)]"}, "'trace' is infinite in 1 row"),
-    ],
-)
-def test_rows_that_cannot_be_learned_from_are_found(checked, changes, problem):
-    problems, _ = checked(select(**changes))
-    assert any(problem in found for found in problems), problems
-
-
-def test_good_rows_pass_and_nan_is_said(checked):
-    assert checked(select()) == ([], [])
-    assert checked(select(x="IF(n < 4, CAST('nan' AS FLOAT64), n)")) == (
-        [],
-        ["feature 'x' is NaN in 3 rows: counted as NULL"],
-    )
-
-
-VISITS = "CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant, CAST(n AS FLOAT64) AS x"
-
-
-@pytest.fixture
-def frozen(plan, client, group):
-    """Freezes the rows of a query by a rule: the plan, and (key, split, split_by) of each row."""
-
-    def frozen(columns, split):
-        query = f"SELECT {VISITS}, {columns} FROM {ROWS}"
-        planned = plan("frozen", query=query, split=split)
-        job = snapshot.job(planned, group)
-        statement = job["query"].pop("query")
-        client.query_and_wait(statement, job_config=QueryJobConfig.from_api_repr(job))
-        table = job_messages.snapshot(planned, group)
-        rows = client.query_and_wait(f"SELECT key, split, split_by FROM {table}")
-        return planned, [tuple(row) for row in rows]
-
-    return frozen
-
-
-def test_rows_of_one_group_are_in_one_split(plan, frozen, client, group):
-    """The snapshot holds each row's group, and the split that its hash, not the key's, falls into;
-    the baselines learn from no group.
-    """
-    rule = {"by": "patient id", "train": 60, "test": 30}
-    planned, rows = frozen("DIV(n, 3) AS `patient id`", rule)
-    assert [f.name for f in planned.table.features] == ["x"]
-    query = planned.experiment.row_source.query
-    assert planned.dataset.fingerprint != plan("by-key", query=query).dataset.fingerprint
-    hashes = client.query_and_wait(
-        "SELECT CAST(n AS STRING), ABS(MOD(FARM_FINGERPRINT(CAST(n AS STRING)), 100)) "
-        "FROM UNNEST(GENERATE_ARRAY(0, 100)) AS n"
-    )
-    buckets = dict(tuple(row) for row in hashes)
-    assert {group for _, _, group in rows} == set(buckets)
-    for _, split, of in rows:
-        bucket = buckets[of]
-        assert split == ("train" if bucket < 60 else "validation" if bucket < 70 else "test")
-    described = check.columns_json(planned, group, 300)
-    assert described["split"] == {
-        "train": [0, 60], "validation": [60, 70], "test": [70, 100], "by": "patient id",
-    }  # fmt: skip
-    assert "split_by" not in bqml.script(planned, group, "logistic_reg")
-    assert "split_by" not in automl_tables.views(planned, group)["query"]["query"]
-
-
-def test_the_past_is_learned_from_and_the_rest_scored(frozen, group):
-    """Rows of 300 hours from 2024-01-01 on; each day belongs to the split that starts with it."""
-    moment = "TIMESTAMP_ADD(TIMESTAMP '2024-01-01', INTERVAL n HOUR) AS moment"
-    rule = {"time": "moment", "validation": "2024-01-09", "test": "2024-01-11"}
-    planned, rows = frozen(moment, rule)
-    assert [f.name for f in planned.table.features] == ["x"]
-    for key, split, _ in rows:
-        hours = int(key)
-        assert split == ("train" if hours < 192 else "validation" if hours < 240 else "test")
-    assert check.columns_json(planned, group, 300)["split"] == {
-        "rule": "moment: validation from 2024-01-09, test from 2024-01-11"
-    }
-
-
-def test_a_column_of_ones_own_names_the_splits(frozen):
-    rule = {"column": "fold", "names": {"train": [0, 1, 2], "validation": [3], "test": [4]}}
-    planned, rows = frozen("MOD(n, 5) AS fold", rule)
-    assert [f.name for f in planned.table.features] == ["x"]
-    for key, split, _ in rows:
-        assert split == ("train", "train", "train", "validation", "test")[int(key) % 5]
-
-
-def test_each_class_is_divided_by_the_shares(frozen):
-    """`site` has 276 rows of a, 20 of b, 3 of c and 1 of d."""
-    site = "IF(n <= 276, 'a', IF(n <= 296, 'b', IF(n < 300, 'c', 'd'))) AS site"
-    _, rows = frozen(site, {"stratify": "site", "train": 70, "validation": 10, "test": 20})
-    found = collections.Counter((site, split) for _, split, site in rows)
-    assert found == {
-        ("a", "train"): 193, ("a", "validation"): 28, ("a", "test"): 55,
-        ("b", "train"): 14, ("b", "validation"): 2, ("b", "test"): 4,
-        ("c", "train"): 1, ("c", "validation"): 1, ("c", "test"): 1,
-        ("d", "train"): 1,
-    }  # fmt: skip
-    # Other features of the same rows leave each where it is.
-    rule = {"stratify": "site", "train": 70, "validation": 10, "test": 20}
-    assert sorted(frozen(f"{site}, -n AS y", rule)[1]) == sorted(rows)
-
-
-@pytest.mark.parametrize(
-    ("columns", "split", "problem"),
-    [
-        ("IF(n = 7, NULL, n) AS who", {"by": "who"}, "is NULL in 1 row, as at the key '7'"),
-        ("IF(n = 7, 'x', 'train') AS who", {"column": "who"}, "is 'x' in 1 row, as at the key '7'"),
-        ("'train' AS who", {"column": "who"}, "the test split is empty: no 'who' of the 300 exam"),
-        (
-            "IF(n < 3, NULL, DATE '2024-01-01') AS who",
-            {"time": "who", "validation": "2024-01-09", "test": "2024-01-11"},
-            "split.time 'who' is NULL in 2 rows",
-        ),
-    ],
-)
-def test_rows_that_belong_to_no_split_are_found(checked, columns, split, problem):
-    problems, _ = checked(f"SELECT {VISITS}, {columns} FROM {ROWS}", split=split)
-    assert any(problem in found for found in problems), problems
-
-
-@pytest.fixture
-def suspected(plan, client, group):
-    """What the data checks find in the rows of a query: (check, feature), and the texts."""
-
-    def suspected(query, **changes):
-        planned = plan("suspected", query=query, **changes)
-        for job in (snapshot.job(planned, group), check.job(planned, group)):
-            statement = job["query"].pop("query")
-            config = QueryJobConfig.from_api_repr(job)
-            rows = list(client.query_and_wait(statement, job_config=config))
-        found = data_checks.judge(rows[0], planned.table)
-        return [(finding.check, finding.feature) for finding in found], found
-
-    return suspected
-
-
-PATIENTS = """
-SELECT
-  CAST(n AS STRING) AS sample_id,
-  MOD(FARM_FINGERPRINT(CONCAT('p', CAST(DIV(n, 8) AS STRING))), 2) = 0 AS malignant,
-  DIV(n, 8) AS patient,
-  SIN(n) AS noise,
-  MOD(n, 7) = 0 AS flag
-FROM UNNEST(GENERATE_ARRAY(0, 6399)) AS n
-"""
-
-
-def test_visits_of_patients_in_two_splits_are_suspected_until_patients_decide(suspected):
-    """800 patients with 8 visits each, and a label that is the patient's."""
-    checks, (finding,) = suspected(PATIENTS)
-    assert checks == [("group", "patient")]
-    assert finding.text.startswith(
-        "feature 'patient' has 800 values, each in 8 rows or so, and the value alone tells the "
-        "label of 100.0% of the validation and test rows: do rows of one value belong together? "
-        "Then write `split: {by: patient}`"
-    )
-    assert suspected(PATIENTS, split={"by": "patient"}) == ([], [])
-
-
-def test_what_else_leaks_is_suspected(suspected):
-    checks, _ = suspected(
-        """
-        SELECT
-          CAST(n AS STRING) AS sample_id,
-          MOD(n, 2) = 0 AS malignant,
-          IF(MOD(n, 2) = 0, 'yes', 'no') AS diagnosis,
-          MOD(n, 2) + n / 10000 AS probability,
-          CONCAT('text ', CAST(n AS STRING)) AS remark,
-          10 * n AS record,
-          n = 5 AS rare,
-          SIN(n) AS noise,
-          MOD(n, 13) AS ward
-        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
-        """
-    )
-    assert checks == [
-        ("label", "diagnosis"),
-        ("label", "probability"),
-        ("identifier", "remark"),
-        ("identifier", "record"),
-        ("constant", "rare"),
-    ]
-
-
-def test_copies_of_rows_in_two_splits_are_suspected(suspected):
-    copies = """
-        SELECT CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant,
-          SIN(IF(MOD(n, 10) = 0, n - 1, n)) AS x
-        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
-        """
-    checks, (finding,) = suspected(copies)
-    assert checks == [("copies", None)]
-    assert "rows of validation and test equal a row of train in every feature" in finding.text
-
-
-def test_a_number_that_follows_the_label_of_a_regression_is_suspected(suspected, monkeypatch):
-    query = """
-        SELECT CAST(n AS STRING) AS sample_id, SIN(n) AS malignant, 3 * SIN(n) + 1 AS same,
-          COS(n) AS other, n AS moment
-        FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
-        """
-    rule = {"column": "fold", "names": {"train": [0], "validation": [1], "test": [2]}}
-    query = f"SELECT *, IF(moment < 1500, 0, IF(moment < 1700, 1, 2)) AS fold FROM ({query})"
-    checks, _ = suspected(query, task="regression", split=rule)
-    assert checks == [("label", "same"), ("identifier", "moment"), ("shift", "moment")]
-
-
-def select(**changes):
-    columns = ", ".join(f"{sql} AS `{name}`" for name, sql in (GOOD | changes).items())
-    return f"SELECT {columns} FROM {ROWS}"
 
 
 def test_too_few_rows_for_automl_are_refused(plan, breast_cancer, group):
