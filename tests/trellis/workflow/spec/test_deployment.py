@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tests.trellis.workflow.spec.test_experiment import GOOD, TABLE, assert_named
+from tests.trellis.workflow.spec.files import GOOD, TABLE, assert_named
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import load
 
@@ -60,16 +60,6 @@ MISTAKES_WITH_DEPLOYMENT = [
     ("keep_versions: 3", "keep_versions: 0", 28, "deploy.keep_versions", "from 1 to 1000"),
     ("keep_versions: 3", "private: maybe", 28, "deploy.private", "true or false"),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        path = tmp_path / "good.yaml"
-        path.write_text(text)
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize(

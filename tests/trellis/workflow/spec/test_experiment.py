@@ -1,4 +1,4 @@
-"""Every way to write an experiment wrongly, and what the file's author is told."""
+"""What an experiment file is: its defaults, its sections, its name; no file breaks the checks."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.trellis.workflow.spec.files import GOOD, TABLE, UNTUNED
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.problems import FileError
@@ -20,39 +21,6 @@ from trellis.workflow.validation.file import load, validate, with_changes
 
 ROOT = Path(__file__).parents[4]
 DIGITS = ROOT / "dags/experiments/digits.yaml"
-
-GOOD = """\
-# A good experiment.
-# For tests.
-owner: lab
-budget: 6 USD
-source:
-  images: manifest.csv
-  size: 8
-model: dense
-task: multiclass_classification
-tune:
-  maximize: accuracy
-  trials: 4
-  epochs: 2
-  search:
-    learning_rate: {from: 1e-4, to: 1e-1, scale: log}
-    layers: {from: 1, to: 4}
-    optimizer: {choose: [adam, sgd]}
-train:
-  top: 2
-  epochs: 10
-"""
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="good.yaml"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
 
 
 def test_the_demo_experiment_is_good():
@@ -66,200 +34,6 @@ def test_what_is_left_out_has_its_default(write):
     assert experiment.tune.algorithm == "bayesian"
     assert experiment.train.machines.workers == 1
     assert experiment.source.size == (8, 8)
-
-
-MISTAKES = [
-    # (what is replaced, by what, line, field, part of the message)
-    ("owner: lab", "ownr: lab", 3, "ownr", "did you mean 'owner'?"),
-    ("owner: lab\n", "", 1, "owner", "missing; expected text, not empty: person or"),
-    ("owner: lab", "owner: 5", 3, "owner", "got 5; expected text"),
-    ("owner: lab", "owner:", 3, "owner", "got nothing; expected text"),
-    ("owner: lab", "owner: lab\nschedule: weekly", 4, "schedule", "@weekly"),
-    ("owner: lab", "owner: lab\nschedule: 0 25 * * *", 4, "schedule", "cron"),
-    ("owner: lab", "owner: lab\nname: x", 4, "name", "no key: the file's name is"),
-    ("owner: lab", "owner: lab\ngeneration: 0", 4, "generation", "at least 1"),
-    ("6 USD", "6 EUR", 4, "budget", "as in '6 USD'"),
-    ("6 USD", "6", 4, "budget", "got 6; expected an amount above 0 in US dollars"),
-    ("6 USD", "0 USD", 4, "budget", "above 0"),
-    ("size: 8", "size: 0", 7, "source.size", "got 0; expected one side of a square"),
-    ("size: 8", "size: [8]", 7, "source.size", "[height, width]"),
-    ("size: 8", "size: 8\n  channels: 2", 8, "source.channels", "one of 1, 3"),
-    ("size: 8", "size: 8\n  encoding: gif", 8, "source.encoding", "one of png, jpeg"),
-    ("size: 8", "size: 8\n  max_rejected: 5", 8, "source.max_rejected", "from 0 to 1"),
-    ("size: 8", "size: 8\n  shards: 0", 8, "source.shards", "from 1 to 10000"),
-    ("size: 8", "size: 8\n  split: {train: 90}", 8, "source.split", "add up to 110"),
-    ("size: 8", "size: 8\n  split: {stratify: label}", 8, "source.split.stratify", "is for tables"),
-    ("images: manifest.csv", "", 5, "source", "nothing to read; expected one of `images:"),
-    ("images: manifest.csv", "imags: manifest.csv", 6, "source.imags", "did you mean 'images'?"),
-    ("source:\n  images: manifest.csv\n  size: 8", "source: digits", 5, "source",
-     "got 'digits'; expected one of `images: MANIFEST`"),
-    ("images: manifest.csv", "bigquery: d.t", 7, "source.size", "belongs to images"),
-    ("size: 8", "size: 8\n  bigquery: d.t", 5, "source", "got images and bigquery; expected"),
-    ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries, not beside `images`"),
-    ("size: 8", "", 5, "source.size", "missing beside `images`; expected one side"),
-    ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
-    ("task: multiclass", "task: multi", 9, "task", "did you mean 'multiclass_classification'?"),
-    ("maximize: acc", "minimize: acc", 11, "tune.minimize", "write `maximize: accuracy`"),
-    ("maximize: accuracy", "maximize: loss", 11, "tune.maximize", "write `minimize: loss`"),
-    ("maximize: accuracy", "maximize: acuracy", 11, "tune.maximize", "mean 'accuracy'?"),
-    ("maximize: accuracy", "maximise: accuracy", 11, "tune.maximise", "did you mean 'maximize'?"),
-    ("maximize: accuracy", "maximize: accuracy\n  minimize: loss", 10, "tune",
-     "got maximize and minimize; expected one of"),
-    ("maximize: accuracy\n  ", "", 10, "tune", "expected one of `maximize: METRIC`"),
-    ("trials: 4", "trials: four", 12, "tune.trials", "got 'four'; expected a whole number"),
-    ("trials: 4", "trials: 0", 12, "tune.trials", "from 1 to 1000, in trials"),
-    ("trials: 4", "trials: 2.5", 12, "tune.trials", "got 2.5; expected a whole number"),
-    ("trials: 4", "trials: true", 12, "tune.trials", "got True; expected a whole number"),
-    ("trials: 4", "trails: 4", 12, "tune.trails", "did you mean 'trials'?"),
-    ("epochs: 2", "epochs: 2\n  parallel: 5", 14, "tune.parallel", "got 5 of only 4 trials"),
-    ("epochs: 2", "epochs: 2\n  timeout: 30 min", 14, "tune.timeout", "as in '30 minutes'"),
-    ("epochs: 2", "epochs: 2\n  stop_early: 1", 14, "tune.stop_early", "true or false"),
-    ("epochs: 2", "epochs: 2\n  algorithm: grid", 16, "tune.search.learning_rate", "a grid needs"),
-    ("{from: 1e-4, to: 1e-1, scale: log}", "{from: 1e-1, to: 1e-4}", 15,
-     "tune.search.learning_rate.from", "got 0.1, which is not below `to: 0.0001`"),
-    ("{from: 1e-4,", "{from: 0,", 15, "tune.search.learning_rate.from", "above 0"),
-    ("to: 1e-1", "to: 2", 15, "tune.search.learning_rate.to", "got 2; expected a number above 0"),
-    ("scale: log}", "scale: lin}", 15, "tune.search.learning_rate.scale", "linear, log"),
-    (", to: 1e-1, scale: log}", "}", 15, "tune.search.learning_rate", "expected {from: A, to: B}"),
-    ("learning_rate:", "learning_rat:", 15, "tune.search.learning_rat",
-     "the model 'dense' has no hyperparameter 'learning_rat'; did you mean 'learning_rate'?"),
-    ("layers: {from: 1, to: 4}", "layers: {from: 1, to: 4.5}", 16, "tune.search.layers.to",
-     "got 4.5; expected a whole number"),
-    ("layers: {from: 1, to: 4}", "layers: {from: 1, to: 4, choose: [2]}", 16,
-     "tune.search.layers", "not both"),
-    ("{choose: [adam, sgd]}", "{choose: [adam, sgd], scale: log}", 17,
-     "tune.search.optimizer.scale", "belongs to ranges, not beside `choose`"),
-    ("{choose: [adam, sgd]}", "[adam, sgd]", 17, "tune.search.optimizer",
-     "got ['adam', 'sgd']; expected {from: A, to: B} or {choose: [A, B]}"),
-    ("layers: {from: 1", "filters: {from: 1", 16, "tune.search.filters", "'dense' has no"),
-    ("{choose: [adam, sgd]}", "{from: adam, to: sgd}", 17, "tune.search.optimizer.from",
-     "got 'adam'; expected a number"),
-    ("{choose: [adam, sgd]}", "{from: 1, to: 2}", 17, "tune.search.optimizer", "use {choose"),
-    ("[adam, sgd]", "[adam, adamm]", 17, "tune.search.optimizer.choose.1", "one of adam, sgd, rms"),
-    ("optimizer: {choose: [adam, sgd]}", "batch_size: {choose: [8, 8]}", 17,
-     "tune.search.batch_size.choose", "at least two different"),
-    ("[adam, sgd]", "[adam]", 17, "tune.search.optimizer.choose", "at least two different"),
-    ("model: dense", "model: convolutional", 16, "tune.search.layers", "has no hyperparameter"),
-    ("top: 2", "top: 5", 19, "train.top", "the best 5 of 4 trials"),
-    ("epochs: 10", "epochs: -1", 20, "train.epochs", "from 1 to 10000"),
-    ("epochs: 10", "epochs: 10\n  machines: {workers: 9}", 5, "source.shards", "for 9 workers"),
-    ("epochs: 10", "epochs: 10\n  machines: {type: n1-standard-5}", 21, "train.machines.type",
-     "did you mean 'n1-standard-"),
-    ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_T4}", 21, "train.machines.gpu",
-     "did you mean 'NVIDIA_TESLA_T4'?"),
-    ("epochs: 10", "epochs: 10\n  machines: {gpus: 2}", 21, "train.machines.gpus", "which type?"),
-    ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_TESLA_T4, type: e2-standard-4}", 21,
-     "train.machines", "goes with n1 machines"),
-    ("train:", "baselines: {bqml: [logistic_reg]}\ntrain:", 18, "baselines.bqml",
-     "BigQuery ML learns from tables, and this source is images; what fits them: `automl:"),
-    ("train:", "baselines: {automl: {node_hours: 1}}\ntrain:", 18, "baselines.automl.node_hours",
-     "got 1; AutoML on a source of images takes 8 to 800"),
-    ("train:", "baselines: {automl: {hours: 9}}\ntrain:", 18, "baselines.automl.hours",
-     "unknown key; did you mean 'node_hours'?"),
-    ("model: dense", "model: recurrent", 8, "model", "not for a source of images; known: dense,"),
-    ("task: multiclass_classification", "task: regression", 9, "task", "not for a source"),
-    ("owner: lab", "owner: lab\nuntil: 2024-01-04", 4, "until", "this experiment has none"),
-    ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
-    ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
-    ("train:", "hyperparameters: {embedding: 4}\ntrain:", 18, "hyperparameters.embedding",
-     "has no effect for multiclass_classification on a source of images, only for tables: leave it "
-     "out"),
-    ("layers: {from: 1, to: 4}", "embedding: {from: 1, to: 4}", 16, "tune.search.embedding",
-     "on a source of images, only for tables"),
-    ("train:", "hyperparameters: {unit: 9}\ntrain:", 18, "hyperparameters.unit", "mean 'units'?"),
-    ("train:", "hyperparameters: {class_weights: {a: -1}}\ntrain:", 18,
-     "hyperparameters.class_weights", "or a number above 0 and at most 1000000 for each of some"),
-    ("train:", "hyperparameters: {class_weights: {a: much}}\ntrain:", 18,
-     "hyperparameters.class_weights", "numbers by class where classes have weights"),
-]  # fmt: skip
-
-
-TABLE = """\
-# A good experiment on a table.
-owner: lab
-schedule: "@daily"
-until: 2024-01-04
-budget: 60 USD
-source:
-  bigquery: research.cells
-  key: sample_id
-  label: malignant
-  features: [radius, "mean texture", stage]
-  categorical: [stage]
-  partition: measured_on
-model: dense
-task: binary_classification
-tune:
-  maximize: auc
-  trials: 4
-  epochs: 2
-  search:
-    learning_rate: {from: 1e-4, to: 1e-1, scale: log}
-train:
-  epochs: 10
-baselines:
-  bqml: [logistic_reg, boosted_tree_classifier]
-  automl: {node_hours: 1.5}
-"""
-
-MISTAKES_WITH_TABLES = [
-    ("bigquery: research.cells", "bigquery: cells", 7, "source.bigquery", "got 'cells'; exp"),
-    ("bigquery: research.cells", "bigquery: a.b.c.d", 7, "source.bigquery", "expected DATASET.TAB"),
-    ("  key: sample_id\n", "", 6, "source.key", "missing beside `bigquery`; expected text, n"),
-    ("  label: malignant\n", "", 6, "source.label", "missing beside `bigquery`"),
-    ("label: malignant", "label: sample_id", 9, "source.label", "'sample_id' is the key already"),
-    ("[radius,", "[7,", 10, "source.features.0", "got 7; expected text"),
-    ("[radius,", "[radius, malignant,", 10, "source.features.1", "'malignant' is the label"),
-    ("[radius,", "[radius, radius,", 10, "source.features.1", "'radius' is listed twice"),
-    ("features: [radius, \"mean texture\", stage]", "features: []", 10, "source.features",
-     "not empty"),
-    ("categorical: [stage]", "categorical: [stages]", 11, "source.categorical.0",
-     "'stages' is not one of the features; did you mean 'stage'?"),
-    ("partition: measured_on", "vocabulary: 0", 12, "source.vocabulary", "from 1 to 1000000"),
-    ("partition: measured_on", "encoding: png", 12, "source.encoding", "belongs to images"),
-    ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "belongs to images"),
-    ("partition: measured_on", "split: {by: sample_id}", 12, "source.split.by",
-     "'sample_id' is the key, which decides where no rule is given"),
-    ("partition: measured_on", "split: {by: Malignant}", 12, "source.split.by", "is the label"),
-    ("partition: measured_on", "split: {by: Radius}", 10, "source.features.0",
-     "'radius' decides the split (by), and is no feature"),
-    ("partition: measured_on", "split: {by: p, test: 20}", 12, "source.split", "add up to 110"),
-    ("partition: measured_on", "split: {by: [p]}", 12, "source.split.by", "expected text"),
-    ("partition: measured_on", "split: {time: day, validation: 2024-03-01, test: 2024-02-01}", 12,
-     "source.split", "validation 2024-03-01 is not before test 2024-02-01"),
-    ("partition: measured_on", "split: {time: day, test: 2024-02-01}", 12,
-     "source.split.validation", "missing beside `time`; expected a day"),
-    ("partition: measured_on", "split: {column: fold, train: 70}", 12, "source.split.train",
-     "belongs to splits by the key and splits by a group and stratified splits, not beside `col"),
-    ("partition: measured_on", "split: {names: {train: [a]}}", 12, "source.split.names",
-     "belongs to splits by a column of one's own, not to splits by the key"),
-    ("partition: measured_on", "split: {column: fold, names: {train: [1], test: [1]}}", 12,
-     "source.split.names", "'1' stands twice; a value is of one split"),
-    ("partition: measured_on", "split: {column: stage}", 10, "source.features.2", "no feature"),
-    ("partition: measured_on", "split: {by: p, time: t}", 12, "source.split", "got by and time"),
-    ("partition: measured_on", "split: {stratify: sample_id}", 12, "source.split.stratify",
-     "'sample_id' is the key"),
-    ("partition: measured_on",
-     "partition: day\n  split: {time: day, validation: 2024-01-01, test: 2024-02-01}", 13,
-     "source.split.time", "'day' is the partition: a run's interval is of one split"),
-    ("partition: measured_on", "split: {bye: p}", 12, "source.split.bye", "did you mean 'by'?"),
-    ("partition: measured_on", "split: patient", 12, "source.split", "expected shares in perc"),
-    ("model: dense", "model: convolutional", 13, "model", "not for a source of tables; known:"),
-    ("until: 2024-01-04", "until: tomorrow", 4, "until", "a day, as in 2024-01-31"),
-    ("until: 2024-01-04", "until: 2024-01-04 12:00:00", 4, "until", "a day, as in 2024-01-31"),
-    ("[logistic_reg,", "[linear_reg,", 24, "baselines.bqml.0",
-     "linear_reg does not learn binary_classification; types that do: logistic_reg, boosted_t"),
-    ("[logistic_reg,", "[logistic_regression,", 24, "baselines.bqml.0",
-     "unknown type 'logistic_regression'; did you mean 'logistic_reg'?"),
-    ("boosted_tree_classifier]", "logistic_reg]", 24, "baselines.bqml.1", "is listed twice"),
-    ("node_hours: 1.5", "node_hours: 0.5", 25, "baselines.automl.node_hours", "from 1 to"),
-    ("node_hours: 1.5", "node_hours: 100", 25, "baselines.automl.node_hours", "tables takes 1 t"),
-    ("train:", "hyperparameters: {augment: true}\ntrain:", 21, "hyperparameters.augment",
-     "has no effect for binary_classification on a source of tables, only for images"),
-    ("maximize: auc", "maximize: rmse", 16, "tune.maximize", "unknown metric 'rmse'"),
-    ("task: binary_classification", "task: regression", 24, "baselines.bqml.0",
-     "types that do: linear_reg, boosted_tree_regressor, dnn_regressor"),
-]  # fmt: skip
 
 
 def test_an_experiment_on_a_table_is_good(write):
@@ -305,56 +79,6 @@ def test_the_configuration_has_the_keys_of_its_own_kind_only(write):
     images = load(write(GOOD)).configuration()["source"]
     assert "encoding" not in tables
     assert "vocabulary" not in images
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "message"), MISTAKES, ids=[f"{m[3]}-{m[1]}" for m in MISTAKES]
-)
-def test_a_mistake_is_named_with_line_and_field(write, old, new, line, field, message):
-    assert_named(write, GOOD, old, new, line, field, message)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "message"),
-    MISTAKES_WITH_TABLES,
-    ids=[f"{m[3]}-{m[1]}" for m in MISTAKES_WITH_TABLES],
-)
-def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, message):
-    assert_named(write, TABLE, old, new, line, field, message)
-
-
-def assert_named(write, good, old, new, line, field, message):
-    assert old in good
-    with pytest.raises(FileError) as raised:
-        load(write(good.replace(old, new, 1)))
-    found = [p for p in raised.value.problems if message in p.message]
-    assert found, str(raised.value)
-    assert ".".join(map(str, found[0].field)) == field
-    assert found[0].line == line
-
-
-def test_what_a_task_does_not_read_is_refused(write):
-    text = TABLE
-    for old, new in [
-        ("binary_classification", "regression"),
-        ("maximize: auc", "minimize: rmse"),
-        ("learning_rate: {from: 1e-4, to: 1e-1, scale: log}", "label_smoothing: {from: 0, to: 1}"),
-    ]:
-        text = text.replace(old, new)
-    with pytest.raises(FileError) as raised:
-        load(write(text))
-    (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
-    assert found.message.startswith("has no effect for regression")
-    assert "only for the tasks multiclass_classification, binary_class" in found.message
-
-
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
-    text = GOOD.replace("owner: lab", "owner: 1").replace("trials: 4", "trials: 0")
-    with pytest.raises(FileError) as raised:
-        load(write(text.replace("top: 2", "tops: 2")))
-    lines = str(raised.value).splitlines()
-    assert lines[0].endswith("good.yaml: 3 problems")
-    assert [line.split(",")[0].strip() for line in lines[1:]] == ["line 3", "line 12", "line 19"]
 
 
 @pytest.mark.parametrize(
@@ -446,22 +170,6 @@ def test_nothing_in_any_place_breaks_the_checks(good, junk):
             assert "input should" not in problem.message, (where, problem)
 
 
-UNTUNED = """\
-# Without a search.
-owner: lab
-budget: 6 USD
-source:
-  images: manifest.csv
-  size: 8
-model: dense
-task: multiclass_classification
-hyperparameters: {learning_rate: 0.01, units: 64}
-train:
-  maximize: balanced_accuracy
-  epochs: 10
-"""
-
-
 def test_without_a_search_the_training_names_the_metric(write):
     experiment = load(write(UNTUNED))
     assert experiment.tune is None
@@ -469,25 +177,3 @@ def test_without_a_search_the_training_names_the_metric(write):
     assert "tune" not in experiment.configuration()
     with pytest.raises(TypeError, match="good tunes nothing"):
         _ = experiment.tuning
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "message"),
-    [
-        ("  maximize: balanced_accuracy\n", "", 10, "train",
-         "without `tune`, expected a metric here: `maximize: accuracy`, say"),
-        ("maximize: bal", "minimize: bal", 11, "train.minimize", "write `maximize: balanced_acc"),
-        ("balanced_accuracy", "balanced_acuracy", 11, "train.maximize", "mean 'balanced_acc"),
-        ("epochs: 10", "epochs: 10\n  minimize: loss", 13, "train.minimize", "one metric decides"),
-        ("epochs: 10", "epochs: 10\n  top: 2", 13, "train.top", "there is one training"),
-        ("0.01", "2", 9, "hyperparameters.learning_rate", "got 2; expected a number above 0"),
-        ("units", "unit", 9, "hyperparameters.unit", "has no hyperparameter 'unit'; did you mean"),
-    ],
-)  # fmt: skip
-def test_a_mistake_without_a_search_is_named_too(write, old, new, line, field, message):
-    assert_named(write, UNTUNED, old, new, line, field, message)
-
-
-def test_beside_a_search_the_training_names_no_metric(write):
-    both = ("  top: 2", "  top: 2\n  maximize: accuracy")
-    assert_named(write, GOOD, *both, 20, "train.maximize", "`tune` names the metric: remove one")

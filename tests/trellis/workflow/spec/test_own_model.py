@@ -6,7 +6,7 @@ import pytest
 
 from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import a_plan
-from tests.trellis.workflow.spec.test_experiment import GOOD
+from tests.trellis.workflow.spec.files import GOOD
 from trellis.workflow.contracts import documents, layout
 from trellis.workflow.contracts.plan import from_json
 from trellis.workflow.spec.problems import FileError
