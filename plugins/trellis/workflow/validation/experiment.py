@@ -1,7 +1,6 @@
 """What must fit together in an experiment: fields with one another, and with the trainer."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
@@ -9,8 +8,8 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
-from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
-from trellis.workflow.spec.tuning import Choices, Range, Span
+from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis.workflow.validation import hyperparameters
 from trellis.workflow.validation.machines import machine_problems
 
 
@@ -21,7 +20,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
         *_columns(experiment),
         *_trainer(experiment, schema),
         *_metric(experiment, schema),
-        *_hyperparameters(experiment, schema),
+        *hyperparameters.problems(experiment, schema),
         *_machines(experiment),
         *_baselines(experiment),
     ]
@@ -143,77 +142,6 @@ def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
         wanted = schema.metrics[metric]["goal"]
         message = f"{better[wanted]} of '{metric}' is better: write `{wanted}: {metric}`"
         yield Problem(where, message)
-
-
-def _hyperparameters(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
-    if experiment.model not in schema.models:
-        return
-    known = schema.of_model(experiment.model)
-    tune, search = experiment.tune, experiment.search
-    for name, value in experiment.hyperparameters.items():
-        where = ("hyperparameters", name)
-        if name not in known:
-            yield Problem(where, _unknown(name, known, experiment.model))
-        elif name in search:
-            yield Problem(where, "fixed here and searched in `tune`: remove one of the two")
-        elif idle := _without_effect(known[name], experiment, schema):
-            yield Problem(where, idle)
-        elif wrong := known[name].problem_with(value):
-            yield Problem(where, f"got {value!r}; {wrong}")
-    for name, range_ in search.items():
-        place = ("tune", "search", name)
-        if name not in known:
-            yield Problem(place, _unknown(name, known, experiment.model))
-        elif idle := _without_effect(known[name], experiment, schema):
-            yield Problem(place, idle)
-        elif tune is not None:
-            for part, message in _range(range_, known[name], tune.algorithm):
-                yield Problem((*place, *part), message)
-
-
-def _unknown(name: str, known: Any, model: str) -> str:
-    return f"the model '{model}' has no hyperparameter '{name}'; {did_you_mean(name, known)}"
-
-
-def _without_effect(
-    parameter: Hyperparameter, experiment: Experiment, schema: TrainerSchema
-) -> str | None:
-    """The trainer refuses a value without effect, which its author would believe to have one."""
-    kind, task = experiment.source.kind, experiment.task
-    if task not in schema.tasks or parameter.has_effect(kind, task):
-        return None
-    return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
-
-
-def _range(range_: Range, parameter: Hyperparameter, algorithm: str) -> Iterator[tuple[Where, str]]:
-    """Problems, each with its place below the range."""
-    if isinstance(range_, Choices):
-        return _choices(range_.choose, parameter)
-    return _span(range_, parameter, algorithm)
-
-
-def _span(span: Span, parameter: Hyperparameter, algorithm: str) -> Iterator[tuple[Where, str]]:
-    if parameter.type not in ("number", "integer") or "enum" in parameter.schema:
-        yield (), f"{parameter.name} is {parameter.expected}: use {{choose: [...]}}"
-        return
-    low, high = span.from_, span.to
-    for end, value in (("from", low), ("to", high)):
-        if wrong := parameter.problem_with(value):
-            yield (end,), f"got {value!r}; {wrong}"
-    if low >= high:
-        yield ("from",), f"got {low!r}, which is not below `to: {high!r}`"
-    elif span.scale == "log" and low <= 0:
-        yield ("from",), f"got {low!r}; a log scale starts above 0"
-    if algorithm == "grid" and parameter.type == "number":
-        yield (), "a grid needs discrete values: use {choose: [...]}, or another algorithm"
-
-
-def _choices(choices: list[Any], parameter: Hyperparameter) -> Iterator[tuple[Where, str]]:
-    if len(choices) < 2 or len(set(choices)) < len(choices):
-        yield ("choose",), "expected at least two different values"
-    for n, value in enumerate(choices):
-        if wrong := parameter.problem_with(value):
-            yield ("choose", n), f"got {value!r}; {wrong}"
 
 
 def _machines(experiment: Experiment) -> Iterator[Problem]:
