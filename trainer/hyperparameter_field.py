@@ -15,7 +15,7 @@ def hyperparameter(
     **schema: Any,
 ) -> Any:
     """A field. models: the only models that read it; empty: all do. schema: JSON Schema's words,
-    and "inputs" and "tasks".
+    and those of trainer.hyperparameters.
     """
     words = {"description": description} | ({"unit": unit} if unit else {})
     metadata = {"schema": {**schema, "default": default, **words}, "models": models}

@@ -2,10 +2,11 @@
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
-the command line here and an experiment file where there is no TensorFlow (trainer.schema). Four
-keywords are our own: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of
-dataset and the tasks that a hyperparameter affects (absent: all); "by_class" has the bounds of the
-numbers of a JSON object with one for each of some classes, which a text may be beside its "enum".
+the command line here and an experiment file where there is no TensorFlow (trainer.schema). Our own
+keywords: "expected" is the bounds in words; "inputs", "tasks" and "schedules" list the kinds of
+dataset, the tasks and the schedules with which a hyperparameter has an effect (absent: all);
+"by_class" has the bounds of the numbers of a JSON object with one for each of some classes, which a
+text may be beside its "enum".
 
 Common has those of every model, Hyperparameters also those of the models in this package
 (trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in
@@ -102,6 +103,7 @@ class Common:
         unit="epochs",
         minimum=0,
         maximum=100,
+        schedules=["constant", "cosine"],
     )
     weight_decay: float = _hyperparameter(
         0.0,
@@ -169,12 +171,14 @@ class Common:
         unit="epochs",
         minimum=0,
         maximum=10_000,
+        schedules=["constant"],
     )
     plateau_factor: float = _hyperparameter(
         0.5,
         "what the learning rate is multiplied by on a plateau",
         exclusiveMinimum=0,
         exclusiveMaximum=1,
+        schedules=["constant"],
     )
 
     def __post_init__(self):

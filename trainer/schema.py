@@ -15,12 +15,11 @@ experiment file against it, in full and without TensorFlow, before anything is s
                             "hyperparameters": ["learning_rate", ...]}, ...},
      "own_model": {"inputs": ["image", "table"],         of a group's own file: kinds of dataset,
                    "hyperparameters": ["learning_rate", ...]},       and those of every model
-     "hyperparameters": {"learning_rate": {JSON Schema; "unit", "inputs", "tasks" where they are}}}
+     "hyperparameters": {"learning_rate": {JSON Schema; further words}}}
 
 A task's metrics: any of them may be tuned for; the first is the default. bounds: further ones that
-a gate may bound. inputs: kinds of dataset,
-"image" or "table"; those of a hyperparameter, and its tasks, are the only ones on which it has an
-effect. needs: a kind of feature without which a model is refused, or "".
+a gate may bound. inputs: kinds of dataset, "image" or "table". needs: a kind of feature without
+which a model is refused, or "". A hyperparameter's further words: see trainer.hyperparameters.
 """
 
 import json

@@ -57,6 +57,11 @@ class Hyperparameter:
             "tasks", [task]
         )
 
+    @property
+    def schedules(self) -> list[str] | None:
+        """The only schedules of the learning rate with which it has an effect; None: all."""
+        return self.schema.get("schedules")
+
     def cast(self, value: Any) -> Value:
         """A tuner's value as the trainer's type: Vertex keeps every number as a double, 2.0 for 2,
         and a category as text, "true" for true. Raises ValueError for what is none of its type.

@@ -44,11 +44,28 @@ def _unknown(name: str, known: Any, model: str) -> str:
 def _without_effect(
     parameter: Hyperparameter, experiment: Experiment, schema: TrainerSchema
 ) -> str | None:
-    """The trainer refuses a value without effect, which its author would believe to have one."""
+    """Its author would believe it to have one."""
     kind, task = experiment.source.kind, experiment.task
-    if task not in schema.tasks or parameter.has_effect(kind, task):
+    if task in schema.tasks and not parameter.has_effect(kind, task):
+        return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
+    given, reading = possible(experiment, schema, "schedule"), parameter.schedules
+    if not given or reading is None or not {*reading}.isdisjoint(given):
         return None
-    return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
+    return (
+        f"has no effect with the schedule {' or '.join(given)}, only with "
+        f"{' and '.join(reading)}: leave it out, or choose another schedule"
+    )
+
+
+def possible(experiment: Experiment, schema: TrainerSchema, name: str) -> list[str]:
+    """The words that a hyperparameter may be in a run: those to choose from, the fixed one, or the
+    default.
+    """
+    searched = experiment.search.get(name)
+    if searched is not None:
+        return [str(word) for word in searched.choose] if isinstance(searched, Choices) else []
+    default = schema.hyperparameters[name].schema["default"]
+    return [str(experiment.hyperparameters.get(name, default))]
 
 
 def _range(range_: Range, parameter: Hyperparameter, algorithm: str) -> Iterator[tuple[Where, str]]:

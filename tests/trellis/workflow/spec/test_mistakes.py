@@ -198,6 +198,10 @@ def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, messa
         ("epochs: 10", "epochs: 10\n  top: 2", 13, "train.top", "there is one training"),
         ("0.01", "2", 9, "hyperparameters.learning_rate", "got 2; expected a number above 0"),
         ("units", "unit", 9, "hyperparameters.unit", "has no hyperparameter 'unit'; did you mean"),
+        ("units: 64", "schedule: cosine, plateau_factor: 0.1", 9, "hyperparameters.plateau_factor",
+         "has no effect with the schedule cosine, only with constant: leave it out, or choose"),
+        ("units: 64", "schedule: one_cycle, warmup_epochs: 2", 9, "hyperparameters.warmup_epochs",
+         "has no effect with the schedule one_cycle, only with constant and cosine: leave it out"),
     ],
 )  # fmt: skip
 def test_a_mistake_without_a_search_is_named_too(write, old, new, line, field, message):
@@ -231,3 +235,11 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
     lines = str(raised.value).splitlines()
     assert lines[0].endswith("good.yaml: 3 problems")
     assert [line.split(",")[0].strip() for line in lines[1:]] == ["line 3", "line 12", "line 19"]
+
+
+def test_what_only_some_of_the_searched_schedules_read_may_be_given(write):
+    searched = GOOD.replace("optimizer: {choose: [adam, sgd]}", "schedule: {choose: %s}")
+    given = searched.replace("train:", "hyperparameters: {plateau_patience: 2}\ntrain:")
+    assert load(write(given % "[cosine, constant]")).hyperparameters == {"plateau_patience": 2}
+    with pytest.raises(FileError, match="no effect with the schedule cosine or one_cycle, only wi"):
+        load(write(given % "[cosine, one_cycle]"))
