@@ -6,7 +6,7 @@ the command line here and an experiment file where there is no TensorFlow (train
 keywords: "expected" is the bounds in words; "inputs", "tasks" and "schedules" list the kinds of
 dataset, the tasks and the schedules with which a hyperparameter has an effect (absent: all);
 "by_class" has the bounds of the numbers of a JSON object with one for each of some classes, which a
-text may be beside its "enum".
+text may be beside its "enum"; "least_side" is that of an image, in pixels, for each word of "enum".
 
 Common has those of every model, Hyperparameters also those of the models in this package
 (trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in

@@ -55,6 +55,10 @@ _BACKBONES = [
     "Xception",
 ]
 
+# Of an image's sides, in pixels, if it is more than that of most; a test compares.
+_LEAST_SIDE = {"InceptionResNetV2": 75, "InceptionV3": 75, "Xception": 71}
+_LEAST_SIDE_OF_MOST = 32
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfModels:
@@ -185,6 +189,7 @@ class OfModels:
         "MobileNetV2",
         "network of https://keras.io/api/applications that turns an image into features",
         enum=_BACKBONES,
+        least_side={name: _LEAST_SIDE.get(name, _LEAST_SIDE_OF_MOST) for name in _BACKBONES},
         models=("backbone",),
     )
     weights: str = hyperparameter(

@@ -87,6 +87,12 @@ def test_images_that_are_too_small_are_refused():
         models.build("backbone", images((8, 8, 3)), Hyperparameters())
 
 
+def test_the_least_size_of_every_network_is_that_of_keras():
+    for name, side in hyperparameters.schema()["backbone"]["least_side"].items():
+        with pytest.raises(ValueError, match=f"must be at least {side}x{side};"):
+            backbone.network(name, (side - 1, 224, 3))
+
+
 @pytest.mark.parametrize("folder", [True, False])
 def test_weights_come_from_a_file_or_a_folder(weights_file, folder):
     address = weights_file if folder else weights_file / f"{SMALL}.weights.h5"

@@ -7,38 +7,29 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Value
 from trellis.workflow.spec.trainer_schema import load as load_schema
-from trellis.workflow.spec.tuning import Choices
+from trellis.workflow.validation.backbone import MODEL
+from trellis.workflow.validation.hyperparameters import possible
 
-_MODEL = "backbone"
 _SUFFIX = ".weights.h5"
 
 
 def with_address(experiment: Experiment, bucket: str) -> dict[str, Value]:
     """The experiment's hyperparameters, `weights` as the trainer takes it."""
     values = dict(experiment.hyperparameters)
-    if experiment.model == _MODEL and "weights" in values:
+    if experiment.model == MODEL and "weights" in values:
         values["weights"] = _address(str(values["weights"]), bucket)
     return values
 
 
 def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
-    if experiment.model != _MODEL:
+    if experiment.model != MODEL:
         return
-    if "weights" in experiment.search:
-        raise SourceError(
-            "tune.search.weights: weights are fixed, in `hyperparameters`; they are not searched"
-        )
     weights = str(experiment.hyperparameters.get("weights", "none"))
     if weights == "none":
         return
     found = _address(weights, platform.bucket)
-    if not found.startswith("gs://"):
-        raise SourceError(
-            f"hyperparameters.weights: got {weights}; expected none, imagenet, or the gs:// "
-            "address of a file or a folder"
-        )
-    for name in _backbones(experiment):
+    for name in possible(experiment, load_schema(), "backbone"):
         file = found if found.endswith(".h5") else f"{found.rstrip('/')}/{name}{_SUFFIX}"
         if not storage.blob(platform, file).exists():
             raise SourceError(
@@ -51,11 +42,3 @@ def require(experiment: Experiment, platform: Platform) -> None:
 def _address(weights: str, bucket: str) -> str:
     """imagenet is a folder of the group's bucket."""
     return layout.weights(bucket) if weights == "imagenet" else weights
-
-
-def _backbones(experiment: Experiment) -> list[str]:
-    searched = experiment.search.get("backbone")
-    if isinstance(searched, Choices):
-        return [str(name) for name in searched.choose]
-    default = load_schema().hyperparameters["backbone"].schema["default"]
-    return [str(experiment.hyperparameters.get("backbone", default))]

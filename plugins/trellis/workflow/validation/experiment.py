@@ -9,7 +9,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
 from trellis.workflow.spec.trainer_schema import TrainerSchema
-from trellis.workflow.validation import hyperparameters
+from trellis.workflow.validation import backbone, hyperparameters
 from trellis.workflow.validation.machines import machine_problems
 
 
@@ -21,6 +21,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
         *_trainer(experiment, schema),
         *_metric(experiment, schema),
         *hyperparameters.problems(experiment, schema),
+        *backbone.problems(experiment, schema),
         *_machines(experiment),
         *_baselines(experiment),
     ]

@@ -208,6 +208,31 @@ def test_a_mistake_without_a_search_is_named_too(write, old, new, line, field, m
     assert_named(write, UNTUNED, old, new, line, field, message)
 
 
+BACKBONE = {"model: dense": "model: backbone", "  size: 8": "  size: 64", "units: 64": "dropout: 0"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("dropout: 0", "weights: w.h5", 9, "hyperparameters.weights",
+         "got w.h5; expected none, imagenet, or the gs:// address of a file or a folder"),
+        ("size: 64", "size: [64, 31]", 6, "source.size",
+         "got 64 x 31 pixels; the backbone MobileNetV2 takes 32 x 32 or more"),
+        ("dropout: 0", "backbone: Xception", 6, "source.size", "Xception takes 71 x 71"),
+        ("train:", "tune: {maximize: accuracy, trials: 2, epochs: 1, search: {backbone: {choose: "
+         "[ResNet50, InceptionV3]}}}\ntrain:", 6, "source.size", "InceptionV3 takes 75 x 75"),
+        ("train:", "tune: {maximize: accuracy, trials: 2, epochs: 1, search: {weights: {choose: "
+         "[none, imagenet]}}}\ntrain:", 10, "tune.search.weights", "weights are fixed, in `hyperp"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_a_backbone_is_named_too(write, old, new, line, field, message):
+    good = UNTUNED
+    for dense, backbone in BACKBONE.items():
+        good = good.replace(dense, backbone)
+    load(write(good))
+    assert_named(write, good, old, new, line, field, message)
+
+
 def test_beside_a_search_the_training_names_no_metric(write):
     both = ("  top: 2", "  top: 2\n  maximize: accuracy")
     assert_named(write, GOOD, *both, 20, "train.maximize", "`tune` names the metric: remove one")

@@ -229,6 +229,7 @@ def backbone(digits):
     def backbone(weights, **search):
         changes = {
             ("model",): "backbone",
+            ("source", "size"): 32,
             ("hyperparameters",): {"weights": weights},
             ("tune", "search"): {"dropout": {"from": 0, "to": 0.5}, **search},
         }
@@ -253,25 +254,6 @@ def test_weights_that_are_not_in_the_bucket_are_refused_with_a_remedy(bucket, ba
     assert "--weights=gs://trellis-local/_weights/" in flags
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ("gs://trellis-local/w.h5", "there is no gs://trellis-local/w.h5"),
-        ("w.h5", "got w.h5; expected none, imagenet, or the gs:// address"),
-    ],
-)
-def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group, weights, message):
-    with pytest.raises(SourceError, match=re.escape(message)):
-        plan_run(backbone(weights), group, "demo")
-
-
-def test_weights_are_not_searched(bucket, digits, backbone, group):
-    experiment = with_changes(
-        backbone("none"),
-        {
-            ("hyperparameters",): {},
-            ("tune", "search"): {"weights": {"choose": ["none", "imagenet"]}},
-        },
-    )
-    with pytest.raises(SourceError, match=r"tune\.search\.weights: weights are fixed"):
-        plan_run(experiment, group, "demo")
+def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group):
+    with pytest.raises(SourceError, match=r"there is no gs://trellis-local/w\.h5"):
+        plan_run(backbone("gs://trellis-local/w.h5"), group, "demo")
