@@ -17,12 +17,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainer import hyperparameters, storage
-
-if TYPE_CHECKING:
-    import keras
 
 _SIDE = 224
 
@@ -49,24 +45,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from trainer.models import backbone
 
-    try:
-        network = _checked(options.backbone)
-    except Exception as error:  # Keras raises no narrower one without a connection
-        print(f"no weights for {options.backbone}: {error}", file=sys.stderr)
-        return 1
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder, file.name)
-        network.save_weights(written)
+        try:
+            _write(options.backbone, written)
+        except Exception as error:  # Keras raises no narrower one without a connection
+            print(f"no weights for {options.backbone}: {error}", file=sys.stderr)
+            return 1
         storage.write_bytes(file, written.read_bytes())
     print(f"{file}: {file.stat().st_size:,} bytes. Copy it to the group's bucket:")
     print(f"gcloud storage cp {file} gs://BUCKET/_weights/{options.backbone}{backbone.SUFFIX}")
     return 0
 
 
-def _checked(name: str) -> "keras.Model":
-    """The network as trainer.models.backbone builds it, with ImageNet's weights.
+def _write(name: str, file: Path) -> None:
+    """Write ImageNet's weights for the network as trainer.models.backbone builds it.
 
-    Raises ValueError if it computes other features than Keras' own model.
+    Raises ValueError if it computes other features with them than Keras' own model.
     """
     import keras
     import numpy as np
@@ -77,6 +72,9 @@ def _checked(name: str) -> "keras.Model":
     side = own.input_shape[1] or _SIDE
     network = backbone.network(name, (side, side, 3))
     network.set_weights(own.get_weights())
+    network.save_weights(file)
+    # As trainings do. After set_weights alone, a Normalization layer has not taken up its numbers.
+    network.load_weights(file)
     pixels = np.random.default_rng(0).uniform(0, 255, (1, side, side, 3)).astype(np.float32)
     expected = own(backbone.module(name).preprocess_input(pixels.copy())).numpy()
     difference = np.abs(network(backbone.preprocessing(name)(pixels)).numpy() - expected).max()
@@ -85,7 +83,6 @@ def _checked(name: str) -> "keras.Model":
             f"the features differ by {difference:.3g} from those of Keras {keras.__version__}; "
             "this is a bug, report it"
         )
-    return network
 
 
 if __name__ == "__main__":

@@ -173,7 +173,8 @@ def test_downloaded_weights_give_keras_own_features(name, tmp_path, monkeypatch,
     network = getattr(keras.applications, name)(weights=None, include_top=False, input_shape=size)
     for layer in network.layers:
         if isinstance(layer, layers.Normalization):
-            layer.set_weights([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225], 0])
+            numbers = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225], 0)
+            layer.set_weights([np.array(number) for number in numbers])
     network.save_weights(tmp_path / "downloaded.weights.h5")
     monkeypatch.setattr(
         module.file_utils, "get_file", lambda *_, **__: str(tmp_path / "downloaded.weights.h5")
