@@ -1,8 +1,17 @@
-"""What a failed task reports: the stage, the cause, where to look and what to do."""
+"""What a failed task reports: the stage, the cause, where to look and what to do.
+
+One failure is one message to people, and one record in the log of each task that failed by it.
+"""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.workflow.assembly.notifications import send
+from trellis.workflow.spec.platform import Platform
 
 log = logging.getLogger("airflow.task")
 
@@ -43,22 +52,46 @@ _OF_BASELINES = (
 )
 
 
-def on_failure(context: Any) -> None:
-    """Airflow's callback for a task that failed after its last retry: one error record in its log.
+def on_failure(platform: Platform, words: Mapping[str, str] | None = None) -> Callable[[Any], None]:
+    """Airflow's callback for a task that failed after its last retry: one error record in its log,
+    and a message to those whom platform.yaml names.
 
     On Composer the task log is in Cloud Logging, where an alerting policy on "TRELLIS FAILURE"
-    notifies the person on duty.
+    notifies the person on duty, too. words: what to do, by task, in another kind of DAG.
     """
-    log.error("%s", message(context))
-
-
-def on_failure_with(words: Mapping[str, str]) -> Callable[[Any], None]:
-    """The same for another kind of DAG. words: what to do, by task."""
 
     def on_failure(context: Any) -> None:
-        log.error("%s", message(context, words.__getitem__))
+        text = message(context, words.__getitem__ if words else None)
+        log.error("%s", text)
+        if platform.notify and not _told(context):
+            send(platform, context, text)
 
     return on_failure
+
+
+def told_already(context: Any) -> bool:
+    """Whether another task of the run has failed by the same cause, and told of it.
+
+    `result` fails because of the training or deployment that failed before. Copies of one task
+    mostly have one cause, and of those that fail in the same second more than one may tell.
+    """
+    ti = context["ti"]
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
+    failed = {name for name, state in states.items() if state == "failed"}
+    if ti.task_id == "result":
+        of_others = {name for name in failed if re.match(r"train_|train$|promote$|deploy\.", name)}
+        return bool(of_others) and isinstance(context.get("exception"), AirflowFailException)
+    copies = {name for name in failed if re.fullmatch(rf"{re.escape(ti.task_id)}_\d+", name)}
+    return ti.map_index >= 0 and bool(copies - {f"{ti.task_id}_{ti.map_index}"})
+
+
+def _told(context: Any) -> bool:
+    try:
+        return told_already(context)
+    except Exception:
+        # Two messages are better than none.
+        log.exception("The states of the run's other tasks are not known")
+        return False
 
 
 def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
@@ -73,6 +106,7 @@ def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
         f"Run: {ti.run_id}, attempt {ti.try_number}. Owner: {dag.owner}",
         f"Why: {context.get('exception') or 'its process was lost; Airflow knows no more'}",
         f"What to do: {advise(task_id)}",
+        f"Log: {ti.log_url}",
     ]
     return "\n".join(lines)
 

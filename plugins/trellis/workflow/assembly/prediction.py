@@ -6,7 +6,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.workflow.assembly.access import access_control
-from trellis.workflow.assembly.alerts import on_failure_with
+from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.prediction_page import ADVICE, page
 from trellis.workflow.contracts.prediction_params import run_params
@@ -42,7 +42,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         access_control=access_control(platform, [experiment.owner]),
         default_args={
             "owner": experiment.owner,
-            **arguments(platform, on_failure_with(ADVICE)),
+            **arguments(platform, on_failure(platform, ADVICE)),
         },
     ) as dag:
         planned = plan.task(experiment, platform)

@@ -8,7 +8,7 @@ from trellis.vertex.endpoints import EndpointOperator, TrafficOperator
 from trellis.vertex.models import AliasOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.assembly.access import access_control
-from trellis.workflow.assembly.alerts import on_failure_with
+from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.rollback_page import ADVICE, page
 from trellis.workflow.contracts.aliases import CHAMPION, PATTERN, PREVIOUS
@@ -62,7 +62,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         access_control=access_control(platform, owners),
         default_args={
             "owner": ", ".join(owners),
-            **arguments(platform, on_failure_with(ADVICE)),
+            **arguments(platform, on_failure(platform, ADVICE)),
         },
     ) as dag:
         resolved = resolve.task(experiments, platform)

@@ -11,6 +11,7 @@ from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import deployment as deploy
 from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.deadline import deadline
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.links import ResultsLink
 from trellis.workflow.assembly.page import page
@@ -63,7 +64,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         max_active_runs=1,
         tags=["research", experiment.model, experiment.task],
         access_control=access_control(platform, [experiment.owner]),
-        default_args={"owner": experiment.owner, **arguments(platform, on_failure)},
+        deadline=deadline(experiment, platform),
+        default_args={"owner": experiment.owner, **arguments(platform, on_failure(platform))},
     ) as dag:
         planned = plan.task(experiment, platform)
         exported = export.task(experiment, platform)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from airflow.sdk import DAG
 
 from trellis.workflow.assembly.access import access_control
-from trellis.workflow.assembly.alerts import on_failure_with
+from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.undeploy_previous import NAME, UndeployPreviousOperator
@@ -39,7 +39,7 @@ def build(platform: Platform, owners: Iterable[str]) -> DAG:
         is_paused_upon_creation=False,
         tags=["research", "deployment"],
         access_control=access_control(platform, owners),
-        default_args={"owner": "trellis", **arguments(platform, on_failure_with(_ADVICE))},
+        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
     ) as dag:
         UndeployPreviousOperator(
             task_id="undeploy",

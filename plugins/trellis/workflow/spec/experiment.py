@@ -65,6 +65,9 @@ class Experiment(Section):
     schedule: Schedule = key("when it runs (UTC)", MANUAL)
     until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
     budget: USD = key("limit for one run: a run that may cost more is refused")
+    deadline: Duration | None = key(
+        "after which time, from its start in the queue, a run that goes on is reported", None
+    )
     generation: int = key(
         "increase it, then clear a run, to repeat work that is already done", 1, ge=1
     )

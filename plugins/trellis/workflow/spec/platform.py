@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationInfo, field_validator
 
 from trellis.workflow.spec.checking import check
+from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.quantities import Duration
 from trellis.workflow.spec.sections import Section, broken, key
@@ -98,6 +99,7 @@ class Platform(Section):
     access: Access | None = key(
         "Airflow's roles by owner; without it, Airflow's rights to all DAGs decide", None
     )
+    notify: dict[str, Notifier] = key("who is told of failures, beside the task's log", {})
     service_account: str | None = key("service account of jobs and deployed models", None)
     network: str | None = key(
         "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",

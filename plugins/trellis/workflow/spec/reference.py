@@ -24,6 +24,9 @@ from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema, 
 
 _WIDTH = 62
 
+# What the author's own keys below a key are; else names.
+_CHOSEN = {"search": "HYPERPARAMETER"}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -111,7 +114,8 @@ def _key(info: FieldInfo, name: str, prefix: str, only: str, selects: bool) -> I
     rule = (choice.text if choice else "") if inner else _rule(info)
     yield Entry(title, info.description or "", f"{only}{rule}")
     if inner:
-        yield from _keys(inner, f"{prefix}{name}{'.HYPERPARAMETER.' if is_mapping(info) else '.'}")
+        chosen = f"{_CHOSEN.get(name, 'NAME')}." if is_mapping(info) else ""
+        yield from _keys(inner, f"{prefix}{name}.{chosen}")
 
 
 def _selects(kind: type[Section], name: str) -> bool:

@@ -21,7 +21,7 @@ from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import Document, parse
-from trellis.workflow.validation import deployment, group, prediction
+from trellis.workflow.validation import deployment, group, notifiers, prediction
 from trellis.workflow.validation import experiment as sections
 
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -78,6 +78,7 @@ def check_on(platform: Platform, path: Path, experiment: Experiment) -> None:
 
 
 def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
+    yield from notifiers.problems(platform)
     if lacking := list(group.problems(experiment, platform)):
         yield from lacking
         return

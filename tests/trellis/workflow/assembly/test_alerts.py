@@ -1,8 +1,11 @@
 from dataclasses import dataclass, field
 
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
 from tests.airflow_side import ROOT
 from trellis.workflow.assembly import training
-from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure
+from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure, told_already
 from trellis.workflow.spec.platform import load as load_platform
 from trellis.workflow.validation.file import load
 
@@ -15,6 +18,12 @@ class Task:
     run_id: str = "demo"
     try_number: int = 1
     map_index: int = 1
+    dag_id: str = "digits"
+    log_url: str = "http://airflow/dags/digits/runs/demo/tasks/train/mapped/1?try_number=1"
+    states: dict = field(default_factory=dict)
+
+    def get_task_states(self, dag_id, run_ids):
+        return dict.fromkeys(run_ids, self.states)
 
 
 @dataclass
@@ -34,17 +43,39 @@ def test_a_failure_names_stage_cause_and_what_to_do():
     assert "Run: demo, attempt 1. Owner: trellis" in text
     assert "Why: out of paper" in text
     assert "continue the training from its last checkpoint" in text
+    assert "Log: http://airflow/dags/digits/runs/demo/tasks/train/mapped/1?try_number=1" in text
 
 
 def test_a_lost_process_leaves_no_exception():
     assert "its process was lost" in message(context(exception=None))
 
 
-def test_it_is_one_line_of_the_log_that_can_be_alerted_on(caplog):
-    on_failure(context())
+def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
+    on_failure(group)(context())
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert "TRELLIS FAILURE" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("task", "exception", "states", "told"),
+    [
+        # A copy of a task, and its run's result.
+        (Task(), OSError(), {"train_0": "failed", "train_1": "failed"}, True),
+        (Task(), OSError(), {"train_1": "failed", "trained": "success"}, False),
+        (Task(), OSError(), {"tune": "failed", "train_other_0": "failed"}, False),
+        (Task("result", map_index=-1), AirflowFailException(), {"train_0": "failed"}, True),
+        (Task("result", map_index=-1), AirflowFailException(), {"train": "failed"}, True),
+        (Task("result", map_index=-1), AirflowFailException(), {"deploy.smoke": "failed"}, True),
+        # It fails by itself, or the other failure was no reason.
+        (Task("result", map_index=-1), OSError(), {"train_0": "failed"}, False),
+        (Task("result", map_index=-1), AirflowFailException(), {"bqml.x": "failed"}, False),
+        (Task("compare", map_index=-1), OSError(), {"train_0": "failed"}, False),
+    ],
+)
+def test_one_cause_is_told_once(task, exception, states, told):
+    task.states = states
+    assert told_already(context(ti=task, exception=exception)) is told
 
 
 def test_there_is_advice_for_every_stage():

@@ -65,5 +65,8 @@ def test_every_failed_task_says_why_in_the_record_too(dag):
 
 def test_what_nobody_switches_on_runs_all_the_same(group, digits):
     """A run that is triggered in a paused DAG waits for ever."""
-    for dag in (undeploy_previous.build(group), rollback.build({"digits": digits}, group)):
+    for dag in (
+        undeploy_previous.build(group, [digits.owner]),
+        rollback.build({"digits": digits}, group),
+    ):
         assert dag.is_paused_upon_creation is False

@@ -35,7 +35,7 @@ class Deployments:
         self.rules = {}
         self.refused = False
         self.dag = self._dag()
-        self.undeploy_dag = undeploy_previous.build(platform)
+        self.undeploy_dag = undeploy_previous.build(platform, [])
 
     def run(self, **rules):
         """A run that promotes a model of these rules (programs/trainer/serve.py)."""

@@ -1,0 +1,41 @@
+"""Messages to people, through the notifiers of platform.yaml."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from trellis.workflow.spec.notifier import MESSAGE, SUBJECT, Notifier
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.notifiers import made
+
+log = logging.getLogger("airflow.task")
+
+
+def send(platform: Platform, context: Any, text: str) -> None:
+    """Tell everybody. A notifier that fails keeps no other from its work, and is in the log."""
+    for name, entry in platform.notify.items():
+        try:
+            made(entry)(_with(context, text))
+        except Exception:
+            log.exception("The notifier '%s' of platform.yaml failed", name)
+
+
+async def send_from_triggerer(
+    notifiers: Mapping[str, Notifier], context: Mapping[str, Any], text: str
+) -> None:
+    """The same where a callback must not block: Airflow runs those of deadlines there."""
+    for name, entry in notifiers.items():
+        try:
+            notifier = made(entry)
+            notifier.context = _with(context, text)
+            try:
+                await notifier
+            except NotImplementedError:
+                await asyncio.to_thread(notifier, notifier.context)
+        except Exception:
+            log.exception("The notifier '%s' of platform.yaml failed", name)
+
+
+def _with(context: Any, text: str) -> dict[str, Any]:
+    return {**context, MESSAGE: text, SUBJECT: text.partition("\n")[0]}
