@@ -12,11 +12,16 @@ def hyperparameter(
     *,
     unit: str = "",
     models: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
     **schema: Any,
 ) -> Any:
-    """A field. models: the only models that read it; empty: all do. schema: JSON Schema's words,
-    and those of trainer.hyperparameters.
+    """A field. models: the only models that read it; empty: all do but those in `without`. schema:
+    JSON Schema's words, and the trainer's own (trainer.hyperparameters).
     """
     words = {"description": description} | ({"unit": unit} if unit else {})
-    metadata = {"schema": {**schema, "default": default, **words}, "models": models}
+    metadata = {
+        "schema": {**schema, "default": default, **words},
+        "models": models,
+        "without": without,
+    }
     return dataclasses.field(default=default, metadata=metadata)

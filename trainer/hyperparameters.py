@@ -43,6 +43,22 @@ class Common:
         exclusiveMinimum=0,
         maximum=1,
     )
+    mixed_precision: str = _hyperparameter(
+        "none",
+        "numbers that layers compute with in training, beside weights of float32 "
+        "(https://arxiv.org/abs/1710.03740): less memory, and faster on GPUs from Volta (float16) "
+        "or Ampere (bfloat16) on. float16 scales the loss, and leaves out a step whose gradient "
+        "overflows. Predictions are made in float32, by the exported model",
+        enum=["none", "bfloat16", "float16"],
+    )
+    jit_compile: bool = _hyperparameter(
+        False,
+        "compile a step's forward and backward pass with XLA (https://openxla.org/xla): faster "
+        "where layers are many and small, after a compilation of seconds to minutes; not with "
+        "sequences, whose length differs from batch to batch, nor with max pooling",
+        # Recurrent and transformer are for sequences.
+        without=("convolutional", "recurrent", "transformer"),
+    )
     learning_rate_scaling: str = _hyperparameter(
         "by_optimizer",
         "what the learning rate is multiplied by on r replicas: r (linear), the square root of r "
@@ -204,7 +220,7 @@ def own(declaration: Declaration) -> type[Common]:
         )
     for name, words in declaration.hyperparameters.items():
         schema = {word: value for word, value in words.items() if word not in ("type", "expected")}
-        metadata = {"schema": schema, "models": ()}
+        metadata = {"schema": schema, "models": (), "without": ()}
         fields.append((name, _PYTHON[words["type"]], _field(words["default"], metadata)))
     return dataclasses.make_dataclass(
         "OwnHyperparameters", fields, bases=(Common,), frozen=True, kw_only=True
@@ -232,7 +248,8 @@ def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
     return [
         name
         for name, field in _fields(table).items()
-        if not field.metadata["models"] or model in field.metadata["models"]
+        if model in field.metadata["models"]
+        or (not field.metadata["models"] and model not in field.metadata["without"])
     ]
 
 

@@ -100,6 +100,11 @@ def test_a_model_has_its_own_and_the_common_ones():
     assert set().union(*map(hyperparameters.of_model, MODELS)) == set(NAMES)
 
 
+def test_a_model_may_lack_what_others_have():
+    assert "jit_compile" in hyperparameters.of_model("dense")
+    assert "jit_compile" not in hyperparameters.of_model("convolutional")
+
+
 def test_a_training_has_only_those_that_can_change_it():
     of_rows = hyperparameters.of_training(Hyperparameters(), "dense", "table", "regression")
     of_images = hyperparameters.of_training(

@@ -43,7 +43,7 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
             f"backbone={h.backbone} does not take {height}x{width} images: {error}"
         ) from error
     image, x = inputs.image(dataset)
-    x = layers.Rescaling(127.5, offset=127.5)(x)
+    x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
     if channels == 1:
         x = layers.Concatenate()([x] * 3)
     x = preprocessing(h.backbone)(x)
@@ -54,7 +54,8 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
         _freeze(inner, h.unfrozen_layers)
         x = inner(x, training=False)
     x = layers.Dropout(h.dropout)(x)
-    return keras.Model(image, layers.Dense(dataset.outputs, name="output")(x), name="backbone")
+    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
+    return keras.Model(image, output, name="backbone")
 
 
 def network(name: str, shape: tuple[int, int, int]) -> keras.Model:
@@ -87,7 +88,9 @@ def _efficientnet(pixels: keras.KerasTensor) -> keras.KerasTensor:
     """
     mean = 255 * np.array([0.485, 0.456, 0.406])
     root = np.sqrt([0.229, 0.224, 0.225])
-    return layers.Rescaling((1 / root).tolist(), offset=(mean - mean / root).tolist())(pixels)
+    return layers.Rescaling(
+        (1 / root).tolist(), offset=(mean - mean / root).tolist(), dtype=inputs.FLOAT
+    )(pixels)
 
 
 def _freeze(inner: keras.Model, unfrozen: int) -> None:

@@ -33,7 +33,8 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
         x = layers.MaxPooling2D()(x)
     x = layers.GlobalAveragePooling2D()(x)
     x = layers.Dropout(h.dropout)(x)
-    return keras.Model(image, layers.Dense(dataset.outputs, name="output")(x), name="convolutional")
+    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
+    return keras.Model(image, output, name="convolutional")
 
 
 def _convolution(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:

@@ -30,4 +30,4 @@ def head(x: keras.KerasTensor, outputs: int, h: Hyperparameters) -> keras.KerasT
     for _ in range(h.layers):
         x = layers.Dense(h.units, activation="relu")(x)
         x = layers.Dropout(h.dropout)(x)
-    return layers.Dense(outputs, name="output")(x)
+    return layers.Dense(outputs, name="output", dtype=inputs.FLOAT)(x)

@@ -47,6 +47,9 @@ _DAYS_SINCE_MONDAY = 3
 
 _SCALED = "scaled"
 
+FLOAT = "float32"
+"""Of preprocessing and outputs, whatever the layers between them compute with (mixed precision)."""
+
 # Up to this many standard deviations from the mean, values are not compressed.
 _FAR = 10.0
 
@@ -79,7 +82,7 @@ class Row:
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
     """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
     pixels = keras.Input(dataset.features[0].image_shape, dtype="uint8", name="image")
-    return pixels, layers.Rescaling(1 / 127.5, offset=-1, name=_SCALED)(pixels)
+    return pixels, layers.Rescaling(1 / 127.5, offset=-1, name=_SCALED, dtype=FLOAT)(pixels)
 
 
 def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
@@ -176,7 +179,7 @@ class Standardization(layers.Layer):
     """(b, n) float32 -> (b, n + m): zero mean, unit variance; then the m features' NULL flags."""
 
     def __init__(self, features: Sequence[Feature]):
-        super().__init__()
+        super().__init__(dtype=FLOAT)
         self._mean, self._scale = _mean_and_scale(features)
         self._flagged = _with_nulls(features)
 
@@ -196,7 +199,7 @@ class Calendar(layers.Layer):
     """
 
     def __init__(self, features: Sequence[Feature]):
-        super().__init__()
+        super().__init__(dtype=FLOAT)
         mean, scale = _mean_and_scale(features)
         self._mean = np.round(mean * _SECOND).astype(np.int64)
         self._scale = scale * _SECOND
@@ -236,7 +239,7 @@ class Elements(layers.Layer):
     """
 
     def __init__(self, feature: Feature, limit: int):
-        super().__init__()
+        super().__init__(dtype=FLOAT)
         self._limit = limit
         mean, scale = _mean_and_scale([feature])
         self._mean, self._scale = float(mean[0]), float(scale[0])
@@ -259,7 +262,7 @@ class Summary(layers.Layer):
     """
 
     def __init__(self, limit: int):
-        super().__init__()
+        super().__init__(dtype=FLOAT)
         self._most = math.log1p(limit)
 
     def call(self, values, mask):

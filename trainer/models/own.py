@@ -162,7 +162,10 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
             "layers.Dense(dataset.outputs)"
         )
     if output.dtype != "float32":
-        return f"a model with outputs of {output.dtype}; expected float32"
+        return (
+            f"a model with outputs of {output.dtype}; expected float32: give the last layer "
+            'dtype="float32", whatever the others compute with (mixed_precision)'
+        )
     if not model.trainable_weights:
         return "a model without trainable weights"
     return None

@@ -9,7 +9,7 @@ from keras import layers
 
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Hyperparameters
-from trainer.models import dense
+from trainer.models import dense, inputs
 
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
@@ -22,4 +22,5 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
         y = layers.Dropout(h.dropout)(y)
         x = layers.Add()([x, layers.Dense(h.units)(y)])
     x = layers.ReLU()(layers.LayerNormalization()(x))
-    return keras.Model(taken, layers.Dense(dataset.outputs, name="output")(x), name="residual")
+    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
+    return keras.Model(taken, output, name="residual")

@@ -38,7 +38,7 @@ def _mean(steps: inputs.Steps, h: Hyperparameters) -> keras.KerasTensor:
     x = layers.Dense(attention.width(h))(steps.values)
     x = Places(steps.limit, attention.width(h))(x, steps.mask)
     x = attention.encoded(x, h, steps.mask)
-    return Mean()(x, steps.mask)
+    return Mean(dtype=inputs.FLOAT)(x, steps.mask)
 
 
 class Places(layers.Layer):
@@ -56,7 +56,7 @@ class Places(layers.Layer):
 
     def call(self, steps, mask):
         places = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
-        return steps + tf.gather(self._waves, places)
+        return steps + tf.cast(tf.gather(self._waves, places), steps.dtype)
 
 
 class Mean(layers.Layer):

@@ -23,7 +23,7 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     x = layers.Reshape((-1, attention.width(h)))(x)
     x = layers.Dropout(h.dropout)(Places()(x))
     x = layers.GlobalAveragePooling1D()(attention.encoded(x, h))
-    output = layers.Dense(dataset.outputs, name="output")(x)
+    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
     return keras.Model(image, output, name="vision_transformer")
 
 

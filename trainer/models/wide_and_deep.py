@@ -30,7 +30,8 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     row = inputs.table(dataset, h.embedding)
     x = inputs.joined([*row.flat, *row.summaries()])
     # Zeros, as a linear model begins: random weights would have to be unlearned first.
-    wide = layers.Dense(dataset.outputs, kernel_initializer="zeros", name="wide")(x)
+    zeros = {"kernel_initializer": "zeros", "dtype": inputs.FLOAT}
+    wide = layers.Dense(dataset.outputs, name="wide", **zeros)(x)
     parts = [wide, head(x, dataset.outputs, h)]
     terms = dataset.features_of(CATEGORICAL)
     if h.cross_buckets and len(terms) > 1:
@@ -42,7 +43,7 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
             )
         crosses = Crosses(len(terms), h.cross_buckets, dataset.outputs)
         parts.append(crosses(row.inputs[CATEGORICAL]))
-    return keras.Model(row.inputs, layers.Add()(parts), name="wide_and_deep")
+    return keras.Model(row.inputs, layers.Add(dtype=inputs.FLOAT)(parts), name="wide_and_deep")
 
 
 class Crosses(layers.Layer):
@@ -52,7 +53,7 @@ class Crosses(layers.Layer):
     """
 
     def __init__(self, columns: int, buckets: int, outputs: int):
-        super().__init__()
+        super().__init__(dtype=inputs.FLOAT)
         pairs = np.array(list(itertools.combinations(range(columns), 2)))
         self._left, self._right = pairs.T
         self._buckets = buckets

@@ -50,6 +50,11 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             "leave it out"
         )
     class_weights.of(dataset, h)
+    if h.jit_compile and dataset.features_of(SEQUENCE):
+        refuse(
+            "has sequences, whose length differs from batch to batch: XLA would compile each anew; "
+            "leave jit_compile out"
+        )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:
         if not dataset.examples(split):

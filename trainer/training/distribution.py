@@ -32,6 +32,9 @@ _LOST = (
 )
 
 
+_MAX_POOLING = tuple(getattr(keras.layers, f"MaxPooling{n}D") for n in (1, 2, 3))
+
+
 class PeerLostError(Exception):
     """Another process of the cluster is gone: all must restart to continue the training."""
 
@@ -144,6 +147,20 @@ def synchronize_normalization(model: keras.Model) -> None:
     for layer in _layers(model):
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.synchronized = True
+
+
+def not_compiled(model: keras.Model) -> str | None:
+    """Why XLA cannot compile a model's forward and backward pass; None if nothing is known."""
+    for layer in _layers(model):
+        if getattr(layer, "synchronized", False):
+            return (
+                f"{layer.name} takes its statistics over all replicas within a pass, and XLA "
+                "compiles the pass of one"
+            )
+        if isinstance(layer, _MAX_POOLING):
+            # "GPU MaxPool gradient ops do not yet have a deterministic XLA implementation."
+            return f"XLA has no deterministic gradient of {layer.name}, a maximum"
+    return None
 
 
 def check_equal_weights(model: keras.Model, distribution: Distribution, step: int) -> None:

@@ -140,7 +140,8 @@ def fit(
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
             begun, count = time.monotonic(), min(STEPS_PER_CALL, left)
-            sums = train_steps(batches, tf.constant(count), tf.constant(stop.noted)).numpy()
+            step = tf.constant(progress.step)
+            sums = train_steps(batches, step, tf.constant(count), tf.constant(stop.noted)).numpy()
             # Some replicas may see it one step later than the others: rounded down.
             if (good := int(sums[_FINITE]) // distribution.replicas) < count:
                 distribution.part()
@@ -205,7 +206,9 @@ class _Sums:
 def _train_steps(
     settings: Settings, distribution: Distribution, trainee: Trainee, phase: Phase, data: Input
 ) -> Callable[..., tf.Tensor]:
-    """A function (batches, count, stop) that makes `count` steps and returns their sums."""
+    """A function (batches, steps done, count, stop) that makes `count` steps and returns their
+    sums.
+    """
     strategy, replicas = distribution.strategy, distribution.replicas
     model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
     sums = _Sums(strategy, _FIXED + 2 * replicas)
@@ -221,10 +224,14 @@ def _train_steps(
             outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
             loss = tf.reduce_sum(objective.losses(labels, outputs)) / global_batch
-        gradients = tape.gradient(loss, variables)
+            scaled = optimizer.scale_loss(loss)
+        gradients = tape.gradient(scaled, variables)
         # An embedding's gradient names its rows: summed up here, every strategy can add it up.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return loss, [tf.reduce_sum(m) for m in objective.measures(labels, outputs)], gradients
+
+    if h.jit_compile:
+        back = tf.function(back, jit_compile=True)
 
     def accumulated(*batch):
         """The same, one batch_size after the other."""
@@ -242,7 +249,7 @@ def _train_steps(
         context = tf.distribute.get_replica_context()
         # Of the whole batch, as if there were one replica; the optimizer will add them up again.
         total = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        total, _ = tf.clip_by_global_norm(total, h.clip_norm)
+        total, _ = tf.clip_by_global_norm(total, optimizer.scale_loss(h.clip_norm))
         return [gradient / replicas for gradient in total]
 
     def replica_step(batch, stop):
@@ -261,18 +268,17 @@ def _train_steps(
             me,
         )
 
-    def steps_done():
-        return tf.cast(optimizer.iterations.value, tf.float32)
-
     @tf.function
-    def train_steps(batches, count, stop):
+    def train_steps(batches, done, count, stop):
         sums.clear()
-        for _ in tf.range(count):
+        # Not the optimizer's count, which leaves out steps whose gradient overflowed.
+        for step in tf.range(done, done + count):
+            step = tf.cast(step, tf.float32)
             rate = tf.convert_to_tensor(optimizer.learning_rate)
-            optimizer.learning_rate.assign(rate_of(steps_done() - first_step, rate))
+            optimizer.learning_rate.assign(rate_of(step - first_step, rate))
             strategy.run(replica_step, args=(next(batches), stop))
             if trainee.averages:
-                trainee.averages.update(steps_done())
+                trainee.averages.update(step + 1.0)
         return sums.read()
 
     return train_steps

@@ -36,4 +36,7 @@ def build(h: Common, replicas: int) -> keras.optimizers.Optimizer:
     # Decay pulls kernels towards zero. Offsets and normalization's scales need none, and the
     # embedding of a rare term would vanish before its next example.
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma", "embeddings"])
+    if h.mixed_precision == "float16":
+        # Gradients below 6e-8 would be 0 in float16.
+        return keras.optimizers.LossScaleOptimizer(optimizer)
     return optimizer

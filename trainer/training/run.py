@@ -22,6 +22,7 @@ from trainer.training import (
     objective,
     optimizer,
     phases,
+    precision,
     rendezvous,
     results,
 )
@@ -103,7 +104,7 @@ def _train_together(
     calls.on_train_end()  # restores the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)
     if is_chief:
-        # Written from a model of its own: the trained one's variables are mirrored.
+        # Written from a model of its own, in float32: the trained one's variables are mirrored.
         model = _build_model(settings, dataset)
         model.set_weights(trainee.model.get_weights())
         best_epoch = callbacks.best_epoch(calls)
@@ -116,9 +117,12 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
     """Model and optimizer, their variables on every replica."""
     h = settings.hyperparameters
     with spread.strategy.scope():
-        model = _build_model(settings, dataset)
+        with precision.computing_in(h.mixed_precision):
+            model = _build_model(settings, dataset)
         if spread.replicas > 1:
             distribution.synchronize_normalization(model)
+        if h.jit_compile and (problem := distribution.not_compiled(model)):
+            raise TrainingError(f"jit_compile: {problem}: leave jit_compile out")
         update = optimizer.build(h, spread.replicas)
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.

@@ -15,7 +15,7 @@ from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
-from trainer.training import objective, optimizer, records, sample, saved_model
+from trainer.training import objective, optimizer, precision, records, sample, saved_model
 
 _STEPS = 20
 # Above rounding, which batches of another size and compiled graphs bring along.
@@ -31,6 +31,8 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     print(f"file       {own.name}, SHA-256 {own.sha256}")
     settings = [f"{name} {getattr(h, name)}" for name in own.declaration.hyperparameters]
     print(f"settings   {', '.join([*settings, f'batch_size {h.batch_size}'])}")
+    with precision.computing_in(h.mixed_precision):
+        own.build(dataset, h)
     begun = time.monotonic()
     model = own.build(dataset, h)
     seconds = time.monotonic() - begun
@@ -57,7 +59,7 @@ def _learn(
     # A made-up batch has other classes.
     unweighted = dataclasses.replace(h, class_weights="none")
     aim = objective.build(dataset, unweighted, own.loss(dataset, h))
-    update = optimizer.build(h, 1)
+    update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
     update.build(model.trainable_variables)
 
     @tf.function

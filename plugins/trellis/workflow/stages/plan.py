@@ -219,6 +219,12 @@ def _rows(
             f"model: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
             "dense"
         )
+    compiled = experiment.hyperparameters.get("jit_compile") or "jit_compile" in experiment.search
+    if sequences and compiled:
+        raise SourceError(
+            "hyperparameters.jit_compile: XLA compiles for inputs of one shape, and a feature is "
+            "an ARRAY column, whose length differs from batch to batch: leave it out"
+        )
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(

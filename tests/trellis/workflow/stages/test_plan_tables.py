@@ -182,17 +182,30 @@ def test_a_missing_name_in_a_wide_table_is_not_answered_with_all_of_them(plan):
         plan(query=f"SELECT TRUE AS malignant, {many}")
 
 
-def test_a_recurrent_model_needs_a_sequence(plan, client, breast_cancer, group):
+@pytest.mark.parametrize(
+    ("features", "changes", "message"),
+    [
+        (["stage"], {("model",): "recurrent"}, "recurrent is for sequences"),
+        (
+            ["stage", "trace"],
+            {("hyperparameters",): {"jit_compile": True}},
+            "for inputs of one sha",
+        ),
+    ],
+)
+def test_a_recurrent_model_needs_a_sequence_and_xla_takes_none(
+    plan, client, breast_cancer, group, features, changes, message
+):
     experiment = with_changes(
         breast_cancer,
         {
             ("source", "bigquery"): f"{DATASET}.cells",
             ("source", "partition"): None,
-            ("source", "features"): ["stage"],
-            ("model",): "recurrent",
+            ("source", "features"): features,
+            **changes,
         },
     )
-    with pytest.raises(SourceError, match="recurrent is for sequences"):
+    with pytest.raises(SourceError, match=message):
         plan_run(experiment, group, "recurrent")
 
 
