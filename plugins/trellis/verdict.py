@@ -2,6 +2,15 @@
 
 import enum
 
+RETRIED = "This may be transient; Airflow retries it."
+"""What follows a failure after which another attempt may succeed."""
+
+NOT_RETRIED = (
+    "Not retried, as it would fail the same way. "
+    "Clear this task to run a new job once the cause is fixed."
+)
+"""What follows a job's failure after which no attempt will."""
+
 
 class Verdict(enum.Enum):
     """WAIT: it goes on. RETRY: another attempt may succeed. GIVE_UP: no attempt will."""

@@ -12,7 +12,7 @@ from google.api_core import exceptions
 
 from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL
-from trellis.verdict import Verdict
+from trellis.verdict import NOT_RETRIED, RETRIED, Verdict
 
 PASSING = {
     "backendError",
@@ -57,12 +57,9 @@ def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
     """Raise BigQueryJobFailed or BigQueryJobFailedForGood for a job that is done with an error."""
     ruling = verdict(job, labels)
     if ruling is Verdict.RETRY:
-        raise BigQueryJobFailed(f"{describe(job)}\nThis may be transient; Airflow retries it.")
+        raise BigQueryJobFailed(f"{describe(job)}\n{RETRIED}")
     if ruling is Verdict.GIVE_UP:
-        raise BigQueryJobFailedForGood(
-            f"{describe(job)}\nNot retried, as it would fail the same way. "
-            "Clear this task to run a new job once the cause is fixed."
-        )
+        raise BigQueryJobFailedForGood(f"{describe(job)}\n{NOT_RETRIED}")
 
 
 def may_pass(error: Any) -> bool:

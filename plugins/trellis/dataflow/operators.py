@@ -13,6 +13,7 @@ from googleapiclient.errors import HttpError
 from trellis import console
 from trellis.dataflow.triggers import FlexTemplateTrigger
 from trellis.identity import job_labels, label_value, task_key
+from trellis.verdict import NOT_RETRIED, RETRIED
 
 # Phrases of Dataflow's errors that may be transient.
 _PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
@@ -112,11 +113,8 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
             return self._succeed(context, job)
         text = self._describe(job)
         if state == "JOB_STATE_FAILED" and _PASSING.search(text):
-            raise FlexTemplateJobFailed(f"{text}\nThis may be transient; Airflow retries it.")
-        raise FlexTemplateJobFailedForGood(
-            f"{text}\nNot retried, as it would fail the same way. "
-            "Clear this task to run a new job once the cause is fixed."
-        )
+            raise FlexTemplateJobFailed(f"{text}\n{RETRIED}")
+        raise FlexTemplateJobFailedForGood(f"{text}\n{NOT_RETRIED}")
 
     def _find(self, name: str) -> dict[str, Any] | None:
         """The job of this name that an attempt adopts: active, or done with its result present."""

@@ -11,6 +11,7 @@ from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
 from google.protobuf import json_format
 
 from trellis.identity import KEY_LABEL, job_labels
+from trellis.verdict import RETRIED
 from trellis.vertex.base import VertexOperator
 from trellis.vertex.calls import BUSY, CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
@@ -84,8 +85,7 @@ class DatasetOperator(VertexOperator):
             ) from error
         except BUSY as error:
             raise VertexJobFailed(
-                f"Vertex AI could not {method.replace('_', ' ')}: {reason(error)}\n"
-                "This may be transient; Airflow retries it."
+                f"Vertex AI could not {method.replace('_', ' ')}: {reason(error)}\n{RETRIED}"
             ) from error
 
     def _wait(self, context: Any, operation: Any, method_name: str) -> Any:

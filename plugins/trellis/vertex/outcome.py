@@ -27,7 +27,7 @@ from google.rpc import code_pb2
 
 from trellis import console
 from trellis.identity import ROUND_LABEL
-from trellis.verdict import Verdict
+from trellis.verdict import NOT_RETRIED, RETRIED, Verdict
 from trellis.vertex.jobs import JobKind, state_of
 
 FINISHED = {
@@ -83,12 +83,9 @@ def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
     """Raise VertexJobFailed or VertexJobFailedForGood for a finished job that did not succeed."""
     ruling = verdict(job, round_, kind.partly)
     if ruling is Verdict.RETRY:
-        raise VertexJobFailed(f"{describe(job, kind)}\nThis may be transient; Airflow retries it.")
+        raise VertexJobFailed(f"{describe(job, kind)}\n{RETRIED}")
     if ruling is Verdict.GIVE_UP:
-        raise VertexJobFailedForGood(
-            f"{describe(job, kind)}\nNot retried, as it would fail the same way. "
-            "Clear this task to run a new job once the cause is fixed."
-        )
+        raise VertexJobFailedForGood(f"{describe(job, kind)}\n{NOT_RETRIED}")
 
 
 def describe(job: Any, kind: JobKind) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from google.api_core import exceptions, retry
 
+from trellis.verdict import RETRIED
 from trellis.vertex import submission
 from trellis.vertex.base import VertexOperator
 from trellis.vertex.calls import REPEATABLE
@@ -107,7 +108,7 @@ class StepwiseOperator(VertexOperator):
         except exceptions.FailedPrecondition as error:
             raise VertexJobFailed(
                 f"Vertex AI could not {self.doing}: {reason(error)}{self._advice_on(error)}\n"
-                "This may be transient; Airflow retries it."
+                f"{RETRIED}"
             ) from error
         except exceptions.MethodNotImplemented as error:
             hint = f"\nIs there a region {self.region} with Vertex AI?" if no_service(error) else ""
@@ -151,7 +152,7 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     if advice:
         text += f"\n{advice}"
     if event["code"] in PASSING:
-        raise VertexJobFailed(f"{text}\nThis may be transient; Airflow retries it.")
+        raise VertexJobFailed(f"{text}\n{RETRIED}")
     raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is fixed.")
 
 
