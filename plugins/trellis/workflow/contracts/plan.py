@@ -13,9 +13,7 @@ from trellis.workflow.contracts.table import Table
 from trellis.workflow.contracts.table import from_json as table_from_json
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.trainer_schema import load as load_schema
-from trellis.workflow.validation.file import validate
+from trellis.workflow.validation.file import of_configuration
 
 SCHEMA = 1
 
@@ -97,15 +95,13 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
 
     Raises FileError if this version does not understand its configuration.
     """
-    experiment, problems = validate(
+    experiment = of_configuration(
+        run.plan,
         run.experiment,
         content["description"],
         content["configuration"],
-        load_schema(),
         own_model.from_plan(content.get("model_file")),
     )
-    if experiment is None:
-        raise FileError(run.plan, problems)
     return Plan(
         experiment=experiment,
         run=run,

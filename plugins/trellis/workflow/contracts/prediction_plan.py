@@ -12,9 +12,7 @@ from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.trainer_schema import load as load_schema
-from trellis.workflow.validation.file import validate
+from trellis.workflow.validation.file import of_configuration
 
 SCHEMA = 1
 
@@ -92,15 +90,13 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
     Raises FileError if this version does not understand its configuration.
     """
     name, rows = content["experiment"], content["rows"]
-    experiment, problems = validate(
+    experiment = of_configuration(
+        f"The plan of {content['run_id']}",
         name,
         "",
         content["configuration"],
-        load_schema(),
         own_model.from_plan(content.get("model_file")),
     )
-    if experiment is None:
-        raise FileError(f"The plan of {content['run_id']}", problems)
     return PredictionPlan(
         run=Prediction(experiment, platform, content["run_id"]),
         rows=rows and Rows(**{**rows, "expires": datetime.fromisoformat(rows["expires"])}),

@@ -120,6 +120,19 @@ def validate(
     return (None if problems else experiment), problems
 
 
+def of_configuration(
+    where: str, name: str, about: str, values: Mapping[str, Any], own: OwnModel | None
+) -> Experiment:
+    """The experiment of values that are in no author's file: of a plan, or changed for a run.
+
+    own: its model's file. Raises FileError, which names `where`; its problems have no lines.
+    """
+    experiment, problems = validate(name, about, values, load_schema(), own)
+    if experiment is None:
+        raise FileError(where, problems)
+    return experiment
+
+
 def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any]) -> Experiment:
     """The experiment with other values for some fields (None: its default), checked anew.
 
@@ -134,12 +147,13 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
             section.pop(where[-1], None)
         else:
             section[where[-1]] = value
-    found, problems = validate(
-        experiment.name, experiment.about, values, load_schema(), experiment.own_model
+    return of_configuration(
+        f"The parameters of this run of {experiment.name}",
+        experiment.name,
+        experiment.about,
+        values,
+        experiment.own_model,
     )
-    if found is None:
-        raise FileError(f"The parameters of this run of {experiment.name}", problems)
-    return found
 
 
 def known_to(experiment: Experiment) -> dict[str, Hyperparameter]:
