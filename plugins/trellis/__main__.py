@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=Path,
         default=Path("dags"),
         metavar="FOLDER",
-        help="folder of platform.yaml, which names the region (default: dags)",
+        help="folder of platform.yaml, which names the group's region (default: dags)",
     )
     renew.add_argument("--write", action="store_true", help="change the table")
     results.add(commands)
@@ -117,13 +117,13 @@ def _check(file: Path, folder: Path | None) -> int:
     except FileError as error:
         print(error, file=sys.stderr)
         return 1
-    serving = cost.serving(experiment)
+    serving = cost.serving(experiment, group.region)
     after = f"; serving costs {serving}" if serving else ""
-    if group.region != machines.table().region:
-        print(f"{file}: prices are those of {machines.table().region}, jobs run in {group.region}")
+    if (priced := machines.table(group.region).region) != group.region:
+        print(f"{file}: prices are those of {priced}, jobs run in {group.region}: trellis prices")
     print(f"{file}: good; one run costs {cost.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
-        print(f"{file}: one prediction costs {prediction_cost.at_most(experiment)}")
+        print(f"{file}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """`trellis prices`: compares the table of machines with today's prices of Google's catalog.
 
-It prints what would change, and writes only with `--write`: into the checkout or installation
-that it runs in, of which the wheel is then built.
+For all regions of the table, and that of the group. It prints what would change, and writes only
+with `--write`: into the checkout or installation that it runs in, of which the wheel is then built.
 """
 
 import json
@@ -22,11 +22,11 @@ _PAGE = 5000
 
 
 def run(folder: Path, write: bool, file: Path = TABLE) -> int:
-    """Compare for the region of a folder's platform.yaml; returns the exit code."""
+    """Compare for the table's regions and that of a folder's platform.yaml; the exit code."""
+    old = json.loads(file.read_text())
     try:
-        region = platform.load(folder).region
-        api = GoogleApi()
-        rates = catalog.rates(_skus(api), region)
+        regions = dict.fromkeys([*old["prices"], platform.load(folder).region])
+        rates = catalog.rates(_skus(GoogleApi()), regions)
     except (FileError, CredentialsError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -35,14 +35,16 @@ def run(folder: Path, write: bool, file: Path = TABLE) -> int:
         if error.disabled:
             print(f"gcloud services enable {error.disabled}", file=sys.stderr)
         return 1
-    if not rates.usd:
-        print(f"The catalog has no machine in {region}. Nothing was changed.", file=sys.stderr)
+    if empty := [region for region in regions if not rates[region].usd]:
+        where = ", ".join(empty)
+        print(f"The catalog has no machine in {where}. Nothing was changed.", file=sys.stderr)
         return 1
-    old = json.loads(file.read_text())
-    new = renewal.renewed(old, rates, region, date.today())
-    _report(old, new, rates)
+    new, changed = renewal.renewed(old, rates, date.today())
+    print(f"{old['date']} -> {new['date']}, USD an hour")
+    for region, each in changed.items():
+        _report(region, each, rates[region])
     if write:
-        file.write_text(renewal.text(new.table))
+        file.write_text(renewal.text(new))
         print(f"\nWritten: {file}")
     else:
         print("\nNothing was written. With --write it is.")
@@ -54,14 +56,13 @@ def _skus(api: GoogleApi) -> Iterator[dict[str, Any]]:
         yield from api.each(_URL.format(service=service), "skus", pageSize=_PAGE)
 
 
-def _report(old: dict[str, Any], new: renewal.Renewal, rates: catalog.Rates) -> None:
-    region = new.table["region"]
-    print(f"{old['region']} of {old['date']} -> {region} of {new.table['date']}, USD an hour\n")
+def _report(region: str, new: renewal.Region, rates: catalog.Rates) -> None:
+    print(f"\n{region}\n")
     print("\n".join(new.changes) or "No price has changed.")
     if new.kept:
         print(f"\nNot found in the catalog, kept as they were: {', '.join(new.kept)}")
-    if new.removed:
-        print(f"\nWithout a price in {region}, removed: {', '.join(new.removed)}")
+    if new.absent:
+        print(f"\nWithout a price in {region}: {', '.join(new.absent)}")
     if rates.ambiguous:
         print("\nOf these the catalog has two prices, so none was taken:")
         print("\n".join(f"  {description}" for description in rates.ambiguous))

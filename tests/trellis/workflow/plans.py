@@ -47,6 +47,6 @@ def a_plan(experiment, run, table=None):
         table=table,
         baselines=cost.baseline_names(experiment),
         jobs={"dataflow": 1, "tuning": 1, "custom": 3, "automl": 0, "batch": 0},
-        rates=cost.rates(experiment),
+        rates=cost.rates(experiment, "us-central1"),
         cost={"at_most_usd": 1.92, "stages": {}, "assumptions": "", "serving": None},
     )

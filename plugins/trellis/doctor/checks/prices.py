@@ -12,7 +12,7 @@ _OLD_DAYS = 180
 
 def check(target: Target) -> Iterator[Finding | Passed]:
     """Outdated prices, and those of another region."""
-    table = machines.table()
+    table = machines.table(target.platform.region)
     age = (target.today - date.fromisoformat(table.date)).days
     if age > _OLD_DAYS:
         yield Finding(

@@ -150,7 +150,7 @@ def _serving(experiment: Experiment, platform: Platform) -> str:
         rollback=platform.dag_id("rollback"),
         kind="private" if experiment.deploy.private else "public",
         region=platform.region,
-        cost=serving(experiment),
+        cost=serving(experiment, platform.region),
     )
 
 

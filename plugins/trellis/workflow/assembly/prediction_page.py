@@ -59,7 +59,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         owner=experiment.owner,
         schedule=predict.schedule,
         budget=usd_text(experiment.budget),
-        cost=prediction.at_most(experiment),
+        cost=prediction.at_most(experiment, platform.region),
         rows=_ROWS if rows else "",
         publish=_PUBLISH if rows else "",
         replicas=predict.machines.replicas,

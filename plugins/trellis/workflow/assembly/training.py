@@ -107,7 +107,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             promoted >> deploy.tasks(experiment, platform) >> settled >> resulted
     # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
     # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
-    dag.params = ParamsDict(run_params(experiment))
+    dag.params = ParamsDict(run_params(experiment, platform.region))
     link = ResultsLink(dag.dag_id, experiment.generation)
     for name in ("plan", "compare", "result"):
         task = dag.get_task(name)

@@ -75,13 +75,16 @@ DAYS = ("from", "to")
 """Parameters that select rows instead of the run's data interval."""
 
 
-def run_params(experiment: Experiment) -> dict[str, Param]:
-    """The DAG's parameters; the experiment's values are the defaults."""
-    params = _own_params(experiment)
+def run_params(experiment: Experiment, region: str | None = None) -> dict[str, Param]:
+    """The DAG's parameters; the experiment's values are the defaults.
+
+    region: whose prices their descriptions name.
+    """
+    params = _own_params(experiment, region)
     return params | hyperparameter_params.params(experiment, params)
 
 
-def _own_params(experiment: Experiment) -> dict[str, Param]:
+def _own_params(experiment: Experiment, region: str | None) -> dict[str, Param]:
     """All but the hyperparameters."""
     params = {
         DRY_RUN: Param(
@@ -111,7 +114,7 @@ def _own_params(experiment: Experiment) -> dict[str, Param]:
             True,
             type="boolean",
             title=switch.title,
-            description=f"{_switched(switch.name, experiment)}; off: not in this run "
+            description=f"{_switched(switch.name, experiment, region)}; off: not in this run "
             f"({'.'.join(switch.field)})",
             section=switch.section,
         )
@@ -139,7 +142,7 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
 
     Raises FileError for an unknown parameter, and for values that do not fit together.
     """
-    own = _own_params(experiment)
+    own = _own_params(experiment, None)
     known = [*own, *hyperparameter_params.params(experiment, own)]
     refuse_unknown(experiment.name, values, known)
     _in_order(experiment, values)
@@ -169,12 +172,12 @@ def _switches(experiment: Experiment) -> list[tuple[_RunParam, Any]]:
     return [(s, off) for s, off in _SWITCHES if _value(s, experiment)]
 
 
-def _switched(name: str, experiment: Experiment) -> str:
+def _switched(name: str, experiment: Experiment, region: str | None) -> str:
     """Description of the part that a switch controls."""
     if name == "bqml":
         return ", ".join(experiment.baselines.bqml)
     if name == "deploy":
-        return f"if it passes the file's gate; serving costs {cost.serving(experiment)}"
+        return f"if it passes the file's gate; serving costs {cost.serving(experiment, region)}"
     hours = f"{experiment.automl.node_hours:g} node hours"
     return f"{hours}, at most {cost.baseline(experiment, name, 0):.2f} USD"
 

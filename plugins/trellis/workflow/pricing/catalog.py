@@ -11,7 +11,7 @@ management fee.) https://docs.cloud.google.com/billing/v1/how-tos/catalog-api
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -70,14 +70,28 @@ class Rates:
         return self.usd.get((whose, name, "gpu"))
 
 
-def rates(skus: Iterable[Mapping[str, Any]], region: str) -> Rates:
-    """The rates of on-demand machines in a region. skus: as `services.skus.list` returns them."""
-    found: dict[tuple[Whose, str, str], dict[float, str]] = {}
+_Found = dict[tuple[Whose, str, str], dict[float, str]]
+"""Prices of what a SKU is the price of, each with a description."""
+
+
+def rates(skus: Iterable[Mapping[str, Any]], regions: Collection[str]) -> dict[str, Rates]:
+    """The rates of on-demand machines by region. skus: as `services.skus.list` returns them.
+
+    The catalog has all regions in one list; a SKU names those where it is sold.
+    """
+    found: dict[str, _Found] = {region: {} for region in regions}
     for sku in skus:
-        if region in sku.get("serviceRegions", ()) and _on_demand(sku):
-            key, usd = meaning(sku["description"]), _usd(sku)
-            if key is not None and usd is not None:
-                found.setdefault(key, {})[usd] = sku["description"]
+        here = [region for region in sku.get("serviceRegions", ()) if region in found]
+        if not here or not _on_demand(sku):
+            continue
+        key, usd = meaning(sku["description"]), _usd(sku)
+        if key is not None and usd is not None:
+            for region in here:
+                found[region].setdefault(key, {})[usd] = sku["description"]
+    return {region: _rates(each) for region, each in found.items()}
+
+
+def _rates(found: _Found) -> Rates:
     ambiguous = (text for prices in found.values() if len(prices) > 1 for text in prices.values())
     return Rates(
         {key: next(iter(prices)) for key, prices in found.items() if len(prices) == 1},

@@ -25,6 +25,7 @@ ASSUMPTIONS = (
     "every job runs until its timeout, on machines at on-demand prices of {region} ({date}); "
     "without disks, storage, network, and repeats of jobs that fail on Google's side"
 )
+OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
 WITH_BQML = (
     "; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a large "
     "machine of Vertex AI"
@@ -129,26 +130,30 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     source_bytes: what the table or query reads, by its dry run; until that is known, the limit
     does not include it.
     """
-    tune, train = experiment.tune, experiment.train
-    table = prices()
-    dataflow = machines.table().types[platform.dataflow.machine_type]
+    tune, train, region = experiment.tune, experiment.train, platform.region
+    table, known = prices(), machines.table(region)
+    dataflow = known.types[platform.dataflow.machine_type]
     worker = (
         dataflow.vcpus * table.dataflow["vcpu"] + dataflow.memory_gb * table.dataflow["memory_gb"]
     )
     stages = {
         **_bigquery(experiment, source_bytes),
         "export": platform.dataflow.max_workers * worker * _hours(platform.dataflow.timeout),
-        **({"tune": tune.trials * _machine(tune.machines) * _hours(tune.timeout)} if tune else {}),
+        **(
+            {"tune": tune.trials * _machine(tune.machines, region) * _hours(tune.timeout)}
+            if tune
+            else {}
+        ),
         "train": train.top
         * train.machines.workers
-        * _machine(train.machines)
+        * _machine(train.machines, region)
         * _hours(train.timeout),
-        "compare": _machine(Machine(type=platform.compare.machine_type))
+        "compare": _machine(Machine(type=platform.compare.machine_type), region)
         * _hours(platform.compare.timeout),
         **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
     }
-    known = machines.table()
     assumptions = ASSUMPTIONS.format(region=known.region, date=known.date)
+    assumptions += OTHERS.format(region=table.region) if known.region != table.region else ""
     assumptions += WITH_BQML if experiment.baselines.bqml else ""
     assumptions += WITH_AUTOML if experiment.baselines.automl else ""
     return Cost(stages, assumptions)
@@ -174,23 +179,23 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
     return usd + scanned * prices_.bigquery["create_model_tib"]
 
 
-def rates(experiment: Experiment) -> dict[str, float]:
+def rates(experiment: Experiment, region: str) -> dict[str, float]:
     """US dollars per hour of one trial, if there are any, and of one full training with all its
     workers.
     """
     training, tune = experiment.train.machines, experiment.tune
     return {
-        **({"trial": round(_machine(tune.machines), 6)} if tune else {}),
-        "training": round(training.workers * _machine(training), 6),
+        **({"trial": round(_machine(tune.machines, region), 6)} if tune else {}),
+        "training": round(training.workers * _machine(training, region), 6),
     }
 
 
-def serving(experiment: Experiment) -> Serving | None:
-    """What the experiment's deployed model costs; None if it deploys none."""
+def serving(experiment: Experiment, region: str | None) -> Serving | None:
+    """What the experiment's deployed model costs in a region; None if it deploys none."""
     if experiment.deploy is None:
         return None
     serving_machines = experiment.deploy.machines
-    replica = machines.table().usd(serving_machines, "serving")
+    replica = machines.table(region).usd(serving_machines, "serving")
     least, most = (24 * n * replica for n in serving_machines.replicas)
     return Serving(least, most)
 
@@ -206,8 +211,8 @@ def _bigquery(experiment: Experiment, source_bytes: int) -> dict[str, float]:
     return {"snapshot": (1 + _CHECK_READS) * scan(source_bytes)}
 
 
-def _machine(machine: Machine) -> float:
-    return machines.table().usd(machine, "training")
+def _machine(machine: Machine, region: str) -> float:
+    return machines.table(region).usd(machine, "training")
 
 
 def _hours(duration: timedelta) -> float:

@@ -1,7 +1,8 @@
 """The machine types and accelerators of Vertex AI: which fit together, and what an hour costs.
 
 machines.json is the one table; it names the source of every figure and its date. Prices are those
-of one region, on demand: spot machines cost less and count in full, so that a limit stays one.
+of one region or more, on demand: spot machines cost less and count in full, so that a limit stays
+one. `trellis prices` renews all regions, and adds the group's.
 """
 
 import functools
@@ -22,18 +23,12 @@ Use = Literal["training", "serving"]
 
 @dataclass(frozen=True)
 class MachineType:
-    """A machine type.
-
-    usd: an hour on Compute Engine, in US dollars. training_usd, serving_usd: an hour on Vertex AI,
-    where its own price is known. gpu, gpus: the accelerators that are part of it. only: the one use
-    that it is for.
+    """A machine type. gpu, gpus: the accelerators that are part of it. only: the one use that it
+    is for.
     """
 
     vcpus: float
     memory_gb: float
-    usd: float | None = None
-    training_usd: float | None = None
-    serving_usd: float | None = None
     gpu: str | None = None
     gpus: int = 0
     only: Use | None = None
@@ -44,10 +39,7 @@ class Attachable:
     """An accelerator that n1 machines can have, with the most vCPUs of a machine by its number."""
 
     most_vcpus: Mapping[str, int]
-    usd: float | None = None
     most_memory_gb: float = math.inf
-    training_usd: float | None = None
-    serving_usd: float | None = None
 
     def counts(self, type_: MachineType) -> list[int]:
         """How many of it a machine can have."""
@@ -57,15 +49,33 @@ class Attachable:
 
 
 @dataclass(frozen=True)
+class Price:
+    """An hour of a machine type or an accelerator, in US dollars.
+
+    usd: on Compute Engine. training_usd, serving_usd: on Vertex AI, where its own price is known.
+    """
+
+    usd: float | None = None
+    training_usd: float | None = None
+    serving_usd: float | None = None
+
+
+@dataclass(frozen=True)
 class Machines:
-    """The table. factors: what Vertex AI charges on top of Compute Engine, by use."""
+    """The table, with the prices of one region.
+
+    regions: all that it has prices of. factors: what Vertex AI charges on top of Compute Engine, by
+    use. prices: by machine type or accelerator; the region has no machine that is missing there.
+    """
 
     region: str
+    regions: tuple[str, ...]
     date: str
     sources: Mapping[Use, str]
     factors: Mapping[Use, float]
     types: Mapping[str, MachineType]
     attachable: Mapping[str, Attachable]
+    prices: Mapping[str, Price]
 
     def of(self, use: Use) -> list[str]:
         """The machine types for a use."""
@@ -77,32 +87,43 @@ class Machines:
         fixed = {type_.gpu for type_ in self.types.values() if type_.gpu}
         return sorted(fixed | set(self.attachable))
 
-    def usd(self, machine: Machine, use: Use) -> float:
-        """An hour of one replica, in US dollars. Raises KeyError for what is not in the table."""
-        type_ = self.types[machine.type]
-        total = self._price(type_, use)
-        if machine.gpu and not type_.gpu:
-            total += machine.gpus * self._price(self.attachable[machine.gpu], use)
-        return total
+    def unpriced(self, machine: Machine) -> list[str]:
+        """What of the machine has no price in the region."""
+        return [name for name in self._parts(machine) if name not in self.prices]
 
-    def _price(self, entry: MachineType | Attachable, use: Use) -> float:
-        own = entry.training_usd if use == "training" else entry.serving_usd
+    def usd(self, machine: Machine, use: Use) -> float:
+        """An hour of one replica, in US dollars. Raises KeyError for what has no price."""
+        parts = self._parts(machine)
+        return sum(number * self._price(name, use) for name, number in parts.items())
+
+    def _parts(self, machine: Machine) -> dict[str, int]:
+        if machine.gpu is None or self.types[machine.type].gpu:
+            return {machine.type: 1}
+        return {machine.type: 1, machine.gpu: machine.gpus}
+
+    def _price(self, name: str, use: Use) -> float:
+        price = self.prices[name]
+        own = price.training_usd if use == "training" else price.serving_usd
         if own is not None:
             return own
-        if entry.usd is None:  # renewal.py lets no such entry into the table
-            raise KeyError(f"no price for {use}")
-        return entry.usd * self.factors[use]
+        if price.usd is None:  # renewal.py lets no such price into the table
+            raise KeyError(f"no price of {name} for {use}")
+        return price.usd * self.factors[use]
 
 
 @functools.cache
-def table(path: Path = TABLE) -> Machines:
-    """The table of a file."""
+def table(region: str | None = None, path: Path = TABLE) -> Machines:
+    """The table of a file with a region's prices; with those of its first, if it has none."""
     raw: dict[str, Any] = json.loads(path.read_text())
+    regions = tuple(raw["prices"])
+    whose = region if region is not None and region in regions else regions[0]
     return Machines(
-        raw["region"],
+        whose,
+        regions,
         raw["date"],
         {use: raw[use]["source"] for use in ("training", "serving")},
         {use: raw[use]["factor"] for use in ("training", "serving")},
         {name: MachineType(**entry) for name, entry in raw["machines"].items()},
         {name: Attachable(**entry) for name, entry in raw["attachable"].items()},
+        {name: Price(**entry) for name, entry in raw["prices"][whose].items()},
     )

@@ -13,14 +13,14 @@ ASSUMPTIONS = (
 _READS = 2
 
 
-def at_most(experiment: Experiment, source_bytes: int = 0) -> Cost:
+def at_most(experiment: Experiment, region: str, source_bytes: int = 0) -> Cost:
     """The most that one run of the experiment's prediction may cost.
 
     source_bytes: what the table or query reads; until that is known, the limit does not include it.
     """
     predict = experiment.prediction
     hours = predict.timeout.total_seconds() / 3600
-    replica = machines.table().usd(predict.machines, "serving")
+    replica = machines.table(region).usd(predict.machines, "serving")
     stages = {"predict": predict.machines.replicas * replica * hours}
     if predict.kind == "table":
         stages = {"snapshot": _READS * scan(source_bytes), **stages}

@@ -1,10 +1,9 @@
 """machines.json, with the prices of today: what changes, line by line, and what could not be found.
 
-The table has the prices of one region. Renewed for another region, a machine or accelerator without
-a price there goes out of the table, so that `trellis check` refuses it.
+The table has the prices of one region or more. A machine or accelerator without a price in a region
+that is new there is not listed for it, so that `trellis check` refuses it.
 """
 
-import copy
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,69 +21,92 @@ _FIELDS: Mapping[Whose, str] = {
     "training": "training_usd",
     "serving": "serving_usd",
 }
+_SECTIONS = ("machines", "attachable")
 _DIGITS = 9
+
+Prices = dict[str, dict[str, float]]
+"""Of one region, as in the file: US dollars an hour, by machine type or accelerator, and field."""
 
 
 @dataclass(frozen=True)
-class Renewal:
-    """table: the new content of machines.json. changes, kept, removed: lines for a person."""
+class Region:
+    """prices: the new ones. changes: lines for a person. kept: which the catalog does not have.
+    absent: which have no price in a region that is new in the table.
+    """
 
-    table: dict[str, Any]
+    prices: Prices
     changes: list[str]
     kept: list[str]
-    removed: list[str]
+    absent: list[str]
 
 
-def renewed(table: Mapping[str, Any], rates: Rates, region: str, today: date) -> Renewal:
-    """The table with a region's rates. Sizes and what fits together stay as they are."""
-    new = copy.deepcopy(dict(table))
-    elsewhere = region != table["region"]
-    changes: list[str] = []
-    kept: list[str] = []
-    removed: list[str] = []
-    for section in ("machines", "attachable"):
-        for name, old in table[section].items():
-            prices = _prices(name, old, rates, elsewhere)
-            entry = {key: value for key, value in old.items() if key not in _FIELDS.values()}
-            before = {key: value for key, value in old.items() if key in _FIELDS.values()}
-            if not prices and not elsewhere:
-                kept.append(name)
-            elif not _priced(entry, prices if elsewhere else {**before, **prices}):
-                removed.append(name)
-                del new[section][name]
-            else:
-                after = prices if elsewhere else {**before, **prices}
-                new[section][name] = _ordered(entry, after)
-                changes += _changes(name, before, after)
-    new["region"], new["date"] = region, today.isoformat()
-    new["source"] = SOURCE.format(SERVICES["compute"])
+def renewed(
+    table: Mapping[str, Any], rates: Mapping[str, Rates], today: date
+) -> tuple[dict[str, Any], dict[str, Region]]:
+    """The table with the rates by region, and what that changes in each.
+
+    Sizes and what fits together stay as they are.
+    """
+    regions = {
+        region: _region(table, table["prices"].get(region), each) for region, each in rates.items()
+    }
+    new = {**table, "date": today.isoformat(), "source": SOURCE.format(SERVICES["compute"])}
     for use in ("training", "serving"):
-        new[use] = {**new[use], "source": SOURCE.format(SERVICES["vertex"])}
-    return Renewal(new, changes, kept, removed)
+        new[use] = {**table[use], "source": SOURCE.format(SERVICES["vertex"])}
+    new["prices"] = {**table["prices"], **{name: each.prices for name, each in regions.items()}}
+    return new, regions
 
 
 def text(table: Mapping[str, Any]) -> str:
-    """The file: one line for each machine and accelerator."""
+    """The file: one line for each machine and accelerator, and for each of its prices."""
     lines = []
     for key, value in table.items():
-        if key in ("machines", "attachable"):
-            entries = [f"    {json.dumps(name)}: {json.dumps(e)}" for name, e in value.items()]
-            lines.append(f'  "{key}": {{\n' + ",\n".join(entries) + "\n  }")
+        if key in _SECTIONS:
+            lines.append(f'  "{key}": {_entries(value, "  ")}')
+        elif key == "prices":
+            regions = [f'    "{name}": {_entries(each, "    ")}' for name, each in value.items()]
+            lines.append('  "prices": {\n' + ",\n".join(regions) + "\n  }")
         else:
             lines.append(f'  "{key}": ' + json.dumps(value, indent=2).replace("\n", "\n  "))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _prices(name: str, entry: Mapping[str, Any], rates: Rates, elsewhere: bool) -> dict[str, float]:
-    """The prices that the catalog has of an entry, by field."""
+def _entries(entries: Mapping[str, Any], indent: str) -> str:
+    lines = [f"{indent}  {json.dumps(name)}: {json.dumps(each)}" for name, each in entries.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _region(table: Mapping[str, Any], old: Prices | None, rates: Rates) -> Region:
+    """old: the region's prices in the table; None if it is new there."""
+    new = Region({}, [], [], [])
+    for name, entry in [each for section in _SECTIONS for each in table[section].items()]:
+        found = _prices(name, entry, rates, own_disks=old is None)
+        before = (old or {}).get(name, {})
+        after = {**before, **found}
+        if not _priced(entry, after):
+            new.absent.append(name)
+            continue
+        if not found:
+            new.kept.append(name)
+        new.prices[name] = {key: after[key] for key in _FIELDS.values() if key in after}
+        new.changes.extend(_changes(name, before, after))
+    return new
+
+
+def _prices(name: str, entry: Mapping[str, Any], rates: Rates, own_disks: bool) -> dict[str, float]:
+    """The prices that the catalog has of an entry, by field.
+
+    own_disks: take Compute Engine's price of a machine with accelerators without its local disks,
+    which are not in these rates.
+    """
     found: dict[str, float] = {}
     for whose, key in _FIELDS.items():
         if "vcpus" not in entry:
             usd = rates.gpu(whose, name)
         elif "gpu" not in entry:
             usd = rates.machine(whose, name.split("-")[0], entry["vcpus"], entry["memory_gb"])
-        elif whose == "compute" and not elsewhere:
-            usd = None  # with its local disks, which are not in these rates
+        elif whose == "compute" and not own_disks:
+            usd = None
         else:
             usd = _with_gpus(name, entry, rates, whose)
         if usd is not None:
@@ -103,13 +125,6 @@ def _priced(entry: Mapping[str, Any], prices: Mapping[str, float]) -> bool:
     """Whether each use of the entry has a price."""
     uses = [entry["only"]] if "only" in entry else ["training", "serving"]
     return "usd" in prices or all(f"{use}_usd" in prices for use in uses)
-
-
-def _ordered(entry: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str, Any]:
-    """As the file has it: sizes, prices, accelerators."""
-    sizes = {key: entry[key] for key in ("vcpus", "memory_gb") if key in entry}
-    in_order = {key: prices[key] for key in _FIELDS.values() if key in prices}
-    return {**sizes, **in_order, **{k: v for k, v in entry.items() if k not in sizes}}
 
 
 def _changes(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Iterator[str]:

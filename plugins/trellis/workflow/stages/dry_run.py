@@ -7,18 +7,18 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.machines import Machine, Machines
 
 
-def lines(plan: Plan) -> list[str]:
-    """The plan in lines, a stage each."""
+def lines(plan: Plan, region: str) -> list[str]:
+    """The plan in lines, a stage each. region: where a model would be served."""
     usd = plan.cost["stages"]
     shown = ["Only planned (dry_run): nothing ran, nothing was written, nothing was spent."]
-    for stage, what in _stages(plan):
+    for stage, what in _stages(plan, region):
         limit = f", at most {usd[stage]:.2f} USD" if stage in usd else ""
         shown.append(f"  {stage:<8} {what}{limit}")
     shown.append(f"One run costs at most {plan.cost['at_most_usd']:.2f} USD in all.")
     return shown
 
 
-def _stages(plan: Plan) -> Iterator[tuple[str, str]]:
+def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
     experiment, dataset = plan.experiment, plan.dataset
     tune, train = experiment.tune, experiment.train
     if plan.table is not None:
@@ -45,7 +45,7 @@ def _stages(plan: Plan) -> Iterator[tuple[str, str]]:
     for name in plan.baselines:
         yield name, "baseline"
     yield "compare", "all on one test split"
-    if (serving := cost.serving(experiment)) is not None:
+    if (serving := cost.serving(experiment, region)) is not None:
         yield "deploy", f"only if the gate is passed; serving costs {serving}"
 
 

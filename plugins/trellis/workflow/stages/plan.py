@@ -57,7 +57,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
         if values[run_params.DRY_RUN]:
-            told = dry_run.lines(decided.plan)
+            told = dry_run.lines(decided.plan, platform.region)
             print("\n".join(told))
             # The exception would lose the return value.
             ti.xcom_push(key="return_value", value={"dry_run": told})
@@ -138,8 +138,8 @@ def decide(
         table=found.table,
         baselines=cost.baseline_names(experiment),
         jobs=_jobs(experiment, dataset.exists),
-        rates=cost.rates(experiment),
-        cost=_cost(experiment, limit),
+        rates=cost.rates(experiment, platform.region),
+        cost=_cost(experiment, platform, limit),
     )
     return Decided(plan, found, limit)
 
@@ -152,7 +152,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
         print(f"{own.name}: {plan.model_address}")
     documents.write(platform, "run_plan", plan.run.plan, plan.to_json())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
-    if serving := cost.serving(experiment):
+    if serving := cost.serving(experiment, platform.region):
         print(f"If the best training is promoted, serving costs {serving}")
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
     return plan
@@ -192,8 +192,8 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Datase
     )
 
 
-def _cost(experiment: Experiment, limit: cost.Cost) -> dict[str, Any]:
-    serving = cost.serving(experiment)
+def _cost(experiment: Experiment, platform: Platform, limit: cost.Cost) -> dict[str, Any]:
+    serving = cost.serving(experiment, platform.region)
     return {
         "at_most_usd": round(limit.usd, 2),
         "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},

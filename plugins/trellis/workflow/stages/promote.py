@@ -39,7 +39,7 @@ class PromoteOperator(BaseOperator, SkipMixin):
             print(line)
         if decision["promoted"]:
             check_served(self._platform, run, decision)
-            print(f"Serving costs {cost.serving(self._experiment)}.")
+            print(f"Serving costs {cost.serving(self._experiment, self._platform.region)}.")
             return decision
         check_none_halfway(self._platform, run)
         # `skip` raises an exception, which would lose the return value.

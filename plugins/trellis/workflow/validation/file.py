@@ -85,7 +85,8 @@ def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
     try:
         cost.within_budget(experiment, cost.at_most(experiment, platform))
         if experiment.predict is not None:
-            prediction_cost.within_budget(experiment, prediction_cost.at_most(experiment))
+            limit = prediction_cost.at_most(experiment, platform.region)
+            prediction_cost.within_budget(experiment, limit)
     except cost.BudgetError as error:
         yield Problem(("budget",), str(error))
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import Problem, did_you_mean
 
@@ -12,6 +13,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     """Why no run of the experiment, or no prediction by its models, could succeed."""
     yield from _machines(platform)
+    yield from _not_in_region(experiment, platform)
     access = platform.access
     if access is not None and not access.owners.get(experiment.owner):
         yield Problem(
@@ -78,10 +80,34 @@ def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | N
     return None
 
 
+def _not_in_region(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
+    """Machines without a price where the jobs run, if prices of that region are known."""
+    table = machines.table(platform.region)
+    for section in ("tune", "train", "deploy", "predict"):
+        part = getattr(experiment, section)
+        if part is not None:
+            yield from _no_price((section, "machines"), part.machines, table)
+
+
+def _no_price(
+    where: tuple[str, ...], machine: Machine, table: machines.Machines, name: str = ""
+) -> Iterator[Problem]:
+    if missing := table.unpriced(machine):
+        yield Problem(
+            where,
+            f"Google's catalog had no {' and no '.join(missing)} in {table.region} on "
+            f"{table.date}{f' ({name})' if name else ''}; choose another, or look again with "
+            "`trellis prices`",
+        )
+
+
 def _machines(platform: Platform) -> Iterator[Problem]:
-    table = machines.table()
+    table = machines.table(platform.region)
     for section, known in (("dataflow", list(table.types)), ("compare", table.of("training"))):
         name = getattr(platform, section).machine_type
         if name not in known:
             message = f"no known machine type: '{name}' (platform.yaml: {section}.machine_type); "
             yield Problem((), message + did_you_mean(name, known))
+    if platform.compare.machine_type in table.types:
+        compare = Machine(type=platform.compare.machine_type)
+        yield from _no_price((), compare, table, "platform.yaml: compare.machine_type")

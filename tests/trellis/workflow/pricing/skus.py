@@ -4,6 +4,10 @@ Names and prices of A3 in Iowa: bills of August 2025 that compare on-demand mach
 SKUs 3F95-001E-B747, 2E83-99F1-391A, B045-9255-8314, AE9C-DB60-DF46, A002-4323-D900 and
 2424-9F04-82A8. N1's: the example of Google's own reference of `skus.list`, and, for Vertex AI, the
 prices of n1-standard-4 at https://cloud.google.com/vertex-ai/pricing on 2026-10-07.
+
+RECORDED has all fields of an answer: those of
+https://docs.cloud.google.com/billing/v1/how-tos/catalog-api, and of one that was recorded in 2021
+(02EE-77CE-ACCD, github.com/Cyclenerd/google-cloud-pricing-cost-calculator, build/notes/api).
 """
 
 from typing import Any
@@ -29,6 +33,54 @@ def sku(
     }
 
 
+def whole(identifier: str, group: str, description: str, unit: str, nanos: list[int]) -> Any:
+    """A SKU with every field that the catalog answers; nanos: the price of each tier."""
+    family = "Network" if group == "VPNInternetEgress" else "Compute"
+    rates = [
+        {
+            "startUsageAmount": 1024 * number,
+            "unitPrice": {"currencyCode": "USD", "units": "0", "nanos": price},
+        }
+        for number, price in enumerate(nanos)
+    ]
+    return {
+        "name": f"services/6F81-5844-456A/skus/{identifier}",
+        "skuId": identifier,
+        "description": description,
+        "category": {
+            "serviceDisplayName": "Compute Engine",
+            "resourceFamily": family,
+            "resourceGroup": group,
+            "usageType": "OnDemand",
+        },
+        "serviceRegions": list(REGIONS),
+        "pricingInfo": [
+            {
+                "summary": "",
+                "pricingExpression": {
+                    "usageUnit": unit,
+                    "usageUnitDescription": "gibibyte" if unit == "GiBy" else "hour",
+                    "baseUnit": "By" if unit == "GiBy" else "s",
+                    "baseUnitDescription": "byte" if unit == "GiBy" else "second",
+                    "baseUnitConversionFactor": 1073741824 if unit == "GiBy" else 3600,
+                    "displayQuantity": 1,
+                    "tieredRates": rates,
+                },
+                "currencyConversionRate": 1,
+                "effectiveTime": "2021-11-26T10:50:40.206Z",
+            }
+        ],
+        "serviceProviderName": "Google",
+        "geoTaxonomy": {"type": "MULTI_REGIONAL", "regions": list(REGIONS)},
+    }
+
+
+EGRESS = "Network Vpn Internet Egress from Americas to Africa"
+CORE = "N1 Predefined Instance Core running in Americas"
+RECORDED = [
+    whole("02EE-77CE-ACCD", "VPNInternetEgress", EGRESS, "GiBy", [120000000, 110000000, 80000000]),
+    whole("2E27-4F75-95CD", "N1Standard", CORE, "h", [31611000]),
+]
 IOWA = ("us-central1",)
 TRAINING, SERVING = "Vertex AI: Training/Pipelines", "Vertex AI: Online/Batch Prediction"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.trellis.workflow.pricing.skus import COMPUTE, SERVING, TRAINING, VERTEX, sku
+from tests.trellis.workflow.pricing.skus import COMPUTE, RECORDED, SERVING, TRAINING, VERTEX, sku
 from trellis.workflow.pricing.catalog import meaning, rates
 
 
@@ -32,8 +32,13 @@ def test_a_description_says_what_the_price_is_of(description, expected):
     assert meaning(description) == expected
 
 
+def of_iowa(*skus):
+    return rates(skus, ["us-central1"])["us-central1"]
+
+
 def test_prices_of_a_region():
-    here, there = rates([*COMPUTE, *VERTEX], "us-central1"), rates(COMPUTE, "europe-west4")
+    both = rates([*RECORDED, *COMPUTE, *VERTEX], ["us-central1", "europe-west4"])
+    here, there = both["us-central1"], both["europe-west4"]
     assert here.machine("compute", "n1", 4, 15) == pytest.approx(0.189999)
     assert here.machine("training", "n1", 4, 15) == pytest.approx(0.21849885)
     assert here.gpu("serving", "NVIDIA_H100_80GB") == 11.2660332
@@ -45,14 +50,14 @@ def test_prices_of_a_region():
 def test_the_newest_price_counts():
     changed = sku("N1 Predefined Instance Core running in Americas", 1.0)
     changed["pricingInfo"] += sku("", 2.5)["pricingInfo"]
-    assert rates([changed], "us-central1").usd == {("compute", "n1", "core"): 2.5}
+    assert of_iowa(changed).usd == {("compute", "n1", "core"): 2.5}
 
 
 def test_two_prices_of_one_thing_are_none():
     twice = [
         sku(f"N2 Instance Core running in {where}", usd) for where, usd in (("A", 1), ("B", 2))
     ]
-    found = rates([*twice, twice[0]], "us-central1")
+    found = of_iowa(*twice, twice[0])
     assert not found.usd
     assert len(found.ambiguous) == 2
 
@@ -60,4 +65,15 @@ def test_two_prices_of_one_thing_are_none():
 @pytest.mark.parametrize("unit", ["GiBy.mo", "count"])
 def test_a_price_by_another_unit_is_none(unit):
     other = sku("N1 Predefined Instance Core running in Americas", 1, unit)
-    assert not rates([other], "us-central1").usd
+    assert not of_iowa(other).usd
+
+
+def test_an_answer_as_it_was_recorded():
+    """Whole SKUs: other services' parts, tiers, and prices of less than a cent in `nanos`."""
+    assert of_iowa(*RECORDED).usd == {("compute", "n1", "core"): 0.031611}
+
+
+def test_one_list_has_all_regions():
+    """It is read once: a generator of its pages will do."""
+    both = rates((each for each in COMPUTE), ["us-central1", "europe-west4", "mars-north1"])
+    assert [len(each.usd) for each in both.values()] == [3, 2, 0]

@@ -1,8 +1,9 @@
+import dataclasses
 import datetime
 
 import pytest
 
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, machines
 from trellis.workflow.validation.file import with_changes
 
 
@@ -35,13 +36,21 @@ def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):
     machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "replicas": [1, 3]}
     larger = with_changes(digits, {("deploy", "machines"): machines})
     assert cost.at_most(larger, group).usd == cost.at_most(digits, group).usd
-    serving = cost.serving(larger)
+    serving = cost.serving(larger, group.region)
     a_day = 24 * (0.21849885 + 2 * 0.4025)
     assert (serving.least, serving.most) == pytest.approx((a_day, 3 * a_day))
     assert str(serving).startswith(
         "at most 73.69 USD a day, at least 24.56 (unverified prices), tw"
     )
-    assert cost.serving(with_changes(digits, {("deploy",): None})) is None
+    assert cost.serving(with_changes(digits, {("deploy",): None}), group.region) is None
+
+
+def test_the_limit_says_whose_prices_it_has(digits, group, monkeypatch):
+    there = dataclasses.replace(machines.table(), region="europe-west4")
+    monkeypatch.setattr(machines, "table", lambda region=None: there)
+    limit = cost.at_most(digits, group.model_copy(update={"region": "europe-west4"}))
+    assert "on-demand prices of europe-west4 (" in limit.assumptions
+    assert "; Dataflow, BigQuery and AutoML at prices of us-central1" in limit.assumptions
 
 
 def test_prices_say_where_they_are_from():

@@ -1,6 +1,7 @@
 """The table of machines: what it costs, and where each figure is from."""
 
 import datetime
+import json
 
 import pytest
 
@@ -22,11 +23,10 @@ def test_an_accelerator_that_is_attached_costs_extra():
 def test_googles_prices_of_training_are_compute_engines_plus_15_percent():
     """What was read on Google's page bears the factor out by which the others are derived."""
     table = machines.table()
-    entries = {**table.types, **table.attachable}
-    read = {name: entry for name, entry in entries.items() if entry.training_usd is not None}
+    read = [price for price in table.prices.values() if price.training_usd is not None]
     assert len(read) == 12
-    for entry in read.values():
-        assert entry.training_usd == pytest.approx(entry.usd * table.factors["training"], rel=1e-6)
+    for price in read:
+        assert price.training_usd == pytest.approx(price.usd * table.factors["training"], rel=1e-6)
 
 
 def test_the_table_says_where_its_prices_are_from():
@@ -35,6 +35,25 @@ def test_the_table_says_where_its_prices_are_from():
     assert datetime.date.fromisoformat(table.date)
     assert "unverified" in table.sources["serving"]
     assert "2026-10-07" in table.sources["training"]
+
+
+def test_prices_are_those_of_the_region(tmp_path):
+    raw = json.loads(machines.TABLE.read_text())
+    raw["prices"]["europe-west4"] = {"n1-standard-4": {"usd": 0.2}, "NVIDIA_TESLA_T4": {"usd": 0.4}}
+    file = tmp_path / "machines.json"
+    file.write_text(json.dumps(raw))
+    here, there = machines.table("europe-west4", file), machines.table("europe-west9", file)
+    with_gpu = Machine(type="n1-standard-4", gpu="NVIDIA_TESLA_T4", gpus=2)
+    assert here.usd(with_gpu, "training") == pytest.approx((0.2 + 2 * 0.4) * 1.15)
+    # No machine of europe-west9 is known: the first region's prices stand for it.
+    assert there.region == "us-central1"
+    assert there.regions == ("us-central1", "europe-west4")
+    assert there.usd(with_gpu, "training") == machines.table().usd(with_gpu, "training")
+
+    lacking = Machine(type="n2-standard-4")
+    assert (here.unpriced(with_gpu), here.unpriced(lacking)) == ([], ["n2-standard-4"])
+    with pytest.raises(KeyError):
+        here.usd(lacking, "training")
 
 
 @pytest.mark.parametrize("use", ["training", "serving"])

@@ -15,16 +15,20 @@ OLD = json.loads(TABLE.read_text())
 TODAY = date(2026, 11, 22)
 
 
+IOWA, NETHERLANDS = "us-central1", "europe-west4"
+
+
 @pytest.fixture
 def renew():
     """The table of today, renewed with the SKUs that are known."""
-    return lambda region: renewed(OLD, rates([*COMPUTE, *VERTEX], region), region, TODAY)
+    return lambda *regions: renewed(OLD, rates([*COMPUTE, *VERTEX], regions), TODAY)
 
 
 def test_what_changes_is_told(renew):
-    new = renew(OLD["region"])
-    entry = new.table["machines"]["a3-highgpu-1g"]
-    assert entry["training_usd"] == entry["serving_usd"] == 12.625919
+    table, regions = renew(IOWA)
+    new = regions[IOWA]
+    price = table["prices"][IOWA]["a3-highgpu-1g"]
+    assert price["training_usd"] == price["serving_usd"] == 12.625919
     lines = [line for line in new.changes if line.startswith("a3-highgpu-1g ")]
     assert lines == [
         "a3-highgpu-1g          training_usd          none ->    12.625919",
@@ -33,31 +37,47 @@ def test_what_changes_is_told(renew):
     # N1's known prices are those of today already.
     assert not [line for line in new.changes if line.startswith("n1-standard-4 ")]
     assert "n2-standard-4" in new.kept
-    assert new.table["machines"]["n2-standard-4"] == OLD["machines"]["n2-standard-4"]
-    assert (new.table["date"], new.removed) == ("2026-11-22", [])
+    assert new.prices["n2-standard-4"] == OLD["prices"][IOWA]["n2-standard-4"]
+    assert (table["date"], new.absent) == ("2026-11-22", [])
+    assert table["machines"] == OLD["machines"]
 
 
 def test_a_dearer_machine():
     dearer = Rates({("compute", "n2", "core"): 0.04, ("compute", "n2", "ram"): 0.005})
-    lines = renewed(OLD, dearer, OLD["region"], TODAY).changes
+    lines = renewed(OLD, {IOWA: dearer}, TODAY)[1][IOWA].changes
     assert "n2-standard-4          usd               0.194236 ->     0.240000  +23.6%" in lines
 
 
-def test_in_another_region_nothing_keeps_a_price_of_the_first(renew):
-    new = renew("europe-west4")
-    assert new.table["region"] == "europe-west4"
-    assert {name.split("-")[0] for name in new.table["machines"]} == {"n1"}
-    assert new.table["machines"]["n1-standard-4"] == {"vcpus": 4, "memory_gb": 15, "usd": 0.209007}
-    assert not new.table["attachable"]
-    assert "NVIDIA_TESLA_T4" in new.removed
+def test_another_region_gets_prices_of_its_own(renew):
+    table, regions = renew(IOWA, NETHERLANDS)
+    new = regions[NETHERLANDS]
+    assert {name.split("-")[0] for name in table["prices"][NETHERLANDS]} == {"n1"}
+    assert new.prices["n1-standard-4"] == {"usd": 0.209007}
+    assert "NVIDIA_TESLA_T4" in new.absent
     assert not new.kept
+    # What it lacks is not taken from the first, which loses nothing.
+    assert table["prices"][IOWA].keys() == OLD["prices"][IOWA].keys()
+
+
+def test_a_region_that_was_not_asked_for_stays_as_it_is(renew):
+    assert renew(NETHERLANDS)[0]["prices"][IOWA] == OLD["prices"][IOWA]
+
+
+def test_a_machine_that_comes_to_a_region_is_listed_there(renew):
+    table, _ = renew(IOWA, NETHERLANDS)
+    t4 = Rates({("compute", "NVIDIA_TESLA_T4", "gpu"): 0.4})
+    again = renewed(table, {NETHERLANDS: t4}, TODAY)[1][NETHERLANDS]
+    assert again.prices["NVIDIA_TESLA_T4"] == {"usd": 0.4}
+    assert again.changes == ["NVIDIA_TESLA_T4        usd                   none ->     0.400000"]
 
 
 def test_the_written_file_is_read_again(renew, tmp_path):
     file = tmp_path / "machines.json"
-    file.write_text(text(renew(OLD["region"]).table))
+    file.write_text(text(renew(IOWA, NETHERLANDS)[0]))
     machine = Machine(type="a3-highgpu-1g", gpu="NVIDIA_H100_80GB", gpus=1)
-    assert table(file).usd(machine, "serving") == 12.625919
+    assert table(IOWA, file).usd(machine, "serving") == 12.625919
+    n1 = Machine(type="n1-standard-4")
+    assert table(NETHERLANDS, file).usd(n1, "serving") == pytest.approx(0.209007 * 1.15)
 
 
 def test_a_file_that_does_not_change_is_written_as_it_was():
@@ -75,12 +95,11 @@ RATES = st.dictionaries(
 )
 
 
-@given(RATES, st.sampled_from([OLD["region"], "europe-west4"]))
+@given(RATES, st.sampled_from([IOWA, NETHERLANDS]))
 def test_each_machine_of_a_renewed_table_has_a_price_of_each_use(tmp_path_factory, usd, region):
     file = tmp_path_factory.mktemp("table") / "machines.json"
-    file.write_text(text(renewed(OLD, Rates(usd), region, TODAY).table))
-    new = table(file)
+    file.write_text(text(renewed(OLD, {region: Rates(usd)}, TODAY)[0]))
+    new = table(region, file)
     for use in ("training", "serving"):
-        assert all(
-            new.usd(Machine(type=name), use) > 0 for name in new.of(use) if not new.types[name].gpu
-        )
+        listed = [Machine(type=name) for name in new.of(use) if name in new.prices]
+        assert all(new.usd(machine, use) > 0 for machine in listed)

@@ -75,9 +75,10 @@ def test_a_run_changes_what_it_says(of_rows):
 
 
 def test_the_limit_is_machines_times_time(of_images):
-    one = prediction_cost.at_most(of_images(timeout="2 hours"))
+    one = prediction_cost.at_most(of_images(timeout="2 hours"), "us-central1")
     assert one.usd == pytest.approx(2 * 0.21849885)
-    four = prediction_cost.at_most(of_images(timeout="2 hours", machines={"replicas": 4}))
+    four = of_images(timeout="2 hours", machines={"replicas": 4})
+    four = prediction_cost.at_most(four, "us-central1")
     assert four.usd == pytest.approx(4 * one.usd)
 
 

@@ -1,7 +1,10 @@
 """What an experiment needs of the group's platform."""
 
+import dataclasses
+
 import pytest
 
+from trellis.workflow.pricing import machines
 from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.validation import group as validation
 from trellis.workflow.validation.file import with_changes
@@ -37,6 +40,17 @@ def test_a_private_endpoint_needs_a_network(digits, group):
     (found,) = problems(private, group)
     assert found.startswith("deploy.private: ")
     assert "platform.yaml names none" in found
+
+
+def test_a_machine_without_a_price_in_the_region_is_refused(digits, group, monkeypatch):
+    here = machines.table()
+    prices = {name: price for name, price in here.prices.items() if "-4" not in name}
+    lacking = dataclasses.replace(here, prices=prices)
+    monkeypatch.setattr(validation.machines, "table", lambda region: lacking)
+    found = problems(digits, group)
+    assert {"train.machines", "predict.machines"} <= {text.split(":")[0] for text in found}
+    assert "Google's catalog had no n1-standard-4 in us-central1 on 2026-07-30" in found[-1]
+    assert any("platform.yaml: compare.machine_type" in text for text in found)
 
 
 @pytest.mark.parametrize("section", ["dataflow", "compare"])

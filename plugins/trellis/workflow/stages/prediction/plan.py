@@ -104,14 +104,14 @@ def make(
     experiment = prediction_params.apply(experiment, values)
     run = Prediction(experiment, platform, run_id)
     group.require(experiment, platform)
-    prediction.within_budget(experiment, prediction.at_most(experiment))
+    prediction.within_budget(experiment, prediction.at_most(experiment, platform.region))
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
     if champion.table is None:
         found = _images(run, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
-    limit = prediction.at_most(experiment, found.bytes)
+    limit = prediction.at_most(experiment, platform.region, found.bytes)
     prediction.within_budget(experiment, limit)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = PredictionPlan(
