@@ -49,7 +49,10 @@ HTTP = ["urllib", "requests", "httpx", "aiohttp", "httplib2"]
 
 @pytest.mark.parametrize(
     ("environment", "works", "refused"),
-    [("airflow", [*HTTP, "grpc"], []), ("trainer", HTTP[:-1], ["httplib2"])],
+    [
+        ("airflow", [*HTTP, "httpx2", "grpc"], []),
+        ("trainer", [*HTTP[:-1], "grpc"], ["httplib2"]),
+    ],
 )
 def test_google_answers_and_every_other_host_is_refused(run, environment, works, refused):
     printed = run("http_clients.py", *works, *refused, environment=environment)
@@ -60,14 +63,20 @@ def test_google_answers_and_every_other_host_is_refused(run, environment, works,
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "environment"),
-    [("gcsfs", "airflow"), ("beam", "trainer"), ("tensorflow", "trainer")],
+    [
+        ("gcsfs", "airflow"),
+        ("gcloud_aio", "airflow"),
+        ("pyarrow", "trainer"),
+        ("beam", "trainer"),
+        ("tensorflow", "trainer"),
+    ],
 )
 def test_storage(run, library, environment):
     run("storage_clients.py", library, environment=environment)
 
 
 @pytest.mark.slow
-def test_both_clients_of_bigquery_in_one_process(run):
+def test_all_clients_of_bigquery_in_one_process(run):
     run("bigquery_clients.py", environment="airflow")
 
 

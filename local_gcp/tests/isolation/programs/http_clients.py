@@ -33,6 +33,12 @@ def _httpx(url):
     return httpx.get(url).status_code
 
 
+def _httpx2(url):
+    import httpx2
+
+    return httpx2.get(url).status_code
+
+
 def _httplib2(url):
     import httplib2
 

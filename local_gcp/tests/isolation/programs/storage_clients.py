@@ -1,5 +1,6 @@
-"""Storage as a library sees it: `storage_clients.py LIBRARY`: gcsfs, beam or tensorflow."""
+"""Storage as a library sees it: `storage_clients.py LIBRARY`, a function of this module."""
 
+import asyncio
 import sys
 
 
@@ -33,6 +34,31 @@ def _tensorflow():
     _bucket()
     tf.io.write_file("gs://bucket/a", "hello")
     assert tf.io.gfile.GFile("gs://bucket/a").read() == "hello"
+
+
+def _pyarrow():
+    """Google's client in C++, which comes with pyarrow."""
+    from pyarrow import fs
+
+    _bucket()
+    files = fs.GcsFileSystem()
+    with files.open_output_stream("bucket/a") as file:
+        file.write(b"hello")
+    assert files.open_input_stream("bucket/a").read() == b"hello"
+
+
+def _gcloud_aio():
+    import aiohttp
+    from gcloud.aio.storage import Storage
+
+    async def ask():
+        async with aiohttp.ClientSession() as session:
+            client = Storage(session=session)
+            await client.upload("bucket", "a", b"hello")
+            assert await client.download("bucket", "a") == b"hello"
+
+    _bucket()
+    asyncio.run(ask())
 
 
 globals()[f"_{sys.argv[1]}"]()
