@@ -172,6 +172,32 @@ class Common:
         "mirror each training image left to right at random, anew in every epoch",
         inputs=["image"],
     )
+    rand_augment: float = _hyperparameter(
+        0.0,
+        "strength of RandAugment (https://arxiv.org/abs/1909.13719): two of eleven operations, "
+        "such as rotation, contrast and posterization, on each training image, the same two for all "
+        "images of a batch, anew in every epoch; 0: none",
+        minimum=0,
+        maximum=1,
+        inputs=["image"],
+    )
+    mix: str = _hyperparameter(
+        "none",
+        "make each training image of two, anew in every epoch, and have it count for both labels "
+        "by their shares: mixup, weighted means (https://arxiv.org/abs/1710.09412), or cutmix, a "
+        "rectangle of one in the other (https://arxiv.org/abs/1905.04899). The loss and accuracy "
+        "reported of training are those of mixed images",
+        enum=["none", "mixup", "cutmix"],
+        inputs=["image"],
+    )
+    mix_alpha: float = _hyperparameter(
+        0.2,
+        "both parameters of the beta distribution that shares are drawn from: near 0, nearly all "
+        "is of one image; 1: all shares alike, as in the paper on cutmix",
+        exclusiveMinimum=0,
+        maximum=1,
+        inputs=["image"],
+    )
     early_stopping_patience: int = _hyperparameter(
         10,
         "stop after this many epochs in a row without a better metric on the validation split; "

@@ -113,6 +113,9 @@ def test_a_training_has_only_those_that_can_change_it():
     assert set(of_images) - set(of_rows) == {
         "augment",
         "flip",
+        "rand_augment",
+        "mix",
+        "mix_alpha",
         "label_smoothing",
         "loss",
         "focal_gamma",

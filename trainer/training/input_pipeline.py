@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from trainer import preprocessing, storage
+from trainer import storage
 from trainer.dataset_description import DatasetDescription, Shard
 from trainer.hyperparameters import Common
 from trainer.training import TrainingError, records
+from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import TableRecords
 
@@ -81,6 +82,7 @@ class Input:
         self._seed = seed
         self._epochs = epochs
         self._records = records.of(dataset)
+        self._varied = Augmentation(h)
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
@@ -117,8 +119,9 @@ class Input:
         return -(-shares.largest // (self._h.batch_size * self._distribution.local_replicas))
 
     def train(self, first_step: int) -> Iterator:
-        """Batches (inputs as trainer.models.inputs says, labels (b,)) of every replica, to the last
-        epoch's end, from step `first_step` of the whole training on. b: all that it accumulates.
+        """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed) of every replica, to
+        the last epoch's end, from step `first_step` of the whole training on. b: all that it
+        accumulates.
         """
         return self._distribute(lambda context: self.train_batches(context, first_step))
 
@@ -233,14 +236,10 @@ class Input:
 
     def _augmentation(self, epoch: tf.Tensor, worker: int) -> Callable[..., tuple]:
         def vary(index, batch):
-            inputs, labels = batch
-            if self._h.augment or self._h.flip:
-                seed = tf.random.fold_in(self._seeds(epoch), index)
-                seed = tf.random.fold_in(seed, worker)
-                inputs = preprocessing.augment(
-                    inputs, seed, shift=self._h.augment, flip=self._h.flip
-                )
-            return inputs, labels
+            if not self._varied.varies:
+                return batch
+            seed = tf.random.fold_in(self._seeds(epoch), index)
+            return self._varied(*batch, tf.random.fold_in(seed, worker))
 
         return vary
 

@@ -24,7 +24,7 @@ from trainer.training import TrainingError, phases, schedule
 from trainer.training.averages import Averages
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
-from trainer.training.objective import Objective
+from trainer.training.objective import Objective, of_mixed
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
@@ -223,12 +223,13 @@ def _train_steps(
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
-            loss = tf.reduce_sum(objective.losses(labels, outputs)) / global_batch
+            loss = tf.reduce_sum(of_mixed(objective.losses, labels, outputs)) / global_batch
             scaled = optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, variables)
         # An embedding's gradient names its rows: summed up here, every strategy can add it up.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        return loss, [tf.reduce_sum(m) for m in objective.measures(labels, outputs)], gradients
+        measures = of_mixed(objective.measures, labels, outputs)
+        return loss, [tf.reduce_sum(measure) for measure in measures], gradients
 
     if h.jit_compile:
         back = tf.function(back, jit_compile=True)
@@ -259,7 +260,7 @@ def _train_steps(
             gradients = clipped(gradients)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
-        examples = tf.cast(tf.shape(labels)[0], tf.float32)
+        examples = tf.cast(tf.shape(tf.nest.flatten(labels)[0])[0], tf.float32)
         sums.add(
             *measures,
             tf.math.is_finite(loss),

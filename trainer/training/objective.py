@@ -9,6 +9,7 @@ such a metric decides.
 import abc
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -18,6 +19,7 @@ from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.models.inputs import standard
 from trainer.training import class_weights
+from trainer.training.augmentation import Mixed
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """Labels (b,), of a regression standardized, and outputs (b, any) -> (b,)."""
@@ -243,6 +245,21 @@ class Regression(Objective):
     def values(self, outputs: tf.Tensor) -> tf.Tensor:
         """(b, 1) -> (b,) float64, in the label's unit."""
         return tf.cast(outputs[:, 0], tf.float64) * self._scale + self._mean
+
+
+def of_mixed(
+    function: Callable[[tf.Tensor, tf.Tensor], Any], labels: tf.Tensor | Mixed, outputs: tf.Tensor
+) -> Any:
+    """What an objective's function of labels and outputs says of images that may be mixed: the mean
+    of both labels, by their shares.
+    """
+    if not isinstance(labels, Mixed):
+        return function(labels, outputs)
+    return tf.nest.map_structure(
+        lambda first, second: labels.share * first + (1 - labels.share) * second,
+        function(labels.first, outputs),
+        function(labels.second, outputs),
+    )
 
 
 def of_order(labels: np.ndarray, scores: np.ndarray) -> dict[str, float]:

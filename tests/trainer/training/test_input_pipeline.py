@@ -93,13 +93,22 @@ def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory, step):
     np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:])
 
 
-def test_a_restart_augments_as_before(address):
-    data = make(address, augment=True, flip=True)
+@pytest.mark.parametrize("mix", ["none", "mixup", "cutmix"])
+def test_a_restart_augments_as_before(address, mix):
+    flags = {"augment": True, "flip": True, "mix": mix}
+    if mix == "mixup":
+        flags["rand_augment"] = 0.5
 
-    def images(first_step):
-        return [i for i, _ in data.train_batches(contexts(1)[0], first_step).as_numpy_iterator()]
+    def batches(first_step):
+        data = make(address, **flags)  # as a new process would
+        found = data.train_batches(contexts(1)[0], first_step).as_numpy_iterator()
+        return [tf.nest.flatten(batch) for batch in found]
 
-    np.testing.assert_array_equal(images(14), images(0)[14:])
+    rest, whole = batches(14), batches(0)
+    assert len(whole) == len(rest) + 14
+    for ours, before in zip(rest, whole[14:], strict=True):
+        for one, other in zip(ours, before, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_each_device_of_a_machine_takes_the_next_batch(address):

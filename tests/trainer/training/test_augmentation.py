@@ -1,0 +1,110 @@
+"""What a training varies its images by, and how mixed images count."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.training.helpers import arguments, without_seconds
+from tests.trainer.training.test_objective import of_classes
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import checkpoints, loop, objective, run
+from trainer.training.augmentation import Augmentation, Mixed
+from trainer.training.checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+SEED = tf.constant([3, 4], tf.int64)
+LABELS = tf.range(8, dtype=tf.int64)
+
+
+def noise(channels=3):
+    random = np.random.default_rng(0)
+    return tf.constant(random.integers(0, 256, (8, 20, 30, channels)).astype(np.uint8))
+
+
+def varied(images, seed=SEED, **h):
+    return Augmentation(Hyperparameters(**h))(images, LABELS, seed)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_randaugment_is_a_function_of_the_seed(channels):
+    images = noise(channels)
+    # Most pairs of operations change noise.
+    seeds = [tf.constant([3, number], tf.int64) for number in range(2)]
+    once, again = ([varied(images, s, rand_augment=0.5)[0] for s in seeds] for _ in range(2))
+    for first, second in zip(once, again, strict=True):
+        assert (first.dtype, first.shape) == (tf.uint8, images.shape)
+        np.testing.assert_array_equal(first, second)
+    assert len({np.asarray(each).tobytes() for each in [images, *once]}) >= 2
+
+
+def test_mixup_is_a_weighted_mean_of_two_images():
+    images = noise()
+    mixed, labels = varied(images, mix="mixup", mix_alpha=1)
+    np.testing.assert_array_equal(labels.first, LABELS)
+    assert sorted(labels.second.numpy()) == list(range(8))
+    share = labels.share.numpy()[:, None, None, None]
+    assert np.std(share) > 0.05
+    expected = share * images.numpy() + (1 - share) * images.numpy()[labels.second.numpy()]
+    np.testing.assert_allclose(mixed.numpy(), expected, atol=0.51)
+
+
+def test_cutmix_is_a_rectangle_of_one_image_in_another():
+    images = noise()
+    mixed, labels = varied(images, mix="cutmix", mix_alpha=1)
+    partners = images.numpy()[labels.second.numpy()]
+    own = (mixed == images).numpy().all(-1)
+    assert (own | (mixed.numpy() == partners).all(-1)).all()
+    others = labels.second.numpy() != LABELS.numpy()
+    # A rectangle's edges lie between pixels: off by one row and one column at most.
+    shares = own.mean((1, 2))[others]
+    np.testing.assert_allclose(labels.share.numpy()[others], shares, atol=1 / 20 + 1 / 30)
+
+
+def test_a_mixed_image_counts_for_both_labels_by_their_shares():
+    outputs = tf.constant([[2.0, 0.0], [0.0, 1.0]])
+    labels = Mixed(
+        tf.constant([0, 1], tf.int64), tf.constant([1, 1], tf.int64), tf.constant([0.75, 0.3])
+    )
+    aim = objective.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.1))
+    soft = np.array([[0.75, 0.25], [0, 1]]) * 0.9 + 0.05
+    expected = tf.nn.softmax_cross_entropy_with_logits(soft.astype(np.float32), outputs)
+    np.testing.assert_allclose(objective.of_mixed(aim.losses, labels, outputs), expected, rtol=1e-6)
+    _, hits = objective.of_mixed(aim.measures, labels, outputs)
+    np.testing.assert_allclose(hits, [0.75, 1])
+
+
+class Interruption(BaseException):
+    """Ends a training as a kill would."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_interrupted_training_ends_as_an_undisturbed_one(few_digits, tmp_path, monkeypatch):
+    """Its digits are recognized, too, though it has never seen one as it is."""
+
+    def train(output):
+        flags = {"rand_augment": 0.1, "mix": "mixup", "learning_rate": 0.01, "epochs": 12}
+        flags |= {"batch_size": 16, "accumulation": 2, "outputs": "metrics"}
+        settings = parse_flags(arguments(few_digits, output=tmp_path / output, **flags), "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return without_seconds(json.loads(settings.places.metrics.read_text()))
+
+    undisturbed = train("undisturbed")
+    assert undisturbed["validation"]["accuracy"] >= 0.75
+    saves = []
+
+    def save(*content):
+        written(*content)
+        saves.append(1)
+        if len(saves) == 2:
+            raise Interruption
+
+    written = checkpoints.save
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+        patch.setattr(checkpoints, "save", save)
+        with pytest.raises(Interruption):
+            train("interrupted")
+    assert train("interrupted") == undisturbed

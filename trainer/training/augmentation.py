@@ -1,0 +1,93 @@
+"""Varies images of training batches, as a pure function of a seed, so that a restart finds them as
+they were.
+
+Beside the shifts and flips of trainer.preprocessing these are Keras' layers: RandAugment (Cubuk et
+al. 2020, https://arxiv.org/abs/1909.13719), mixup (Zhang et al. 2018,
+https://arxiv.org/abs/1710.09412) and CutMix (Yun et al. 2019, https://arxiv.org/abs/1905.04899).
+The layers draw from a state of their own, which no checkpoint has; here, they draw from the seed.
+"""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from trainer import preprocessing
+from trainer.hyperparameters import Common
+
+# Operations that an image goes through, as in the paper.
+_OPERATIONS = 2
+
+
+class Mixed(NamedTuple):
+    """Labels of images that were mixed of two: `share` (b,) float32 of each is of `first` (b,), the
+    rest of `second` (b,).
+    """
+
+    first: tf.Tensor
+    second: tf.Tensor
+    share: tf.Tensor
+
+
+class Augmentation:
+    """What a training varies its images by."""
+
+    def __init__(self, h: Common):
+        self._h = h
+        self._draws = _Draws()
+        self._operations = self._mix = None
+        if h.rand_augment:
+            self._operations = keras.layers.RandAugment(
+                num_ops=_OPERATIONS, factor=h.rand_augment, seed=0, dtype="float32"
+            )
+            self._operations.generator = self._draws
+        if h.mix == "mixup":
+            self._mix = keras.layers.MixUp(h.mix_alpha, seed=0, dtype="float32")
+        elif h.mix == "cutmix":
+            # Two equal ends: Keras would draw alpha, too.
+            self._mix = keras.layers.CutMix((h.mix_alpha, h.mix_alpha), seed=0, dtype="float32")
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self._h.augment or self._h.flip or self._operations or self._mix)
+
+    def __call__(
+        self, images: tf.Tensor, labels: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor | Mixed]:
+        """Images (b, height, width, channels) uint8 and labels (b,), varied. seed: (2,) int64."""
+        h = self._h
+        images = preprocessing.augment(images, seed, shift=h.augment, flip=h.flip)
+        # Another seed than the shifts', of which those of the layers are made.
+        self._draws.begin(tf.random.fold_in(seed, 1))
+        if self._operations:
+            drawn = self._operations.get_random_transformation(images)
+            images = _whole(self._operations.transform_images(images, drawn))
+        if not self._mix:
+            return images, labels
+        drawn = self._mix.get_random_transformation({"images": images}, seed=self._draws)
+        mixed = _whole(self._mix.transform_images(images, drawn))
+        share = tf.reshape(drawn["mix_weight"], [-1])
+        return mixed, Mixed(labels, tf.gather(labels, drawn["permutation_order"]), share)
+
+
+class _Draws(keras.random.SeedGenerator):
+    """Seeds for one layer after the other, all of them functions of one seed."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._from: tf.Tensor = tf.zeros([2], tf.int64)
+        self._drawn = 0
+
+    def begin(self, seed: tf.Tensor) -> None:
+        """Draw from this seed on."""
+        self._from, self._drawn = seed, 0
+
+    def next(self, ordered: bool = True) -> tf.Tensor:
+        """See SeedGenerator."""
+        self._drawn += 1
+        return tf.random.fold_in(self._from, self._drawn)
+
+
+def _whole(images: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.round(tf.clip_by_value(images, 0.0, 255.0)), tf.uint8)
