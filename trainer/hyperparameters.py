@@ -175,8 +175,8 @@ class Common:
     rand_augment: float = _hyperparameter(
         0.0,
         "strength of RandAugment (https://arxiv.org/abs/1909.13719): two of eleven operations, "
-        "such as rotation, contrast and posterization, on each training image, the same two for all "
-        "images of a batch, anew in every epoch; 0: none",
+        "such as rotation, contrast and posterization, on each training image, the same two for "
+        "all images of a batch, anew in every epoch; 0: none",
         minimum=0,
         maximum=1,
         inputs=["image"],

@@ -239,7 +239,8 @@ class Input:
             if not self._varied.varies:
                 return batch
             seed = tf.random.fold_in(self._seeds(epoch), index)
-            return self._varied(*batch, tf.random.fold_in(seed, worker))
+            images, labels = batch
+            return self._varied(images, labels, tf.random.fold_in(seed, worker))
 
         return vary
 
