@@ -31,7 +31,9 @@ def main() -> int:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="which ones: " + " and ".join(experiments.DATA) + " (default: all)",
+        help="which ones: "
+        + ", ".join(experiments.DATA)
+        + f" (default: {' and '.join(experiments.USUAL)})",
     )
     run_parser.add_argument(
         "--conf",
@@ -55,7 +57,7 @@ def main() -> int:
     try:
         if arguments.command == "up":
             return up()
-        return run(arguments.experiments or list(experiments.DATA), arguments.conf)
+        return run(arguments.experiments or list(experiments.USUAL), arguments.conf)
     except (services.ServiceError, httpx.HTTPError) as error:
         console.print(str(error), style="red", markup=False)
         return 1
@@ -79,7 +81,7 @@ def up() -> int:
     say()
     say(
         "An experiment is a DAG of its name. Unpause and trigger it there, or "
-        "`make demo EXPERIMENT=digits`."
+        "`make demo EXPERIMENT=patients`."
     )
     _print_addresses()
     return 0

@@ -21,8 +21,14 @@ from demo.screen import console, say
 DATA = {
     "digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
+    "diabetes": ("demo.diabetes_data", "{project}.research.diabetes"),
+    "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
+    "patients": ("demo.patients_data", "{project}.research.visits"),
 }
-"""The experiments, in the order of their runs: which module loads the data, and where to."""
+"""The experiments: which module loads the data, and where to."""
+
+USUAL = ("digits", "breast-cancer")
+"""Those of `make demo`, in the order of their runs: between them they use most of Trellis."""
 
 
 @dataclass(frozen=True)

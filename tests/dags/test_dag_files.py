@@ -12,6 +12,9 @@ from tests.airflow_side import ROOT
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
 
+EXPERIMENTS = {file.stem for file in (ROOT / "dags/experiments").glob("*.yaml")}
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A copy of dags/, to put experiments into."""
@@ -35,14 +38,14 @@ def test_every_experiment_is_a_dag(parse, folder):
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/again.yaml").write_text(text)
     dags, errors = parse("trellis_training.py")
-    assert set(dags) == {"again", "breast-cancer", "digits"}
+    assert set(dags) == {"again", *EXPERIMENTS}
     assert errors == {}
 
 
 def test_a_wrong_experiment_harms_no_other(parse, folder):
     (folder / "experiments/wrong.yaml").write_text("owner: 1\n")
     dags, errors = parse("trellis_training.py")
-    assert set(dags) == {"breast-cancer", "digits"}
+    assert set(dags) == EXPERIMENTS
     assert errors == {}
 
 
@@ -96,7 +99,7 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
 def test_every_file_gives_its_dags_the_groups_prefix(parse, folder, monkeypatch):
     file = folder / "platform.yaml"
     file.write_text(f"dag_prefix: lab-\n{file.read_text()}")
-    assert set(parse("trellis_training.py")[0]) == {"lab-breast-cancer", "lab-digits"}
+    assert set(parse("trellis_training.py")[0]) == {f"lab-{name}" for name in EXPERIMENTS}
     assert set(parse("trellis_rollback.py")[0]) == {"lab-rollback"}
     assert set(parse("trellis_undeploy_previous.py")[0]) == {"lab-undeploy_previous"}
     monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "lab-digits-predict")

@@ -12,6 +12,7 @@ import pytest
 from tests.airflow_side import ROOT
 from trellis.doctor.target import Target, read
 from trellis.workflow.pricing.machines import table
+from trellis.workflow.spec.source import TableSource
 
 PROJECT, NUMBER, REGION = "local-gcp", "100000000001", "us-central1"
 KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/lab/cryptoKeys/lab"
@@ -69,7 +70,7 @@ Plant = Callable[..., None]
 
 @pytest.fixture(scope="session")
 def made(google: Any) -> None:
-    """Bucket, dataset and table of the group; and a bucket and a dataset elsewhere."""
+    """Bucket, dataset and tables of the group; and a bucket and a dataset elsewhere."""
     from google.cloud import bigquery, storage
 
     for name, location in (("doctor", REGION), ("doctor-eu", "europe-west1")):
@@ -79,9 +80,12 @@ def made(google: Any) -> None:
         dataset = bigquery.Dataset(f"{PROJECT}.{name}")
         dataset.location = location
         client.create_dataset(dataset, exists_ok=True)
-    column = bigquery.SchemaField("sample_id", "STRING")
-    table = bigquery.Table(f"{PROJECT}.research.breast_cancer", [column])
-    client.create_table(table, exists_ok=True)
+    sources = [experiment.source for experiment in read(ROOT / "dags")[1].values()]
+    for source in sources:
+        if isinstance(source, TableSource):
+            column = bigquery.SchemaField("any", "STRING")
+            wanted = bigquery.Table(f"{PROJECT}.{source.bigquery}", [column])
+            client.create_table(wanted, exists_ok=True)
 
 
 @pytest.fixture
