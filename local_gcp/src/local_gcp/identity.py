@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from local_gcp import rights
 from local_gcp.project import PROJECT_NUMBER
-from local_gcp.rest import ApiError, not_emulated, on_api_error
+from local_gcp.rest import ApiError, json_object, not_emulated, on_api_error
 from local_gcp.service import Context, Service
 
 TOKEN_SECONDS = 3600
@@ -117,8 +117,8 @@ async def _token(request: Request) -> JSONResponse:
 
 
 async def _generate_access_token(request: Request) -> JSONResponse:
-    lifetime = (await request.json()).get("lifetime", f"{TOKEN_SECONDS}s")
-    if not re.fullmatch(r"[1-9]\d{0,4}s", lifetime):
+    lifetime = json_object(await request.body()).get("lifetime", f"{TOKEN_SECONDS}s")
+    if not isinstance(lifetime, str) or not re.fullmatch(r"[1-9]\d{0,4}s", lifetime):
         raise ApiError(400, f"lifetime: expected a duration such as '3600s', got {lifetime!r}.")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=int(lifetime[:-1]))
     return JSONResponse(

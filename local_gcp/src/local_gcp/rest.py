@@ -1,8 +1,9 @@
-"""Shared by all REST services: Google's error format, host dispatch, encoded paths."""
+"""Shared by all REST services: JSON bodies, Google's error format, host dispatch, encoded paths."""
 
 from __future__ import annotations
 
 import fnmatch
+import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -53,6 +54,26 @@ def not_emulated(what: str) -> ApiError:
     message = f"local_gcp does not emulate {what}."
     log.warning("501: %s", message)
     return ApiError(501, message, "notImplemented")
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a request's body, {} if it is empty; else raises ApiError 400."""
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+        # An unpaired surrogate is valid in JSON, but can be neither stored nor sent.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        message = f"Parse error: the request body is not JSON: {error}."
+        raise ApiError(400, message, "parseError") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "Parse error: the request body is not a JSON object.", "parseError")
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 async def on_api_error(request: Request, error: Exception) -> Response:

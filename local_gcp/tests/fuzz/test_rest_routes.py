@@ -13,6 +13,8 @@ PROJECT = "bigquery/v2/projects/local-gcp"
 DATASET, TABLE = f"{PROJECT}/datasets/fuzzed", f"{PROJECT}/datasets/fuzzed/tables/t"
 ENDPOINT = "v1/projects/local-gcp/locations/us-central1/endpoints/1"
 OBJECT = "storage/v1/b/fuzzed/o/a"
+JOB = "v1b3/projects/local-gcp/locations/us-central1/jobs/j"
+ACCOUNT = "projects/-/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"
 ROUTES = [
     ("bigquery", "GET", f"{PROJECT}/datasets", ""),
     ("bigquery", "POST", f"{PROJECT}/datasets", "Dataset"),
@@ -60,6 +62,39 @@ ROUTES = [
     ),
     ("cloudresourcemanager", "GET", "v1/projects/local-gcp", ""),
     ("oauth2", "POST", "token", ""),
+    ("bigquery", "GET", PROJECT.removesuffix("/local-gcp"), ""),
+    ("bigquery", "GET", f"{PROJECT}/serviceAccount", ""),
+    ("bigquery", "GET", f"{DATASET}/models/m", ""),
+    ("bigquery", "DELETE", f"{DATASET}/models/m", ""),
+    ("bigquery", "DELETE", f"{DATASET}/tables/no", ""),
+    ("bigquery", "DELETE", f"{PROJECT}/datasets/no", ""),
+    ("bigquery", "DELETE", f"{PROJECT}/jobs/no/delete", ""),
+    ("bigquery", "PUT", f"upload/{PROJECT}/jobs?uploadType=resumable&upload_id=no", ""),
+    ("bigquery", "POST", f"{TABLE}:testIamPermissions", ""),
+    ("storage", "DELETE", "storage/v1/b/no", ""),
+    ("storage", "DELETE", "storage/v1/b/fuzzed/o/no", ""),
+    ("storage", "GET", "storage/v1/b/fuzzed/storageLayout", ""),
+    ("storage", "GET", "storage/v1/b/fuzzed/iam/testPermissions", ""),
+    ("storage", "GET", f"download/{OBJECT}", ""),
+    ("storage", "GET", "fuzzed/a", ""),
+    ("storage", "POST", "storage/v1/b/fuzzed/o/no/moveTo/o/b", "Object"),
+    ("storage", "POST", "batch/storage/v1", ""),
+    ("storage", "PUT", "upload/storage/v1/b/fuzzed/o?uploadType=resumable&upload_id=no", ""),
+    ("storage", "DELETE", "upload/storage/v1/b/fuzzed/o?uploadType=resumable&upload_id=no", ""),
+    ("dataflow", "GET", "v1b3/projects/local-gcp/jobs:aggregated", ""),
+    ("dataflow", "GET", JOB, ""),
+    ("dataflow", "GET", f"{JOB}/messages", ""),
+    ("dataflow", "GET", f"{JOB}/metrics", ""),
+    ("serviceusage", "GET", "v1/projects/local-gcp/services:batchGet", ""),
+    ("serviceusage", "GET", "v1beta1/projects/local-gcp/services/s/consumerQuotaMetrics", ""),
+    ("cloudresourcemanager", "POST", "v3/projects/local-gcp:testIamPermissions", ""),
+    ("iam", "POST", f"v1/{ACCOUNT}:testIamPermissions", ""),
+    ("iam", "GET", f"v1/{ACCOUNT}:getIamPolicy", ""),
+    ("cloudbilling", "GET", "v1/services/6F81-5844-456A/skus", ""),
+    ("composer", "GET", "v1/projects/local-gcp/locations/us-central1/environments", ""),
+    ("compute", "GET", "compute/v1/projects/local-gcp/regions/us-central1", ""),
+    ("iamcredentials", "POST", f"v1/{ACCOUNT}:generateAccessToken", ""),
+    ("iamcredentials", "GET", f"v1/{ACCOUNT}/allowedLocations", ""),
 ]
 PARAMETERS = ["maxResults", "pageToken", "startIndex", "timeoutMs", "location", "filter", "view"]
 PARAMETERS += ["generation", "ifGenerationMatch", "ifMetagenerationMatch", "prefix", "delimiter"]

@@ -19,8 +19,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from local_gcp.json_types import checked
-from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
-from local_gcp.storage.call import Call, decoded, json_object
+from local_gcp.rest import ApiError, EncodedPath, json_object, not_emulated, on_api_error
+from local_gcp.storage.call import Call, decoded
 
 from .errors import BigQueryError
 from .failures import as_bigquery_error

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from local_gcp.json_types import checked
-from local_gcp.storage.call import base_url, json_object
+from local_gcp.rest import json_object
+from local_gcp.storage.call import base_url
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resumable import ContentRange
 

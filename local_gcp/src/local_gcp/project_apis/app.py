@@ -5,7 +5,6 @@ A route that is not in this table gives 501 with its name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from starlette.types import ASGIApp, Message
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.project_apis import facts, usage
 from local_gcp.project_apis.resources import Resources
-from local_gcp.rest import ApiError, EncodedPath, not_emulated, on_api_error
+from local_gcp.rest import ApiError, EncodedPath, json_object, not_emulated, on_api_error
 
 _MOST_SKUS = 5000
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -170,14 +169,7 @@ def _asked(body: Mapping[str, Any]) -> list[str]:
 
 
 async def _body(request: Request) -> Mapping[str, Any]:
-    text = await request.body()
-    try:
-        body = json.loads(text) if text else {}
-    except ValueError:
-        raise ApiError(400, "Invalid JSON payload received.", "parseError") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "Invalid JSON payload received. A JSON object is expected.")
-    return body
+    return json_object(await request.body())
 
 
 def _check_enabled(known: facts.Facts, host: str) -> None:

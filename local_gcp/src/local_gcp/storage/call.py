@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from local_gcp.home import LOOPBACK
 from local_gcp.json_types import checked
-from local_gcp.rest import ApiError, not_emulated
+from local_gcp.rest import ApiError, json_object, not_emulated
 from local_gcp.storage.preconditions import NotModified, Preconditions
 
 _ENCRYPTION_HEADERS = ("x-goog-encryption-", "x-goog-copy-source-encryption-")
@@ -107,23 +106,3 @@ def base_url(request: Request) -> str:
     host = request.headers.get("host", LOOPBACK)
     plain = host.partition(":")[0] in (LOOPBACK, "localhost")
     return f"{'http' if plain else 'https'}://{host}"
-
-
-def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a request's body, {} if it is empty; else raises ApiError 400."""
-    if not body.strip():
-        return {}
-    try:
-        value = json.loads(body, parse_constant=_refuse_constant)
-        # An unpaired surrogate is valid in JSON, but can be neither stored nor sent.
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        message = f"Parse error: the request body is not JSON: {error}."
-        raise ApiError(400, message, "parseError") from None
-    if not isinstance(value, dict):
-        raise ApiError(400, "Parse error: the request body is not a JSON object.", "parseError")
-    return value
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")

@@ -11,8 +11,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from local_gcp.rest import ApiError, not_emulated
-from local_gcp.storage.call import json_object
+from local_gcp.rest import ApiError, json_object, not_emulated
 
 _BLOCK = 1 << 20
 _MAX_RESOURCE = 1 << 20

@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from local_gcp.json_types import checked
-from local_gcp.rest import ApiError
-from local_gcp.storage.call import Call, decoded, json_object
+from local_gcp.rest import ApiError, json_object
+from local_gcp.storage.call import Call, decoded
 from local_gcp.storage.checksums import checksums, expected, verify
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resources import object_resource, writable_object_fields
