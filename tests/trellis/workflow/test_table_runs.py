@@ -51,6 +51,7 @@ def a_dag(client, breast_cancer, group):
             ("tune", "trials"): 2,
             ("train", "top"): 1,
             ("baselines", "bqml"): ["logistic_reg", "boosted_tree_classifier"],
+            ("baselines", "options"): {"logistic_reg": {"l2_reg": 1, "auto_class_weights": True}},
             ("baselines", "automl"): None,
             ("deploy",): None,
         }

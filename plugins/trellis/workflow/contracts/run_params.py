@@ -148,6 +148,8 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     _in_order(experiment, values)
     changes = {param.field: values[param.name] for param in _of(experiment)}
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
+    if ("baselines", "bqml") in changes:
+        changes["baselines", "options"] = None
     if values.get(ACCEPT_CHANGES):
         changes["source", "changes", "beyond"] = "warn"
     changes |= hyperparameter_params.changes(experiment, values, own)

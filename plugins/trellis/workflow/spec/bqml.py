@@ -1,7 +1,8 @@
 """BigQuery ML's model types, as far as they can be baselines.
 
-Options are those that make a type train on exactly our split; all others are BigQuery's defaults,
-which is what a baseline is for.
+Options are those that make a type train on exactly our split, and those that a file sets
+(trellis.workflow.spec.bqml_options); all others are BigQuery's defaults, which is what a baseline
+is for.
 https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create
 """
 

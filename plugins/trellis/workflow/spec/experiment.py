@@ -6,15 +6,16 @@ from here. What must fit together across sections is in `validation`.
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
+from trellis.workflow.spec import bqml_options
 from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
-from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue
+from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue, Form, Scalar
 from trellis.workflow.spec.schedule import MANUAL, Schedule
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
@@ -42,10 +43,18 @@ class AutoML(Section):
     )
 
 
+Options = Annotated[
+    dict[str, dict[str, Scalar]],
+    Form("options by type, as in {logistic_reg: {l2_reg: 1}}", bqml_options.schema()),
+]
+"""Options of BigQuery ML models, which `validation` checks."""
+
+
 class Baselines(Section):
     """Models for comparison, trained and scored on the same examples."""
 
     bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
+    options: Options = key("options of CREATE MODEL, by type of `bqml`", {})
     automl: AutoML | None = key("one AutoML model", None)
 
     @property

@@ -6,6 +6,9 @@ OPTIONS (
   kms_key_name = {{ encryption_key | literal }},
 {% endif %}
   model_type = '{{ type | upper }}',
+{% for name, value in options.items() %}
+  {{ name }} = {{ value }},
+{% endfor %}
   input_label_cols = ['label'],
   data_split_method = 'CUSTOM',
   data_split_col = 'is_validation'

@@ -13,7 +13,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.identity import label_value
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.spec import bqml
+from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -58,10 +58,12 @@ def script(plan: Plan, platform: Platform, name: str) -> str:
     """The script that trains the baseline of a type."""
     assert plan.table is not None
     kind = bqml.TYPES[name]
+    options = plan.experiment.baselines.options.get(name, {})
     return sql.render(
         "bqml",
         model=model(plan, platform, name),
         type=name,
+        options={option: bqml_options.sql(value) for option, value in options.items()},
         snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.of_baselines(),
         folder=plan.run.baseline(f"bqml-{name}"),

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from trellis.workflow.spec import bqml
-from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec import bqml, bqml_options
+from trellis.workflow.spec.experiment import Baselines, Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
@@ -165,6 +165,7 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             yield from _bqml(experiment, name, (*where, n))
             if name in baselines.bqml[:n]:
                 yield Problem((*where, n), f"'{name}' is listed twice")
+    yield from _options(baselines)
     if baselines.automl is not None:
         least, most = (8, 800) if kind == "image" else (1, 72)
         if not least <= baselines.automl.node_hours <= most:
@@ -173,6 +174,20 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
                 f"got {baselines.automl.node_hours:g}; AutoML on a source of {kind}s takes "
                 f"{least} to {most}",
             )
+
+
+def _options(baselines: Baselines) -> Iterator[Problem]:
+    for name, options in baselines.options.items():
+        where = ("baselines", "options", name)
+        if name not in baselines.bqml:
+            message = f"is no baseline of this file; {did_you_mean(name, baselines.bqml)}"
+            yield Problem(where, message)
+        elif name not in bqml_options.OPTIONS:
+            known = ", ".join(bqml_options.OPTIONS)
+            yield Problem(where, f"only these types have options in a file: {known}")
+        else:
+            for option, message in bqml_options.problems(name, options):
+                yield Problem((*where, option), message)
 
 
 def _bqml(experiment: Experiment, name: str, where: Where) -> Iterator[Problem]:

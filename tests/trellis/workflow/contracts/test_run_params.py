@@ -118,6 +118,14 @@ def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     assert (without.baselines.bqml, without.baselines.automl) == ([], None)
 
 
+def test_a_run_without_bigquery_ml_has_no_options_of_it(breast_cancer):
+    options = {"boosted_tree_classifier": {"max_tree_depth": 3}}
+    fitted = with_changes(breast_cancer, {("baselines", "options"): options})
+    assert apply(fitted, conf_of(fitted)) == fitted
+    without = apply(fitted, {**conf_of(fitted), "bqml": False})
+    assert (without.baselines.bqml, without.baselines.options) == ([], {})
+
+
 def test_a_run_may_do_without_deployment(digits):
     form = run_params(digits)["deploy"]
     assert form.description.startswith("if it passes the file's gate; serving costs at most 2.62 ")

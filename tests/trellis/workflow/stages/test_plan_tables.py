@@ -1,5 +1,6 @@
 """Tables and queries, looked at by a real BigQuery: what is planned, what is refused and why."""
 
+import dataclasses
 import datetime
 import json
 
@@ -235,6 +236,19 @@ def test_too_few_rows_for_automl_are_refused(plan, breast_cancer, group):
     experiment = with_changes(experiment, {("source", "partition"): None})
     with pytest.raises(SourceError, match=r"AutoML needs at least 1,000 rows, .* source has 300;"):
         plan_run(experiment, google, "few")
+
+
+def test_options_of_the_file_reach_create_model(plan, group):
+    planned = plan("options")
+    options = {
+        "boosted_tree_classifier": {"tree_method": "HIST", "early_stop": False, "l2_reg": 1e-5}
+    }
+    changed = with_changes(planned.experiment, {("baselines", "options"): options})
+    planned = dataclasses.replace(planned, experiment=changed)
+    statement = bqml.script(planned, group, "boosted_tree_classifier")
+    for line in ("tree_method = 'HIST',", "early_stop = FALSE,", "l2_reg = 1e-05,"):
+        assert f"  {line}\n" in statement
+    assert "early_stop" not in bqml.script(planned, group, "logistic_reg")
 
 
 def test_the_groups_key_encrypts_what_baselines_make(plan, group):
