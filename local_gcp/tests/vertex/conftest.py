@@ -58,7 +58,7 @@ class VertexClients:
     parent = f"projects/{PROJECT}/locations/us-central1"
 
     def __init__(self, service, channel):
-        self.service = service
+        self.service, self.channel = service, channel
 
         def client(kind):
             transport = kind.get_transport_class("grpc")(channel=channel)
