@@ -84,7 +84,7 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
     known = index.load_index(client, bucket, options.experiment or None)
     found = Selection(**{name: getattr(options, name) for name in FILTERS}).of(known.runs)
     lines = _table(
-        ["run", "triggered", "owner", "winner", "score", "promoted", "at most"],
+        ["run", "triggered", "owner", "winner", "score", "promoted", "at most", "spent"],
         [_row(record) for record in found[: options.last]],
     )
     if len(found) > options.last:
@@ -106,6 +106,7 @@ def _row(run: RunRecord) -> list[str]:
         f"{result.metric} {score(result, result.decimals)}" if result else "",
         promoted,
         f"{run.at_most_usd:.2f} USD",
+        f"{run.spent_usd:.2f} USD" if run.spent_usd is not None else "",
     ]
 
 

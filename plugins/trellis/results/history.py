@@ -29,12 +29,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Month:
-    """at_most_usd: the limits of its runs together; contenders_usd: see Result."""
+    """at_most_usd: the limits of its runs together. spent_usd: what those of them have cost that
+    told: by their jobs' own times, or, in earlier versions, their trainings and baselines.
+    """
 
     month: str
     runs: int
     at_most_usd: float
-    contenders_usd: float
+    spent_usd: float
 
 
 def served(index: Index) -> list[Change]:
@@ -83,16 +85,22 @@ def number(model: str) -> str:
 
 
 def months(runs: Sequence[RunRecord]) -> list[Month]:
-    """By the month in which the runs were triggered, newest first."""
+    """By the month in which the runs were planned, newest first."""
     by_month: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs:
-        by_month[run.created[:7]].append(run)
+        by_month[run.month].append(run)
     return [
         Month(
             month,
             len(found),
             sum(run.at_most_usd for run in found),
-            sum(run.result.contenders_usd for run in found if run.result),
+            sum(_spent(run) for run in found),
         )
         for month, found in sorted(by_month.items(), reverse=True)
     ]
+
+
+def _spent(run: RunRecord) -> float:
+    if run.spent_usd is not None or run.result is None:
+        return run.spent_usd or 0.0
+    return run.result.contenders_usd

@@ -134,6 +134,12 @@ def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **p
     return record.ended(board, deployment, failure, "2026-01-01T03:00:00+00:00")
 
 
+def with_cost(record, actual_usd):
+    """The same run, whose result has what it has cost by stage."""
+    result = record.result.model_copy(update={"actual_usd": actual_usd})
+    return record.model_copy(update={"result": result})
+
+
 def write_files(buckets, plan, board=None, deployment=None):
     """The files of the plan's run, below the folder of all buckets."""
     folder = buckets / plan["run"].removeprefix("gs://")

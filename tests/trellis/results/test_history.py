@@ -1,6 +1,6 @@
 """What was served when, and what runs cost by month."""
 
-from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run
+from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
 from trellis.results import Index
 from trellis.results.history import months, served
 
@@ -36,4 +36,10 @@ def test_months(digits):
     february, first = months(runs)
     assert (february.month, february.runs) == ("2026-02", 1)
     assert (first.month, first.runs, first.at_most_usd) == ("2026-01", 2, 3.84)
-    assert first.contenders_usd == 0.25
+    # Of earlier versions, trainings and baselines are known; else all by the jobs' own times.
+    assert (february.spent_usd, first.spent_usd) == (0.25, 0.25)
+    told = a_run(digits, "d", a_board(), begun="2026-02-03T00:00:00+00:00", created=january)
+    told = with_cost(told, {"tune": 0.5, "train": 1.0})
+    february, first = months([*runs, told])
+    assert (february.runs, february.spent_usd) == (2, 1.75)
+    assert (told.spent_usd, told.usd, runs[2].spent_usd, runs[2].usd) == (1.5, 1.5, None, 1.92)

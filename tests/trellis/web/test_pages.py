@@ -14,6 +14,7 @@ from tests.trellis.results.made import (
     a_plan_of,
     a_rollback,
     a_run,
+    with_cost,
     write_files,
 )
 
@@ -59,6 +60,8 @@ def test_all_runs(digits, breast_cancer, add, bucket, page):
     served = a_run(digits, "good", a_board(), a_deployment(), created="2026-02-01T10:00:00+00:00")
     add(served)
     add(a_run(breast_cancer, "going-on", created="2026-01-02T10:00:00+00:00"))
+    told = a_run(breast_cancer, "told", a_board(), created="2026-01-03T10:00:00+00:00")
+    add(with_cost(told, {"tune": 0.5, "train": 1.0}))
     add(a_rollback(at="2026-03-01T00:00:00+00:00"), "rollbacks")
     text = page("/trellis/")
     assert "digits trellis multiclass_classification 1 2026-02-01 10:00" in text
@@ -67,7 +70,7 @@ def test_all_runs(digits, breast_cancer, add, bucket, page):
     assert "served as version 2" in text
     assert "no result" in text
     assert "2026-02 1 1.92 0.25" in text
-    assert "2026-01 1 1.92 0.00" in text
+    assert "2026-01 2 3.84 1.50" in text
 
 
 def test_no_run_yet(bucket, page):

@@ -120,6 +120,11 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert record["tags"] == ["convolutional", "multiclass_classification", "research"]
     assert record["result"]["winner"] == "training/1"
     assert record["result"]["value"] == best["value"]
+    # Each job has cost something, and less than the plan's bound.
+    bounds = json.loads((folder(dag) / "plan.json").read_text())["cost"]["stages"]
+    actual = record["result"]["actual_usd"]
+    assert actual.keys() == bounds.keys() == {"export", "tune", "train", "compare"}
+    assert all(0 < usd < bounds[stage] for stage, usd in actual.items()), actual
 
     # Clearing what is done costs nothing.
     assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")

@@ -6,6 +6,7 @@ import pytest
 
 from tests.airflow_side import clear_and_run, run_dag
 from trellis.workflow.assembly import training
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import bqml
 from trellis.workflow.validation.file import with_changes
@@ -127,6 +128,19 @@ def test_a_table_is_frozen_exported_and_learned_from(google, whole):
         {"name": "stage", "column": "stage", "type": "STRING", "kind": "categorical"},
     ]
     assert list(source.glob("rows-*.parquet"))
+
+
+def test_the_record_has_what_each_stage_has_cost(google, whole):
+    """The rows are frozen and checked: two queries, each billed for 10 MiB at least."""
+    dag, _ = whole
+    (record,) = (google.buckets / "table-runs/_index" / dag.dag_id / "runs").iterdir()
+    actual = read(record)["result"]["actual_usd"]
+    jobs = {"export", "tune", "train", "compare"}
+    # What baselines have cost is on the leaderboard, which the stand-in for the trainer writes.
+    baselines = {"bqml-logistic_reg", "bqml-boosted_tree_classifier"}
+    assert actual.keys() == jobs | baselines | {"snapshot"}
+    assert all(actual[stage] > 0 for stage in jobs)
+    assert actual["snapshot"] == pytest.approx(2 * cost.scan(0))
 
 
 def test_a_baseline_that_fails_is_shown_as_failed(google, whole):

@@ -125,6 +125,11 @@ class Run:
         return f"{run_records(self.bucket, self.experiment)}{self.folder}.json"
 
 
+def index(bucket: str) -> str:
+    """Folder of all records."""
+    return f"gs://{bucket}/{INDEX}"
+
+
 def run_records(bucket: str, experiment: str) -> str:
     """Folder of the records of an experiment's runs."""
     return f"gs://{bucket}/{INDEX}{experiment}/runs/"

@@ -79,6 +79,8 @@ class Result(_Document):
 
     failure: why the run failed in spite of its leaderboard. contenders_usd: at most, of trainings
     and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
+    actual_usd: what the run has cost by its jobs' own times, by stage, an estimate; None if it is
+    not known, as in records of earlier versions.
     """
 
     ended: str
@@ -94,6 +96,7 @@ class Result(_Document):
     promoted: bool | None
     reason: str | None
     deployment: Deployment | None
+    actual_usd: dict[str, float] | None = None
 
 
 class RunRecord(_Document):
@@ -101,7 +104,8 @@ class RunRecord(_Document):
 
     uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
     record was made from the run's files. at_most_usd: the limit that was checked against the
-    budget. result: None until the task `result` has run.
+    budget. begun: when it was planned, ISO 8601; None in records of earlier versions, and in those
+    made from files. result: None until the task `result` has run.
     """
 
     format: Literal[1] = 1
@@ -119,7 +123,24 @@ class RunRecord(_Document):
     source: str
     dataset: str
     at_most_usd: float
+    begun: str | None = None
     result: Result | None = None
+
+    @property
+    def month(self) -> str:
+        """In which it cost money, as in "2026-05". A backfill is planned long after its day."""
+        return (self.begun or self.created)[:7]
+
+    @property
+    def spent_usd(self) -> float | None:
+        """What it has cost by its jobs' own times, an estimate; None if that is not known."""
+        actual = self.result.actual_usd if self.result else None
+        return None if actual is None else sum(actual.values())
+
+    @property
+    def usd(self) -> float:
+        """What it has cost; where that is not known, at most."""
+        return self.at_most_usd if self.spent_usd is None else self.spent_usd
 
     @property
     def folder(self) -> str:
@@ -133,6 +154,7 @@ class RunRecord(_Document):
         trigger: str | None = None,
         user: str | None = None,
         tags: Sequence[str] | None = None,
+        begun: str | None = None,
     ) -> Self:
         """The record of a run that begins. plan: the content of plan.json."""
         file = plan["configuration"]
@@ -151,6 +173,7 @@ class RunRecord(_Document):
             source=_short(plan["dataset"]["source"]),
             dataset=plan["dataset"]["fingerprint"],
             at_most_usd=plan["cost"]["at_most_usd"],
+            begun=begun,
         )
 
     def ended(
@@ -159,6 +182,7 @@ class RunRecord(_Document):
         deployment: Mapping[str, Any] | None,
         failure: str | None,
         at: str,
+        actual_usd: Mapping[str, float] | None = None,
     ) -> Self:
         """The same run with its result. board: leaderboard.json; deployment: deployment.json."""
         metric = board["primary_metric"]
@@ -179,6 +203,7 @@ class RunRecord(_Document):
             promoted=decision["promoted"] if decision else None,
             reason=_short(decision["reason"]) if decision else None,
             deployment=_deployment(deployment) if deployment else None,
+            actual_usd=dict(actual_usd) if actual_usd is not None else None,
         )
         return self.model_copy(update={"result": result})
 

@@ -1,6 +1,7 @@
 """The index of all runs, written by the tasks that begin and end one. Called by tasks only."""
 
 import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,13 +25,15 @@ def end(
     board: dict[str, Any],
     deployment: dict[str, Any] | None,
     failure: str | None,
+    actual_usd: dict[str, float] | None = None,
 ) -> None:
     """Complete a run's record. Other arguments as those of RunRecord.ended."""
     record = _find(platform, run)
     if record is None:
         # Planned by a version without an index.
         record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
-    record.ended(board, deployment, failure, _now()).upload(storage.blob(platform, run.record))
+    ended = record.ended(board, deployment, failure, now(), actual_usd)
+    ended.upload(storage.blob(platform, run.record))
 
 
 def trained_on(platform: Platform, experiment: str, without: str = "") -> frozenset[str]:
@@ -38,15 +41,26 @@ def trained_on(platform: Platform, experiment: str, without: str = "") -> frozen
 
     without: folder of a run that does not count.
     """
-    found = set()
-    for blob in storage.each_blob(platform, layout.run_records(platform.bucket, experiment)):
-        if blob.name.endswith(f"/{without}.json"):
-            continue
-        with contextlib.suppress(ValidationError):
-            record = RunRecord.model_validate_json(text_of(blob))
-            if record.result is not None:
-                found.add(record.dataset)
-    return frozenset(found)
+    folder = layout.run_records(platform.bucket, experiment)
+    return frozenset(
+        record.dataset
+        for record in _each(platform, folder)
+        if record.result is not None and record.folder != without
+    )
+
+
+def of_month(platform: Platform, month: str, without: layout.Run) -> list[RunRecord]:
+    """The group's runs of a month as in "2026-05", but one."""
+    records = _each(platform, layout.index(platform.bucket))
+    return [r for r in records if r.month == month and r.uri != without.uri]
+
+
+def _each(platform: Platform, folder: str) -> Iterator[RunRecord]:
+    """The records of runs below a folder that this version can read."""
+    for blob in storage.each_blob(platform, folder):
+        if "/runs/" in blob.name:
+            with contextlib.suppress(ValidationError):
+                yield RunRecord.model_validate_json(text_of(blob))
 
 
 def add_rollback(platform: Platform, user: str | None, experiment: str, decided: Any) -> None:
@@ -54,7 +68,7 @@ def add_rollback(platform: Platform, user: str | None, experiment: str, decided:
     record = RollbackRecord(
         experiment=experiment,
         run_id=decided["run_id"],
-        at=_now(),
+        at=now(),
         user=user,
         asked=decided["asked"],
         version=decided["version"],
@@ -80,5 +94,6 @@ def _add(platform: Platform, uri: str, record: RunRecord | RollbackRecord) -> No
         print(f"{uri} is there already.")
 
 
-def _now() -> str:
+def now() -> str:
+    """The time, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -132,13 +132,9 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     """
     tune, train, region = experiment.tune, experiment.train, platform.region
     table, known = prices(), machines.table(region)
-    dataflow = known.types[platform.dataflow.machine_type]
-    worker = (
-        dataflow.vcpus * table.dataflow["vcpu"] + dataflow.memory_gb * table.dataflow["memory_gb"]
-    )
     stages = {
         **_bigquery(experiment, source_bytes),
-        "export": platform.dataflow.max_workers * worker * _hours(platform.dataflow.timeout),
+        "export": export(platform) * _hours(platform.dataflow.timeout),
         **(
             {"tune": tune.trials * _machine(tune.machines, region) * _hours(tune.timeout)}
             if tune
@@ -148,8 +144,7 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
         * train.machines.workers
         * _machine(train.machines, region)
         * _hours(train.timeout),
-        "compare": _machine(Machine(type=platform.compare.machine_type), region)
-        * _hours(platform.compare.timeout),
+        "compare": comparison(platform) * _hours(platform.compare.timeout),
         **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
     }
     assumptions = ASSUMPTIONS.format(region=known.region, date=known.date)
@@ -157,6 +152,19 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     assumptions += WITH_BQML if experiment.baselines.bqml else ""
     assumptions += WITH_AUTOML if experiment.baselines.automl else ""
     return Cost(stages, assumptions)
+
+
+def export(platform: Platform) -> float:
+    """US dollars an hour of an export with all its workers."""
+    rate = prices().dataflow
+    worker = machines.table(platform.region).types[platform.dataflow.machine_type]
+    usd = worker.vcpus * rate["vcpu"] + worker.memory_gb * rate["memory_gb"]
+    return platform.dataflow.max_workers * usd
+
+
+def comparison(platform: Platform) -> float:
+    """US dollars an hour of a comparison."""
+    return _machine(Machine(type=platform.compare.machine_type), platform.region)
 
 
 def baseline_names(experiment: Experiment) -> list[str]:
@@ -202,7 +210,12 @@ def serving(experiment: Experiment, region: str | None) -> Serving | None:
 
 def scan(source_bytes: int) -> float:
     """US dollars of one query that reads this number of bytes."""
-    return max(source_bytes, _LEAST_BYTES) / _TIB * prices().bigquery["query_tib"]
+    return billed(max(source_bytes, _LEAST_BYTES))
+
+
+def billed(bytes_: int) -> float:
+    """US dollars of a query that BigQuery has billed for this number of bytes."""
+    return bytes_ / _TIB * prices().bigquery["query_tib"]
 
 
 def _bigquery(experiment: Experiment, source_bytes: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from pydantic import ValidationInfo, field_validator
 from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.quantities import Duration
+from trellis.workflow.spec.quantities import USD, Duration
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.yaml_file import parse
 
@@ -65,6 +65,13 @@ class Pools(Section):
     )
 
 
+class Limits(Section):
+    """US dollars a calendar month (UTC), of training runs: no predictions, no deployed models."""
+
+    group: USD | None = key("of all runs of the group", None)
+    owners: dict[str, USD] = key("of the runs of an `owner`", {})
+
+
 class Access(Section):
     """Airflow's roles that may see the group's DAGs, and change them.
 
@@ -98,6 +105,9 @@ class Platform(Section):
     )
     access: Access | None = key(
         "Airflow's roles by owner; without it, Airflow's rights to all DAGs decide", None
+    )
+    limits: Limits | None = key(
+        "what runs may cost in a month; a run that might cost more than is left is refused", None
     )
     notify: dict[str, Notifier] = key("who is told of failures, beside the task's log", {})
     service_account: str | None = key("service account of jobs and deployed models", None)

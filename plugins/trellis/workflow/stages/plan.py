@@ -29,7 +29,7 @@ from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import dry_run
+from trellis.workflow.stages import dry_run, limits
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
 
@@ -65,7 +65,11 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             raise DownstreamTasksSkipped(tasks=sorted(later))
         made = write(decided, platform)
         record = RunRecord.planned(
-            made.to_json(), dag_run.run_type.value, dag_run.triggering_user_name, dag.tags
+            made.to_json(),
+            dag_run.run_type.value,
+            dag_run.triggering_user_name,
+            dag.tags,
+            records.now(),
         )
         records.begin(platform, made.run, record)
         return {"plan": made.run.plan, "connection": platform.connection}
@@ -126,11 +130,16 @@ def decide(
         raise SourceError(few)
     limit = cost.at_most(experiment, platform, found.bytes)
     cost.within_budget(experiment, limit)
+    run = layout.Run.of(experiment, platform, run_id)
+    if platform.limits is not None:
+        month = records.now()[:7]
+        others = records.of_month(platform, month, run)
+        limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
     dataset = _dataset(experiment, platform, found)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = Plan(
         experiment=experiment,
-        run=layout.Run.of(experiment, platform, run_id),
+        run=run,
         run_id=run_id,
         created=created.isoformat(),
         data_interval={"start": start, "end": end},

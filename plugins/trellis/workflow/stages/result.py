@@ -13,9 +13,10 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-from trellis.workflow.lookups import documents, records
+from trellis.workflow.lookups import documents, plans, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import spent
 from trellis.workflow.stages.deploy.record import RETREATED, SERVING
 
 
@@ -37,7 +38,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             record = documents.find(platform, "deployment", run.deployment)
             broken = _failed_tasks(ti, dag)
             failure = failure or not_served(board, record, broken)
-        records.end(platform, run, board, record, failure)
+        actual = _spent(experiment, platform, ti, board)
+        records.end(platform, run, board, record, failure, actual)
         if failure:
             raise AirflowFailException(failure)
         found = winner(board) | {"report": run.report}
@@ -48,6 +50,23 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         return found | {"deployment": text}
 
     return result()
+
+
+def _spent(
+    experiment: Experiment, platform: Platform, ti: Any, board: dict[str, Any]
+) -> dict[str, float] | None:
+    """What the run has cost, by stage; None if Google does not tell. That fails no run."""
+    try:
+        plan = plans.load(experiment, platform, ti.run_id)
+        stages = spent.by_stage(plan, platform, ti, board)
+    except Exception as error:
+        print(f"What the run has cost is not known: {error}")
+        return None
+    parts = ", ".join(f"{stage} {usd:.2f}" for stage, usd in stages.items())
+    print(
+        f"By its jobs' own times, the run has cost about {sum(stages.values()):.2f} USD ({parts})"
+    )
+    return stages
 
 
 def incomplete(board: dict[str, Any], report: str) -> str | None:

@@ -1,5 +1,7 @@
 """What the index says of a run."""
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from tests.trellis.results.made import (
     a_plan_of,
     a_rollback,
     a_run,
+    with_cost,
 )
 from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
 
@@ -42,6 +45,15 @@ def test_the_winner_counts_and_every_contender_costs(digits):
     result = a_run(digits, board=board).result
     assert (result.winner, result.value, result.contenders_usd) == ("baselines/bqml-x", 0.99, 1.75)
     assert result.promoted is None
+
+
+def test_a_record_of_an_earlier_version_has_no_actual_cost(digits):
+    ended = with_cost(a_run(digits, board=a_board()), {"train": 0.5})
+    assert RunRecord.model_validate_json(ended.text) == ended
+    old = json.loads(ended.text)
+    del old["result"]["actual_usd"], old["begun"]
+    found = RunRecord.model_validate(old)
+    assert (found.spent_usd, found.usd, found.month) == (None, 1.92, "2026-01")
 
 
 def test_a_deployment_without_a_step_has_no_time(digits):

@@ -13,9 +13,10 @@ from airflow.utils.types import DagRunType
 from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import CREATED, conf_of, plan_run
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import image_manifest
+from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.lookups import image_manifest, records
 from trellis.workflow.pricing.cost import BudgetError
-from trellis.workflow.spec.platform import PlatformError
+from trellis.workflow.spec.platform import Limits, PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
@@ -53,6 +54,18 @@ def test_weights_are_of_classes_that_the_manifest_has(plan):
     plan(class_weights='{"9": 2}')
     with pytest.raises(SourceError, match="class_weights: no example is of the class 'nine'; Know"):
         plan(class_weights='{"nine": 2}')
+
+
+def test_a_run_beyond_the_months_limit_is_refused(bucket, digits, group):
+    """Each run that is planned counts for the next, and none for its own planning anew."""
+    limits = Limits.model_validate({"owners": {digits.owner: "3 USD"}})
+    bounded = group.model_copy(update={"limits": limits, "bucket": bucket.name})
+    made = plan_run(digits, bounded, "first")
+    record = RunRecord.planned(made.to_json(), begun=records.now())
+    records.begin(bounded, made.run, record)
+    plan_run(digits, bounded, "first")
+    with pytest.raises(BudgetError, match=r"runs of trellis in .* more than 3 USD a month"):
+        plan_run(digits, bounded, "second")
 
 
 def test_a_plan_says_what_the_run_will_do(plan, bucket):
