@@ -1,3 +1,6 @@
+from types import SimpleNamespace
+
+from trellis.workflow.stages import result
 from trellis.workflow.stages.result import deployment, failed, summary, winner
 
 BOARD = {
@@ -19,6 +22,15 @@ def test_the_winner_comes_first():
         "training/3: failed, no metrics.json",
     ]
     assert winner(BOARD) == {"winner": "training/2", "metric": "accuracy", "value": 0.97}
+
+
+def test_a_cost_that_google_does_not_tell_fails_no_run(digits, group, monkeypatch, capsys):
+    def refused(*_):
+        raise PermissionError("no dataflow.jobs.get")
+
+    monkeypatch.setattr(result.plans, "load", refused)
+    assert result._spent(digits, group, SimpleNamespace(run_id="r"), BOARD) is None
+    assert "What the run has cost is not known: no dataflow.jobs.get" in capsys.readouterr().out
 
 
 def test_who_is_missing_and_why():
