@@ -134,6 +134,7 @@ def coverage(simulations, n, noise, seed):
     return scores, differences
 
 
+@pytest.mark.slow
 def test_published_intervals_cover_the_truth():
     scores, differences = coverage(30, 150, stats.norm, seed=3)
     # Four standard errors of a share of 95% in 30 simulations are 16%.

@@ -68,6 +68,7 @@ def test_a_datasets_first_examples_are_tried(few_digits, capsys):
     assert "batch      image (32, 8, 8, 1) -> (32, 10)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_rows_of_every_kind(train, few_rows):
     flags = {"task": "binary_classification", "metric": "auc", "epochs": 2}
     metrics = train(few_rows, **flags)

@@ -50,7 +50,10 @@ TYPES = {
 }
 
 
-@pytest.fixture(scope="module", params=["binary_classification", "regression"])
+@pytest.fixture(
+    scope="module",
+    params=["binary_classification", pytest.param("regression", marks=pytest.mark.slow)],
+)
 def trained(request, tmp_path_factory):
     """Raw columns of every kind, exported by trainer.export and trained on by trainer.task.
 

@@ -193,6 +193,7 @@ def test_a_half_written_checkpoint_is_passed_over(
     assert without_seconds(train(few_digits, **STATEFUL)) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_finished_training_is_only_written_out_again(train, few_digits, tmp_path, monkeypatch):
     first = train(few_digits)
     shutil.rmtree(tmp_path / "out/model")

@@ -45,6 +45,7 @@ def text_of(mail):
     return mail.get_body(("html",)).get_content()
 
 
+@pytest.mark.slow
 def test_a_run_with_failures_of_one_cause_sends_one_message(told, mails, airflow_database):
     from airflow.sdk import DAG, task
     from airflow.sdk.exceptions import AirflowFailException
