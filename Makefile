@@ -25,7 +25,7 @@ LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
                local_gcp/requirements tests/requirements tests/composer tests/infra/requirements docs/requirements tools
 
-.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types docs format lock bench
+.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-airflow types-trainer types-local_gcp docs format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -71,9 +71,15 @@ lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	  && PYTHONPATH=plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
 	  && $(call BIN,tools)/hadolint docker/Dockerfile
 
-types: setup ## Check types, each part in its environment
+types: types-airflow types-trainer types-local_gcp ## Check types, each part in its environment
+
+types-airflow: .venv/airflow/.ready
 	$(call BIN,airflow)/python -m mypy plugins/trellis dags
+
+types-trainer: .venv/trainer/.ready
 	$(call BIN,trainer)/python -m mypy trainer
+
+types-local_gcp: .venv/local_gcp/.ready
 	$(call BIN,local_gcp)/python local_gcp/check_types.py
 
 docs: .venv/docs/.ready .venv/airflow/.ready ## Build the documentation site; a broken link fails the build

@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import importlib.metadata, json, sys
 from airflow import plugins_manager

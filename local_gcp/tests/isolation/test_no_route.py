@@ -51,7 +51,7 @@ HTTP = ["urllib", "requests", "httpx", "aiohttp", "httplib2"]
     ("environment", "works", "refused"),
     [
         ("airflow", [*HTTP, "httpx2", "grpc"], []),
-        ("trainer", [*HTTP[:-1], "grpc"], ["httplib2"]),
+        pytest.param("trainer", [*HTTP[:-1], "grpc"], ["httplib2"], marks=pytest.mark.slow),
     ],
 )
 def test_google_answers_and_every_other_host_is_refused(run, environment, works, refused):
