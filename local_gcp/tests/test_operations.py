@@ -98,7 +98,7 @@ def test_a_client_waits_until_another_thread_finishes(operations, client):
     started = operations.start(MODEL)
     threading.Timer(0.2, operations.finish, [started.name, Model(name=MODEL)]).start()
     future = operation.from_gapic(started, client, Model)
-    assert future.result(timeout=10).name == MODEL
+    assert future.result(timeout=60).name == MODEL
 
 
 def test_an_error_is_raised_at_the_client(operations, client):

@@ -14,7 +14,7 @@ ZERO = "division by zero: 1 / 0"
 def failed(job):
     """The error of a job that is to fail."""
     with pytest.raises(exceptions.GoogleAPICallError):
-        job.result(timeout=30)
+        job.result(timeout=60)
     job.reload()
     assert job.state == "DONE"
     return job.error_result["message"]

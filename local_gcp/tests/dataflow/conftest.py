@@ -60,7 +60,7 @@ class DataflowHouse:
         run = self.runner.get(job_id)
         return run.state
 
-    def wait(self, job_id, *states, timeout=20):
+    def wait(self, job_id, *states, timeout=60):
         states = states or ("succeeded", "failed", "cancelled")
         deadline = time.monotonic() + timeout
         while self.state_of(job_id) not in states:

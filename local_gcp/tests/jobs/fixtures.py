@@ -93,7 +93,7 @@ def peers():
 def until():
     """until(condition): waits for it to hold, at most 30 s; returns its value."""
 
-    def wait(condition, seconds=30):
+    def wait(condition, seconds=60):
         deadline = time.monotonic() + seconds
         while not (value := condition()):
             assert time.monotonic() < deadline, "it never came true"

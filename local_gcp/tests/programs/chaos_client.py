@@ -19,7 +19,7 @@ try:
     error = None
 except exceptions.GoogleAPICallError as seen:
     error = type(seen).__name__
-deadline = time.monotonic() + 20
+deadline = time.monotonic() + 60
 while not (found := list(client.list_datasets(parent=PARENT))) and time.monotonic() < deadline:
     time.sleep(0.1)
 print(json.dumps({"error": error, "datasets": len(found)}))

@@ -45,11 +45,11 @@ def create_dataset(vertex, bucket="bucket", images=False, source=None):
         source = source or {"gcsSource": {"uri": [f"gs://{bucket}/cells.csv"]}}
         dataset["metadata"] = {"inputConfig": source}
     request = {"parent": vertex.parent, "dataset": dataset}
-    name = vertex.datasets.create_dataset(request=request).result(timeout=10).name
+    name = vertex.datasets.create_dataset(request=request).result(timeout=60).name
     if images:
         config = {"gcs_source": {"uris": [f"gs://{bucket}/manifest.csv"]}}
         config["import_schema_uri"] = SINGLE_LABEL
-        vertex.datasets.import_data(name=name, import_configs=[config]).result(timeout=10)
+        vertex.datasets.import_data(name=name, import_configs=[config]).result(timeout=60)
     return name
 
 

@@ -33,7 +33,7 @@ def upload(vertex, artifact):
             "parent_model": parent_model,
             "model_id": model_id,
         }
-        answer = vertex.models.upload_model(request=request).result(timeout=10)
+        answer = vertex.models.upload_model(request=request).result(timeout=60)
         return vertex.models.get_model(name=f"{answer.model}@{answer.model_version_id}")
 
     return make
@@ -114,11 +114,11 @@ def test_lists_show_the_default_version_of_each_model(vertex, upload):
 def test_deleting(vertex, upload):
     name = model_of(upload())
     upload(parent_model=name)
-    vertex.models.delete_model_version(name=f"{name}@2").result(timeout=10)
+    vertex.models.delete_model_version(name=f"{name}@2").result(timeout=60)
     assert list(aliases(vertex, name)) == ["1"]
     with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):
         vertex.models.delete_model_version(name=f"{name}@default")
-    vertex.models.delete_model(name=name).result(timeout=10)
+    vertex.models.delete_model(name=name).result(timeout=60)
     for call in (vertex.models.get_model, vertex.models.list_model_versions):
         with pytest.raises(exceptions.NotFound):
             call(name=name)
@@ -181,11 +181,11 @@ def test_what_is_served_is_a_copy_of_the_files(vertex, upload, home):
     assert copies() == ["weights"]
     copied = vertex.models.copy_model(
         request={"parent": vertex.parent, "source_model": model.name, "model_id": "twin"}
-    ).result(timeout=10)
+    ).result(timeout=60)
     assert copied.model.endswith("/models/twin")
-    vertex.models.delete_model(name=model.name).result(timeout=10)
+    vertex.models.delete_model(name=model.name).result(timeout=60)
     assert copies() == ["weights"], "the twin's"
-    vertex.models.delete_model(name=copied.model).result(timeout=10)
+    vertex.models.delete_model(name=copied.model).result(timeout=60)
     assert copies() == []
 
 

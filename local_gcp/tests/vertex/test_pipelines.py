@@ -130,7 +130,7 @@ def test_cancel_list_delete(vertex, until):
     assert listed('state="PIPELINE_STATE_CANCELLED" AND labels.team=vision') == [name]
     assert listed(f'training_task_definition="{CUSTOM_TASK}"') == [name]
     assert listed('display_name="other"') == []
-    vertex.pipelines.delete_training_pipeline(name=name).result(timeout=10)
+    vertex.pipelines.delete_training_pipeline(name=name).result(timeout=60)
     assert listed("") == []
 
 

@@ -30,7 +30,7 @@ def upload(vertex, *aliases, **options):
     sent = {"display_name": "m", "container_spec": SPEC, "version_aliases": aliases}
     return vertex.models.upload_model(
         request={"parent": vertex.parent, "model": sent, **options}
-    ).result(timeout=30)
+    ).result(timeout=60)
 
 
 @variant("operation-seconds=0.5")
@@ -43,7 +43,7 @@ def test_an_endpoint_that_is_being_created_is_listed_as_operation_and_its_id_tak
         vertex.endpoints.get_endpoint(name=name)
     with pytest.raises(exceptions.AlreadyExists):
         create_endpoint(vertex, endpoint_id="digits")
-    assert going.result(timeout=30).name.endswith("/endpoints/digits")
+    assert going.result(timeout=60).name.endswith("/endpoints/digits")
     assert vertex.endpoints.get_endpoint(name=name).display_name == "e"
     assert vertex.endpoints.list_operations({"name": name}).operations[0].done
 
@@ -53,7 +53,7 @@ def test_what_is_deleted_is_there_until_its_operation_ends(vertex):
     model = upload(vertex).model
     going = vertex.models.delete_model(name=model)
     vertex.models.get_model(name=model)
-    going.result(timeout=30)
+    going.result(timeout=60)
     with pytest.raises(exceptions.NotFound):
         vertex.models.get_model(name=model)
 
@@ -70,9 +70,9 @@ def test_the_first_operation_of_each_method_fails_late(vertex):
             going = begin()
             if attempt == "fails":
                 with pytest.raises(exceptions.InternalServerError):
-                    going.result(timeout=30)
+                    going.result(timeout=60)
             else:
-                going.result(timeout=30)
+                going.result(timeout=60)
     assert len(list(vertex.endpoints.list_endpoints(parent=vertex.parent))) == 1
     assert len(list(vertex.models.list_models(parent=vertex.parent))) == 1
 
@@ -93,7 +93,7 @@ def test_an_alias_of_another_version_is_refused_until_it_is_removed_there(vertex
 
 @variant("operation-seconds=0,list-lag=1")
 def test_lists_show_what_was_and_a_get_shows_what_is(vertex):
-    made = create_endpoint(vertex).result(timeout=30)
+    made = create_endpoint(vertex).result(timeout=60)
     version = upload(vertex, "challenger")
     begun = time.monotonic()
     seen = list(vertex.endpoints.list_endpoints(parent=vertex.parent))
@@ -120,7 +120,7 @@ def test_lists_show_what_was_and_a_get_shows_what_is(vertex):
     indirect=["variants"],
 )
 def test_every_first_update_with_an_etag_meets_another_change(vertex, error):
-    made = create_endpoint(vertex).result(timeout=30)
+    made = create_endpoint(vertex).result(timeout=60)
 
     def update(etag):
         sent = {"name": made.name, "description": "d", "etag": etag}

@@ -59,7 +59,7 @@ def container(vertex, home):
         },
     }
     request = {"parent": vertex.parent, "model": model}
-    return vertex.models.upload_model(request=request).result(timeout=10).model
+    return vertex.models.upload_model(request=request).result(timeout=60).model
 
 
 MACHINE = {"dedicated_resources": {"machine_spec": {"machine_type": "n1-standard-2"}}}
@@ -108,7 +108,7 @@ def test_tables(vertex, until, home, predict):
 
     request = {"parent": vertex.parent, "filter": "labels.run=1"}
     (found,) = vertex.jobs.list_batch_prediction_jobs(request=request)
-    vertex.jobs.delete_batch_prediction_job(name=found.name).result(timeout=10)
+    vertex.jobs.delete_batch_prediction_job(name=found.name).result(timeout=60)
     assert not list(vertex.jobs.list_batch_prediction_jobs(request=request))
 
 
@@ -182,7 +182,7 @@ def test_a_container_that_does_not_come_up_fails_the_job(vertex, home, container
             },
         },
     }
-    model = vertex.models.upload_model(request=request).result(timeout=10).model
+    model = vertex.models.upload_model(request=request).result(timeout=60).model
     job, _ = predict(model, "gs://bucket/in.jsonl", **MACHINE)
     assert job.state.name == "JOB_STATE_FAILED"
     assert "no weights" in job.error.message
@@ -195,7 +195,7 @@ def test_cancelling_ends_the_container_too(vertex, until, home, container, predi
     spec = {"image_uri": "example.com/python:3", **slow}
     model = {"display_name": "slow", "artifact_uri": "gs://bucket/model", "container_spec": spec}
     request = {"parent": vertex.parent, "model": model}
-    name = vertex.models.upload_model(request=request).result(timeout=10).model
+    name = vertex.models.upload_model(request=request).result(timeout=60).model
     job = predict.start(name, "gs://bucket/in.jsonl", **MACHINE)
     until(lambda: vertex.jobs.get_batch_prediction_job(name=job.name).start_time)
     with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):

@@ -20,7 +20,7 @@ def bucket(home):
 def create(vertex, **fields):
     dataset = {"display_name": "digits", "metadata_schema_uri": IMAGE, **fields}
     request = {"parent": vertex.parent, "dataset": dataset}
-    return vertex.datasets.create_dataset(request=request).result(timeout=10)
+    return vertex.datasets.create_dataset(request=request).result(timeout=60)
 
 
 def tabular(vertex, config, **fields):
@@ -30,7 +30,7 @@ def tabular(vertex, config, **fields):
 def load(vertex, dataset, *uris, **fields):
     config = {"gcs_source": {"uris": uris}, "import_schema_uri": SINGLE_LABEL, **fields}
     operation = vertex.datasets.import_data(name=dataset.name, import_configs=[config])
-    operation.result(timeout=10)
+    operation.result(timeout=60)
     return operation.metadata.generic_metadata.partial_failures
 
 
@@ -88,7 +88,7 @@ def test_an_import_that_a_kill_interrupted_is_done_at_the_next_start(vertex, buc
     monkeypatch.undo()
     assert not operation.done()
     vertex.service.datasets.start()
-    operation.result(timeout=10)
+    operation.result(timeout=60)
     assert vertex.datasets.get_dataset(name=dataset.name).data_item_count == 1
 
 
@@ -125,7 +125,7 @@ def test_list_update_delete(vertex):
     assert (changed.display_name, changed.description) == ("first", "pictures")
     assert changed.labels["team"] == "vision"
     assert changed.etag != one.etag
-    vertex.datasets.delete_dataset(name=one.name).result(timeout=10)
+    vertex.datasets.delete_dataset(name=one.name).result(timeout=60)
     assert listed() == ["two"]
     with pytest.raises(exceptions.NotFound):
         vertex.datasets.get_dataset(name=one.name)

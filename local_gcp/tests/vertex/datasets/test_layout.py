@@ -25,7 +25,7 @@ print(json.dumps(seen))
 def create(vertex, schema, metadata=None):
     dataset = {"display_name": "data", "metadata_schema_uri": schema, "metadata": metadata}
     request = {"parent": vertex.parent, "dataset": dataset}
-    return vertex.datasets.create_dataset(request=request).result(timeout=10).name
+    return vertex.datasets.create_dataset(request=request).result(timeout=60).name
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def images(vertex, home):
     name = create(vertex, IMAGE)
     config = {"gcs_source": {"uris": ["gs://bucket/manifest.csv"]}}
     config["import_schema_uri"] = SINGLE_LABEL
-    vertex.datasets.import_data(name=name, import_configs=[config]).result(timeout=10)
+    vertex.datasets.import_data(name=name, import_configs=[config]).result(timeout=60)
     return name
 
 

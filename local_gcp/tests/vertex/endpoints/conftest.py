@@ -27,7 +27,7 @@ def upload(vertex, home):
                 "env": [{"name": k, "value": str(v)} for k, v in variables.items()],
             },
         }
-        answer = vertex.models.upload_model(parent=vertex.parent, model=model).result(timeout=10)
+        answer = vertex.models.upload_model(parent=vertex.parent, model=model).result(timeout=60)
         return answer.model
 
     return make
@@ -62,7 +62,7 @@ def deploy(begin):
     """deploy(model, {"0": 100}): id of the deployed model, when it is served."""
 
     def wait(model, split=None, **fields):
-        return begin(model, split, **fields).result(timeout=30).deployed_model.id
+        return begin(model, split, **fields).result(timeout=60).deployed_model.id
 
     return wait
 

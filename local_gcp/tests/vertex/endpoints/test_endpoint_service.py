@@ -32,7 +32,7 @@ def test_an_endpoint_is_created_listed_updated_and_deleted(vertex):
     with pytest.raises(exceptions.Aborted, match="does not match server `etag`"):
         vertex.endpoints.update_endpoint(endpoint=first, update_mask={"paths": ["labels"]})
     for endpoint in (first, second):
-        vertex.endpoints.delete_endpoint(name=endpoint.name).result(timeout=10)
+        vertex.endpoints.delete_endpoint(name=endpoint.name).result(timeout=60)
     assert listed() == []
     with pytest.raises(exceptions.NotFound):
         vertex.endpoints.get_endpoint(name=first.name)
@@ -65,13 +65,13 @@ def test_canary_shift_and_undeployment(vertex, upload, endpoint, deploy, predict
         undeploy(endpoint=endpoint, deployed_model_id=second)
     with pytest.raises(exceptions.FailedPrecondition, match="Undeploy them before"):
         vertex.endpoints.delete_endpoint(name=endpoint)
-    undeploy(endpoint=endpoint, deployed_model_id=first).result(timeout=30)
+    undeploy(endpoint=endpoint, deployed_model_id=first).result(timeout=60)
     assert split(vertex, endpoint) == {second: 100}
-    undeploy(endpoint=endpoint, deployed_model_id=second).result(timeout=30)
+    undeploy(endpoint=endpoint, deployed_model_id=second).result(timeout=60)
     assert split(vertex, endpoint) == {}, "the last one takes all traffic with it"
     with pytest.raises(exceptions.NotFound):
         undeploy(endpoint=endpoint, deployed_model_id=second)
-    vertex.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
+    vertex.endpoints.delete_endpoint(name=endpoint).result(timeout=60)
 
 
 def shift(vertex, endpoint, traffic):
@@ -105,7 +105,7 @@ def test_an_unfinished_deployment_is_found_and_not_begun_twice(vertex, upload, e
     assert [api.UploadModelResponse.deserialize(o.response.value).model for o in uploads] == [model]
     with pytest.raises(exceptions.AlreadyExists, match="deployedModels/42 already exists"):
         begin(model, {"0": 100}, id="42")
-    going.result(timeout=30)
+    going.result(timeout=60)
     assert unfinished(vertex.endpoints, endpoint) == []
     with pytest.raises(exceptions.AlreadyExists):
         begin(model, {"0": 100}, id="42")
@@ -139,21 +139,21 @@ def test_what_was_asked_for_is_shown(vertex, upload, endpoint, deploy):
 def test_a_deployment_fails_with_the_last_words_of_its_container(vertex, upload, endpoint, begin):
     model = upload(FAIL=3)
     with pytest.raises(exceptions.FailedPrecondition) as failed:
-        begin(model, {"0": 100}).result(timeout=30)
+        begin(model, {"0": 100}).result(timeout=60)
     assert "Model server exited unexpectedly: it exited with code 3" in failed.value.message
     assert "no such file: saved_model.pb" in failed.value.message
     shown = vertex.endpoints.get_endpoint(name=endpoint)
     assert not shown.deployed_models
     assert not shown.traffic_split
-    vertex.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
-    vertex.models.delete_model(name=model).result(timeout=10)
+    vertex.endpoints.delete_endpoint(name=endpoint).result(timeout=60)
+    vertex.models.delete_model(name=model).result(timeout=60)
 
 
 def test_one_that_never_becomes_healthy_fails(vertex, upload, begin, tmp_path, monkeypatch):
     monkeypatch.setattr("local_gcp.vertex.endpoints.container.HEALTHY_WITHIN", 1.0)
     (tmp_path / "sick").touch()
     with pytest.raises(exceptions.FailedPrecondition, match="Model server never became ready"):
-        begin(upload(SICK=tmp_path / "sick"), {"0": 100}).result(timeout=30)
+        begin(upload(SICK=tmp_path / "sick"), {"0": 100}).result(timeout=60)
 
 
 def test_the_numbers_of_replicas_can_be_changed(vertex, upload, endpoint, deploy, predict):
@@ -170,7 +170,7 @@ def test_the_numbers_of_replicas_can_be_changed(vertex, upload, endpoint, deploy
                 "dedicated_resources.max_replica_count",
             ]
         },
-    ).result(timeout=30)
+    ).result(timeout=60)
     assert mutated.deployed_model.dedicated_resources.min_replica_count == 2
     (shown,) = vertex.endpoints.get_endpoint(name=endpoint).deployed_models
     assert shown.status.available_replica_count == 2

@@ -53,7 +53,7 @@ def test_no_request_fails_while_traffic_shifts(vertex, upload, endpoint, deploy,
             until(lambda seen=seen: len(answers) > seen + 30)
         vertex.endpoints.undeploy_model(
             endpoint=endpoint, deployed_model_id=first, traffic_split={second: 100}
-        ).result(timeout=30)
+        ).result(timeout=60)
         seen = len(answers)
         until(lambda: len(answers) > seen + 30)
     assert set(answers) == {"first", "second"}
@@ -71,7 +71,7 @@ def test_a_request_that_chose_just_before_the_shift(
     second = next(m.id for m in seen[0].deployed_models if m.id != first)
     vertex.endpoints.undeploy_model(
         endpoint=endpoint, deployed_model_id=first, traffic_split={second: 100}
-    ).result(timeout=30)
+    ).result(timeout=60)
     now = endpoints.read
     monkeypatch.setattr(endpoints, "read", lambda name: seen.pop() if seen else now(name))
     assert predict(1)[0]["model"] == "second"
@@ -86,7 +86,7 @@ def test_a_request_that_is_being_answered_is_drained(vertex, upload, endpoint, d
     time.sleep(0.3)
     started = time.monotonic()
     undeploy = vertex.endpoints.undeploy_model(endpoint=endpoint, deployed_model_id=deployed)
-    undeploy.result(timeout=30)
+    undeploy.result(timeout=60)
     assert time.monotonic() - started > 1, "undeploying waits for it"
     thread.join()
     assert slow[0][0]["double"] == 0

@@ -72,7 +72,7 @@ def test_a_saved_model_in_googles_image(vertex, home, endpoint, predict):
         "artifact_uri": "gs://bucket/saved",
         "container_spec": {"image_uri": image},
     }
-    model = vertex.models.upload_model(parent=vertex.parent, model=sent).result(timeout=10).model
+    model = vertex.models.upload_model(parent=vertex.parent, model=sent).result(timeout=60).model
     resources = {"machine_spec": {"machine_type": "n1-standard-4"}, "min_replica_count": 1}
     vertex.endpoints.deploy_model(
         endpoint=endpoint,

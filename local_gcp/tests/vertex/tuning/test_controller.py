@@ -91,7 +91,7 @@ class House:
     def trials(self):
         return sorted(self.job().trials, key=lambda trial: int(trial.id))
 
-    def wait(self, *conditions, timeout=30):
+    def wait(self, *conditions, timeout=60):
         """Wait until each condition (of no argument) holds; by default: until the job is done."""
         conditions = conditions or (lambda: self.job().end_time,)
         deadline = time.monotonic() + timeout

@@ -161,7 +161,7 @@ def test_cancel_ends_all_running_trials(vertex, until):
 
 def test_delete(vertex, until):
     finish(vertex, until, name := create(vertex, job([vertex.pool(REPORT)], trials=1)))
-    vertex.jobs.delete_hyperparameter_tuning_job(name=name).result(timeout=10)
+    vertex.jobs.delete_hyperparameter_tuning_job(name=name).result(timeout=60)
     with pytest.raises(exceptions.NotFound):
         get(vertex, name)
 
