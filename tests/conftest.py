@@ -18,8 +18,3 @@ def local_gcp_environments() -> dict[str, Path]:
     """The three Python environments, by name."""
     names = ("airflow", "trainer", "local_gcp")
     return {name: ROOT / f".venv/{name}/bin/python" for name in names}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders with the longest files come first: no worker shall end alone with one of them."""
-    items.sort(key=lambda item: not {"workflow", "training"} & set(item.path.parts))

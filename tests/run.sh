@@ -19,13 +19,11 @@ run() {
     [ $code -eq 0 ] || failed=1
 }
 
-# The tests of one file stay together and in order, and files in the order that conftest.py gives
-# them. Where tests wait for servers, a third worker uses the time.
-spread="--dist loadfile --no-loadscope-reorder"
-run local_gcp local_gcp/tests -n 3 $spread "$@"
-run trainer tests/trainer -n 2 $spread "$@"
+# Files go to two workers; the tests of one file stay together and in order.
+run local_gcp local_gcp/tests -n 2 --dist loadfile "$@"
+run trainer tests/trainer -n 2 --dist loadfile "$@"
 run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance \
-    -n 3 $spread "$@"
+    -n 2 --dist loadfile "$@"
 # On the Airflow of Composer's newest image: the operators, the DAGs and the pages; all of it with
 # the slow tests.
 case "$*" in
@@ -33,9 +31,9 @@ case "$*" in
     run composer tests/dags tests/trellis/test_*.py tests/trellis/vertex/test_operators.py \
         tests/trellis/bigquery tests/trellis/dataflow tests/trellis/web \
         tests/trellis/workflow/assembly --ignore=tests/trellis/test_prices.py \
-        -n 2 $spread "$@"
+        -n 2 --dist loadfile "$@"
     ;;
-*) run composer tests/dags tests/trellis -n 2 $spread "$@" ;;
+*) run composer tests/dags tests/trellis -n 2 --dist loadfile "$@" ;;
 esac
 run infra tests/infra "$@"
 run airflow tests/end_to_end "$@"

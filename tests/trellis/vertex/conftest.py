@@ -9,7 +9,7 @@ from tests.trellis.vertex import deploying
 def serving(google):
     """Clients of the services, `models` and `endpoints`; the files of a model are there."""
     folder = google.buckets / deploying.BUCKET / "model"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "weights").write_text("1")
     models, endpoints = deploying.clients()
     return SimpleNamespace(models=models, endpoints=endpoints)

@@ -74,7 +74,7 @@ def test_all_runs(digits, breast_cancer, add, bucket, page):
 
 
 def test_no_run_yet(bucket, page):
-    text = page("/trellis/")
+    text = page("/trellis/?experiment=digits")
     assert "No run." in text
 
 
