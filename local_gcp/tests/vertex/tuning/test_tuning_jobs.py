@@ -146,10 +146,10 @@ def test_cancel_ends_all_running_trials(vertex, until):
     a_job.parallel_trial_count = 2
     name = create(vertex, a_job)
     until(lambda: get(vertex, name).state.name == "JOB_STATE_RUNNING")
-    vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
-    assert get(vertex, name).state.name in ("JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED")
     with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):
         vertex.jobs.delete_hyperparameter_tuning_job(name=name)
+    vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
+    assert get(vertex, name).state.name in ("JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED")
 
     done = finish(vertex, until, name)
 
