@@ -3,10 +3,11 @@
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
 the command line here and an experiment file where there is no TensorFlow (trainer.schema). Our own
-keywords: "expected" is the bounds in words; "inputs", "tasks" and "schedules" list the kinds of
-dataset, the tasks and the schedules with which a hyperparameter has an effect (absent: all);
-"by_class" has the bounds of the numbers of a JSON object with one for each of some classes, which a
-text may be beside its "enum"; "least_side" is that of an image, in pixels, for each word of "enum".
+keywords: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of dataset and the
+tasks with which a hyperparameter has an effect (absent: all); "idle_with" lists, by the name of
+another hyperparameter, the words of it with which this one has none; "by_class" has the bounds of
+the numbers of a JSON object with one for each of some classes, which a text may be beside its
+"enum"; "least_side" is that of an image, in pixels, for each word of "enum".
 
 Common has those of every model, Hyperparameters also those of the models in this package
 (trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in
@@ -119,7 +120,7 @@ class Common:
         unit="epochs",
         minimum=0,
         maximum=100,
-        schedules=["constant", "cosine"],
+        idle_with={"schedule": ["one_cycle"]},
     )
     weight_decay: float = _hyperparameter(
         0.0,
@@ -142,6 +143,7 @@ class Common:
         minimum=0,
         maximum=10,
         tasks=_CLASSIFICATION,
+        idle_with={"loss": ["cross_entropy"]},
     )
     class_weights: str = _hyperparameter(
         "none",
@@ -197,6 +199,7 @@ class Common:
         exclusiveMinimum=0,
         maximum=1,
         inputs=["image"],
+        idle_with={"mix": ["none"]},
     )
     early_stopping_patience: int = _hyperparameter(
         10,
@@ -213,14 +216,14 @@ class Common:
         unit="epochs",
         minimum=0,
         maximum=10_000,
-        schedules=["constant"],
+        idle_with={"schedule": ["cosine", "one_cycle"]},
     )
     plateau_factor: float = _hyperparameter(
         0.5,
         "what the learning rate is multiplied by on a plateau",
         exclusiveMinimum=0,
         exclusiveMaximum=1,
-        schedules=["constant"],
+        idle_with={"schedule": ["cosine", "one_cycle"]},
     )
 
     def __post_init__(self):

@@ -205,6 +205,7 @@ class OfModels:
         unit="epochs",
         minimum=0,
         maximum=10_000,
+        idle_with={"weights": ["none"]},
         models=("backbone",),
     )
     unfrozen_layers: int = hyperparameter(
@@ -214,6 +215,7 @@ class OfModels:
         unit="layers",
         minimum=0,
         maximum=10_000,
+        idle_with={"weights": ["none"]},
         models=("backbone",),
     )
     fine_tuning_rate: float = hyperparameter(
@@ -222,5 +224,6 @@ class OfModels:
         "own",
         exclusiveMinimum=0,
         maximum=1,
+        idle_with={"weights": ["none"]},
         models=("backbone",),
     )

@@ -58,9 +58,9 @@ class Hyperparameter:
         )
 
     @property
-    def schedules(self) -> list[str] | None:
-        """The only schedules of the learning rate with which it has an effect; None: all."""
-        return self.schema.get("schedules")
+    def idle_with(self) -> Mapping[str, list[str]]:
+        """Other hyperparameters, each with the words with which this one has no effect."""
+        return self.schema.get("idle_with", {})
 
     def cast(self, value: Any) -> Value:
         """A tuner's value as the trainer's type: Vertex keeps every number as a double, 2.0 for 2,

@@ -48,13 +48,14 @@ def _without_effect(
     kind, task = experiment.source.kind, experiment.task
     if task in schema.tasks and not parameter.has_effect(kind, task):
         return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
-    given, reading = possible(experiment, schema, "schedule"), parameter.schedules
-    if not given or reading is None or not {*reading}.isdisjoint(given):
-        return None
-    return (
-        f"has no effect with the schedule {' or '.join(given)}, only with "
-        f"{' and '.join(reading)}: leave it out, or choose another schedule"
-    )
+    for other, words in parameter.idle_with.items():
+        given = possible(experiment, schema, other)
+        if given and {*given} <= {*words}:
+            return (
+                f"has no effect with {other} {' or '.join(given)}: leave it out, or choose "
+                f"another {other}"
+            )
+    return None
 
 
 def possible(experiment: Experiment, schema: TrainerSchema, name: str) -> list[str]:

@@ -211,9 +211,11 @@ def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, messa
         ("0.01", "2", 9, "hyperparameters.learning_rate", "got 2; expected a number above 0"),
         ("units", "unit", 9, "hyperparameters.unit", "has no hyperparameter 'unit'; did you mean"),
         ("units: 64", "schedule: cosine, plateau_factor: 0.1", 9, "hyperparameters.plateau_factor",
-         "has no effect with the schedule cosine, only with constant: leave it out, or choose"),
+         "has no effect with schedule cosine: leave it out, or choose another schedule"),
         ("units: 64", "schedule: one_cycle, warmup_epochs: 2", 9, "hyperparameters.warmup_epochs",
-         "has no effect with the schedule one_cycle, only with constant and cosine: leave it out"),
+         "has no effect with schedule one_cycle: leave it out, or choose another schedule"),
+        ("units: 64", "focal_gamma: 1", 9, "hyperparameters.focal_gamma",
+         "has no effect with loss cross_entropy: leave it out, or choose another loss"),
     ],
 )  # fmt: skip
 def test_a_mistake_without_a_search_is_named_too(write, old, new, line, field, message):
@@ -230,6 +232,8 @@ BACKBONE = {"model: dense": "model: backbone", "  size: 8": "  size: 64", "units
          "got w.h5; expected none, imagenet, or the gs:// address of a file or a folder"),
         ("size: 64", "size: [64, 31]", 6, "source.size",
          "got 64 x 31 pixels; the backbone MobileNetV2 takes 32 x 32 or more"),
+        ("dropout: 0", "unfrozen_layers: 2", 9, "hyperparameters.unfrozen_layers",
+         "has no effect with weights none: leave it out, or choose another weights"),
         ("dropout: 0", "backbone: Xception", 6, "source.size", "Xception takes 71 x 71"),
         ("train:", "tune: {maximize: accuracy, trials: 2, epochs: 1, search: {backbone: {choose: "
          "[ResNet50, InceptionV3]}}}\ntrain:", 6, "source.size", "InceptionV3 takes 75 x 75"),
@@ -278,5 +282,5 @@ def test_what_only_some_of_the_searched_schedules_read_may_be_given(write):
     searched = GOOD.replace("optimizer: {choose: [adam, sgd]}", "schedule: {choose: %s}")
     given = searched.replace("train:", "hyperparameters: {plateau_patience: 2}\ntrain:")
     assert load(write(given % "[cosine, constant]")).hyperparameters == {"plateau_patience": 2}
-    with pytest.raises(FileError, match="no effect with the schedule cosine or one_cycle, only wi"):
+    with pytest.raises(FileError, match="no effect with schedule cosine or one_cycle: leave"):
         load(write(given % "[cosine, one_cycle]"))
