@@ -24,6 +24,8 @@ DATA = {
     "diabetes": ("demo.diabetes_data", "{project}.research.diabetes"),
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
     "patients": ("demo.patients_data", "{project}.research.visits"),
+    "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
+    "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
 }
 """The experiments: which module loads the data, and where to."""
 

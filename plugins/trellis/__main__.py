@@ -12,8 +12,9 @@ from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.trainer_schema import load as load_schema
-from trellis.workflow.validation.file import check_on, load
+from trellis.workflow.validation.file import check_on, load, profiles_of
 
 DESCRIPTION = """\
 Work on experiment files and their Google Cloud project.
@@ -111,9 +112,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check(file: Path, folder: Path | None) -> int:
     try:
-        experiment = load(file)
+        profiles = profiles_of(file)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return max(_check_with(profile, file, folder) for profile in profiles)
+
+
+def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int:
+    """Check one of the two forms of a file that has a section `local`."""
+    try:
+        experiment = load(file, profile=profile)
         group = platform.load(folder or file.resolve().parents[1])
-        check_on(group, file, experiment)
+        check_on(group, file, experiment, profile)
     except FileError as error:
         print(error, file=sys.stderr)
         return 1
@@ -121,9 +132,10 @@ def _check(file: Path, folder: Path | None) -> int:
     after = f"; serving costs {serving}" if serving else ""
     if (priced := machines.table(group.region).region) != group.region:
         print(f"{file}: prices are those of {priced}, jobs run in {group.region}: trellis prices")
-    print(f"{file}: good; one run costs {cost.at_most(experiment, group)}{after}")
+    name = f"{file} with its section `{profile}`" if profile else f"{file}"
+    print(f"{name}: good; one run costs {cost.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
-        print(f"{file}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")
+        print(f"{name}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")
     return 0
 
 

@@ -29,7 +29,7 @@ def training(dag_file: str) -> dict[str, DAG]:
     group = _platform(dag_file)
     return {
         group.dag_id(experiment.name): assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, group.dag_id)
+        for experiment in _experiments(dag_file, group, group.dag_id)
     }
 
 
@@ -40,7 +40,7 @@ def prediction(dag_file: str) -> dict[str, DAG]:
     group = _platform(dag_file)
     return {
         assembly.dag_id(group, experiment.name): assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, partial(assembly.dag_id, group))
+        for experiment in _experiments(dag_file, group, partial(assembly.dag_id, group))
         if experiment.predict is not None
     }
 
@@ -57,7 +57,7 @@ def rollback(dag_file: str) -> dict[str, DAG]:
     dag_id = group.dag_id(assembly.NAME)
     deploying = {
         experiment.name: experiment
-        for experiment in _experiments(dag_file, lambda _: dag_id)
+        for experiment in _experiments(dag_file, group, lambda _: dag_id)
         if experiment.deploy is not None
     }
     if not deploying:
@@ -75,7 +75,7 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
 
     group = _platform(dag_file)
     dag_id = group.dag_id(assembly.NAME)
-    deploying = [e for e in _experiments(dag_file, lambda _: dag_id) if e.deploy is not None]
+    deploying = [e for e in _experiments(dag_file, group, lambda _: dag_id) if e.deploy is not None]
     if not deploying:
         return {}
     return {dag_id: assembly.build(group, [experiment.owner for experiment in deploying])}
@@ -97,7 +97,7 @@ def check(dag_file: str) -> None:
     wrong = []
     for file in sorted(_folder(dag_file).glob("*.y*ml")):
         try:
-            check_on(group, file, load(file))
+            check_on(group, file, load(file, profile=group.profile), group.profile)
         except FileError as error:
             wrong.append(str(error))
         if file.suffix != ".yaml":
@@ -106,14 +106,16 @@ def check(dag_file: str) -> None:
         raise ImportError("\n\n".join(["Experiment files with problems.", *wrong]))
 
 
-def _experiments(dag_file: str, dag_id: Callable[[str], str]) -> Iterator[Experiment]:
+def _experiments(
+    dag_file: str, group: platform.Platform, dag_id: Callable[[str], str]
+) -> Iterator[Experiment]:
     """The good experiments that this process needs. dag_id: of the DAG that one of a name is in."""
     wanted = get_parsing_context().dag_id
     for file in sorted(_folder(dag_file).glob("*.yaml")):
         if wanted not in (None, dag_id(file.stem)):
             continue
         try:
-            yield load(file)
+            yield load(file, profile=group.profile)
         except FileError:
             continue
 

@@ -43,4 +43,5 @@ class Target:
 def read(folder: Path) -> tuple[Platform, dict[Path, Experiment]]:
     """The platform and all experiments of a folder of DAG files. Raises FileError."""
     files: Sequence[Path] = sorted((folder / "experiments").glob("*.yaml"))
-    return platforms.load(folder), {file: load(file) for file in files}
+    platform = platforms.load(folder)
+    return platform, {file: load(file, profile=platform.profile) for file in files}

@@ -95,6 +95,12 @@ class Experiment(Section):
     baselines: Baselines = key("models that the trainings must beat", Baselines())
     deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
     predict: Predict | None = key("batch prediction by the champion; left out: never", None)
+    # `profile` merges it over the others before they are checked, and takes it away.
+    local: dict[str, Any] | None = key(
+        "keys of this file with other values where platform.yaml has `profile: local`: mappings "
+        "are merged, other values replaced, null removes a key",
+        None,
+    )
 
     @field_validator("until")
     @classmethod

@@ -9,6 +9,7 @@ from pydantic import ValidationInfo, field_validator
 from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.quantities import USD, Duration
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.yaml_file import parse
@@ -102,6 +103,9 @@ class Platform(Section):
         "what the ids of the group's DAGs begin with, in an Airflow that others use too",
         None,
         pattern=r"^[a-z][a-z0-9_-]{0,29}$",
+    )
+    profile: Profile | None = key(
+        "local: experiments take their section `local`, for runs on a small machine", None
     )
     access: Access | None = key(
         "Airflow's roles by owner; without it, Airflow's rights to all DAGs decide", None

@@ -13,11 +13,13 @@ from typing import Any
 from trellis.workflow.pricing import cost
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import own_model
+from trellis.workflow.spec import profile as profiles
 from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import Document, parse
@@ -35,9 +37,14 @@ _RESERVED = {
 }
 
 
-def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
-    """Read and check one experiment file. Raises FileError with everything that is wrong."""
-    document = _read(path)
+def load(
+    path: Path, schema: TrainerSchema | None = None, *, profile: Profile | None = None
+) -> Experiment:
+    """Read and check one experiment file. Raises FileError with everything that is wrong.
+
+    profile: the platform's; it decides whether the file's section `local` counts.
+    """
+    document = _read(path, profile)
     problems = []
     if not NAME.fullmatch(path.stem):
         message = (
@@ -67,14 +74,21 @@ def load(path: Path, schema: TrainerSchema | None = None) -> Experiment:
     return experiment
 
 
-def check_on(platform: Platform, path: Path, experiment: Experiment) -> None:
+def profiles_of(path: Path) -> tuple[Profile | None, ...]:
+    """The profiles in which the file differs: without one, and with its section `local`."""
+    return (None, profiles.LOCAL) if profiles.has_local(_parsed(path)) else (None,)
+
+
+def check_on(
+    platform: Platform, path: Path, experiment: Experiment, profile: Profile | None = None
+) -> None:
     """Raises FileError if no run of the file's experiment could start: for its cost, or for
     what platform.yaml lacks.
 
     The size of a table or query, which only BigQuery knows, is left out of the cost here.
     """
     if problems := list(_on(platform, experiment)):
-        raise _read(path).error(problems)
+        raise _read(path, profile).error(problems)
 
 
 def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
@@ -91,7 +105,11 @@ def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
         yield Problem(("budget",), str(error))
 
 
-def _read(path: Path) -> Document:
+def _read(path: Path, profile: Profile | None) -> Document:
+    return profiles.of(_parsed(path), profile)
+
+
+def _parsed(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,48 @@
+"""Uploads pictures and their manifest to the bucket, as a lab would have them there.
+
+FOLDER/images/NAME.png   the pictures
+FOLDER/manifest.csv      gs://...png,label: the format that Vertex AI image datasets import
+"""
+
+import io
+from collections.abc import Callable, Iterable
+
+import cv2
+import numpy as np
+from google.cloud import storage
+from google.cloud.storage import transfer_manager
+
+
+def load(folder: str, make: Callable[[], Iterable[tuple[str, str, np.ndarray]]]) -> None:
+    """Fill gs://BUCKET/PATH/ unless its manifest exists; says what it did.
+
+    make: (name, label, pixels) of each picture; pixels are uint8 of (height, width) or, in BGR,
+    (height, width, 3).
+    """
+    bucket_name, _, prefix = folder.removeprefix("gs://").rstrip("/").partition("/")
+    bucket = storage.Client().bucket(bucket_name)
+    manifest = bucket.blob(f"{prefix}/manifest.csv")
+    if manifest.exists():
+        print(f"{folder}manifest.csv already exists")
+        return
+    lines, uploads = [], []
+    for name, label, pixels in make():
+        blob = bucket.blob(f"{prefix}/images/{name}.png")
+        uploads.append((blob, cv2.imencode(".png", pixels)[1].tobytes()))
+        lines.append(f"gs://{bucket_name}/{blob.name},{label}\n")
+    _upload(uploads)
+    # Written last: an existing manifest names only existing images.
+    manifest.upload_from_string("".join(lines), content_type="text/csv")
+    print(f"{len(lines)} images and manifest.csv are in {folder}")
+
+
+def _upload(uploads: list[tuple[storage.Blob, bytes]]) -> None:
+    results = transfer_manager.upload_many(
+        [(io.BytesIO(data), blob) for blob, data in uploads],
+        worker_type=transfer_manager.THREAD,
+        max_workers=8,
+        upload_kwargs={"content_type": "image/png"},
+    )
+    for (blob, _), result in zip(uploads, results, strict=True):
+        if isinstance(result, Exception):
+            raise RuntimeError(f"gs://{blob.bucket.name}/{blob.name}: {result}") from result
