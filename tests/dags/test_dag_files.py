@@ -71,6 +71,18 @@ def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
     assert errors == {}
 
 
+def test_the_platforms_profile_decides_which_form_of_a_file_is_read(parse, folder):
+    file = folder / "experiments/digits.yaml"
+    file.write_text(f"{file.read_text()}\nlocal: {{train: {{epochs: 0}}}}\n")
+    assert set(parse("trellis_training.py")[0]) == EXPERIMENTS - {"digits"}
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "digits.yaml with its section `local`: 1 problem" in report
+    group = folder / "platform.yaml"
+    group.write_text(group.read_text().replace("profile: local\n", ""))
+    assert set(parse("trellis_training.py")[0]) == EXPERIMENTS
+    assert parse("trellis_errors.py") == ({}, {})
+
+
 def test_good_experiments_are_no_import_error(parse):
     assert parse("trellis_errors.py") == ({}, {})
 

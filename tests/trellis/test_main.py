@@ -28,6 +28,24 @@ def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
     assert "missing.yaml: 1 problem" in errors
 
 
+def test_both_forms_of_a_file_are_checked(tmp_path, capsys):
+    text = (ROOT / "dags/experiments/digits.yaml").read_text()
+    file = tmp_path / "a.yaml"
+    command = ["check", str(file), "--platform", str(ROOT / "dags")]
+    file.write_text(f"{text}\nlocal:\n  tune: {{trials: 2}}\n")
+    assert main(command) == 0
+    plain, local = (line for line in capsys.readouterr().out.splitlines() if "one run" in line)
+    assert "a.yaml: good; one run costs at most 1.92 USD" in plain
+    assert "a.yaml with its section `local`: good; one run costs at most" in local
+    assert "1.92 USD" not in local
+    file.write_text(f"{text}\nlocal:\n  budget: 0.01 USD\n")
+    assert main(command) == 1
+    found = capsys.readouterr()
+    assert "a.yaml: good" in found.out
+    line = file.read_text().count("\n")
+    assert f"with its section `local`: 1 problem\n  line {line}, budget: " in found.err
+
+
 OWN = """
 HYPERPARAMETERS = {"width": {"default": 8, "minimum": 1, "maximum": 64, "description": "units"}}
 def build(dataset, hyperparameters): ...
