@@ -12,7 +12,7 @@ from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.profile import Profile
+from trellis.workflow.spec.profile import Profile, named
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.file import check_on, load, profiles_of
 
@@ -132,7 +132,7 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
     after = f"; serving costs {serving}" if serving else ""
     if (priced := machines.table(group.region).region) != group.region:
         print(f"{file}: prices are those of {priced}, jobs run in {group.region}: trellis prices")
-    name = f"{file} with its section `{profile}`" if profile else f"{file}"
+    name = named(file, profile)
     print(f"{name}: good; one run costs {cost.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
         print(f"{name}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")

@@ -22,6 +22,11 @@ def has_local(document: Document) -> bool:
     return LOCAL in document.values
 
 
+def named(name: object, profile: Profile | None) -> str:
+    """What messages call a file that is read on a platform of that profile."""
+    return f"{name} with its section `{profile}`" if profile else f"{name}"
+
+
 def of(document: Document, profile: Profile | None) -> Document:
     """The file as it is on a platform of that profile, without its section `local`.
 
@@ -41,7 +46,7 @@ def of(document: Document, profile: Profile | None) -> Document:
         return replace(document, values=values)
     return replace(
         document,
-        name=f"{document.name} with its section `{LOCAL}`",
+        name=named(document.name, profile),
         values=merge(values, changes),
         lines=document.lines
         | {where[1:]: line for where, line in document.lines.items() if where[:1] == (LOCAL,)},
