@@ -43,7 +43,7 @@ record's vector. Every statistic and vocabulary is of the train split alone:
 """
 
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast, get_args
 
 # Kinds of features. An image is the only feature of its dataset.
 IMAGE = "image"
@@ -57,6 +57,10 @@ NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
 )
 VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
 SEQUENCE_PREFIX = "sequence/"
+
+# How an image of another shape becomes the dataset's: trainer.images has the three ways.
+Resize = Literal["stretch", "letterbox", "crop"]
+RESIZES: tuple[Resize, ...] = get_args(Resize)
 
 # Codes in a record: NULL, a term outside the vocabulary, the vocabulary's first term.
 NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
@@ -101,8 +105,9 @@ class Feature:
     """One input of a model; the module's docstring says which kind has which fields.
 
     shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
-    is that of an image's train split. The properties are the fields that a kind must have; they
-    raise TypeError for another kind.
+    is that of an image's train split; resize, how images of another shape became that size (None:
+    stretched, as before there was a choice). The properties are the fields that a kind must have;
+    they raise TypeError for another kind.
     """
 
     name: str
@@ -114,6 +119,7 @@ class Feature:
     index: int | None = None
     vocabulary: tuple[str, ...] | None = None
     statistics: Statistics | TermStatistics | None = None
+    resize: Resize | None = None
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -121,6 +127,11 @@ class Feature:
         if self.kind != IMAGE:
             raise TypeError(f"feature {self.name!r} is {self.kind}, not an image")
         return cast(tuple[int, int, int], self.shape)
+
+    @property
+    def image_resize(self) -> Resize:
+        """How images of another shape became `image_shape`."""
+        return self.resize or "stretch"
 
     def encoding_of(self, split: str) -> str:
         """How a split's images are stored: png or jpeg."""

@@ -9,8 +9,11 @@ OpenCV decodes: two to four times faster than Pillow on PNG and on large JPEG, e
 and decodes transparent images, which OpenCV gets wrong. Choices that affect a model:
 
 - rotation: the EXIF orientation is applied
-- size: stretched to the requested height and width, without cropping; INTER_AREA where an axis
-  shrinks (each pixel is the mean of those it covers: no aliasing), bilinear where it grows
+- size: INTER_AREA where an axis shrinks (each pixel is the mean of those it covers: no aliasing),
+  bilinear where it grows
+- an image of another shape than the requested one: stretch changes its proportions; letterbox keeps
+  them and all of the image, between black bars, as TensorFlow's resize_with_pad does; crop keeps
+  them, and of the image the largest part around its middle, as Keras's smart_resize does
 - channels: 3 is RGB (grey images are repeated), 1 is luma (0.299 R + 0.587 G + 0.114 B)
 - transparency: composed over white; dropping the alpha channel would show whatever colour the
   drawing program left under transparent pixels, most often black
@@ -23,6 +26,8 @@ import io
 import cv2
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
+
+from trainer.dataset_features import Resize
 
 # Formats that both libraries read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
 # cannot read.
@@ -55,16 +60,16 @@ class ImageError(ValueError):
     """Bytes that are no image of a kind that is read; the message says why."""
 
 
-def pixels(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
+def pixels(data: bytes, shape: tuple[int, int, int], how: Resize = "stretch") -> np.ndarray:
     """The image file in `data` as a model sees it: (height, width, channels) uint8, grey or RGB.
 
     Raises ImageError.
     """
     height, width, channels = shape
-    stretched = resize(decode(data, height, width, channels), height, width)
+    resized = resize(decode(data, height, width, channels), height, width, how)
     if channels == 1:
-        return stretched[..., np.newaxis]
-    return cv2.cvtColor(stretched, cv2.COLOR_BGR2RGB)
+        return resized[..., np.newaxis]
+    return cv2.cvtColor(resized, cv2.COLOR_BGR2RGB)
 
 
 def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
@@ -89,8 +94,37 @@ def decode(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
     return decoded
 
 
-def resize(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Stretch an image to (height, width): area means where it shrinks, bilinear where it grows."""
+def resize(decoded: np.ndarray, height: int, width: int, how: Resize = "stretch") -> np.ndarray:
+    """An image as one of (height, width); the module's docstring has the three ways."""
+    if how == "crop":
+        part = largest_within(decoded.shape[:2], (height, width))
+        return _stretch(_middle(decoded, *part), height, width)
+    if how == "letterbox":
+        inner = largest_within((height, width), decoded.shape[:2])
+        return _with_bars(_stretch(decoded, *inner), height, width)
+    return _stretch(decoded, height, width)
+
+
+def largest_within(size: tuple[int, int], proportions: tuple[int, int]) -> tuple[int, int]:
+    """The largest (height, width) of these proportions within `size`; at least one pixel."""
+    height, width = size
+    h, w = proportions
+    return max(1, min(height, width * h // w)), max(1, min(width, height * w // h))
+
+
+def _middle(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    top, left = (decoded.shape[0] - height) // 2, (decoded.shape[1] - width) // 2
+    return decoded[top : top + height, left : left + width]
+
+
+def _with_bars(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    above, before = (height - decoded.shape[0]) // 2, (width - decoded.shape[1]) // 2
+    below, after = height - decoded.shape[0] - above, width - decoded.shape[1] - before
+    return cv2.copyMakeBorder(decoded, above, below, before, after, cv2.BORDER_CONSTANT, value=0)
+
+
+def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    """To (height, width): area means where an axis shrinks, bilinear where it grows."""
     smaller = min(decoded.shape[0], height), min(decoded.shape[1], width)
     for (h, w), interpolation in (
         (smaller, cv2.INTER_AREA),

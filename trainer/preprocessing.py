@@ -8,6 +8,10 @@ same rules as far as TensorFlow's decoders can, for upright opaque images and no
 
 import tensorflow as tf
 
+from trainer.dataset_features import Resize
+
+Size = tf.Tensor | tuple[int, int]  # height, width
+
 
 def decode(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
     """Encoded images of one size, (n,) bytes of JPEG, PNG, BMP or GIF -> (n, *shape) uint8.
@@ -21,10 +25,12 @@ def decode(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
     )
 
 
-def decode_any_size(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
-    """As `decode`, but images may have any size: they are stretched to the shape's."""
+def decode_any_size(
+    encoded: tf.Tensor, shape: tuple[int, int, int], how: Resize = "stretch"
+) -> tf.Tensor:
+    """As `decode`, but images may have any size: they are resized to the shape's."""
     return tf.map_fn(
-        lambda image: tf.ensure_shape(_stretch(_decode_one(image, shape[-1]), shape), shape),
+        lambda image: tf.ensure_shape(_resize(_decode_one(image, shape[-1]), shape, how), shape),
         encoded,
         fn_output_signature=tf.TensorSpec(shape, tf.uint8),
     )
@@ -52,10 +58,35 @@ def _decode_one(image: tf.Tensor, channels: int) -> tf.Tensor:
     return tf.io.decode_image(image, channels=channels, expand_animations=False)
 
 
-def _stretch(pixels: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
-    smaller = tf.minimum(tf.shape(pixels)[:2], shape[:2])
+def _resize(pixels: tf.Tensor, shape: tuple[int, int, int], how: Resize) -> tf.Tensor:
+    """As trainer.images.resize."""
+    height, width, _ = shape
+    if how == "crop":
+        part = _largest_within(tf.shape(pixels)[:2], (height, width))
+        return _stretch(_central_part(pixels, part), (height, width))
+    if how == "letterbox":
+        inner = _stretch(pixels, _largest_within((height, width), tf.shape(pixels)[:2]))
+        return tf.image.resize_with_crop_or_pad(inner, height, width)
+    return _stretch(pixels, (height, width))
+
+
+def _largest_within(size: Size, proportions: Size) -> tf.Tensor:
+    """As trainer.images.largest_within."""
+    height, width = tf.unstack(tf.cast(size, tf.int64))
+    h, w = tf.unstack(tf.cast(proportions, tf.int64))
+    largest = tf.stack([tf.minimum(height, width * h // w), tf.minimum(width, height * w // h)])
+    return tf.cast(tf.maximum(largest, 1), tf.int32)
+
+
+def _central_part(pixels: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+    top, left = tf.unstack((tf.shape(pixels)[:2] - size) // 2)
+    return pixels[top : top + size[0], left : left + size[1]]
+
+
+def _stretch(pixels: tf.Tensor, size: Size) -> tf.Tensor:
+    smaller = tf.minimum(tf.shape(pixels)[:2], size)
     pixels = tf.image.resize(pixels, smaller, tf.image.ResizeMethod.AREA)
-    pixels = tf.image.resize(pixels, shape[:2], tf.image.ResizeMethod.BILINEAR)
+    pixels = tf.image.resize(pixels, size, tf.image.ResizeMethod.BILINEAR)
     return tf.cast(tf.round(pixels), tf.uint8)
 
 

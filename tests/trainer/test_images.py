@@ -156,6 +156,35 @@ def test_every_size_becomes_every_size(source, target, value):
     assert (images.resize(flat, *target) == np.full((*target, 3), value)).all()
 
 
+@pytest.mark.parametrize(
+    ("size", "target"), [((60, 80), (30, 30)), ((80, 60), (20, 25)), ((30, 20), (60, 60))]
+)
+def test_letterbox_and_crop_keep_proportions_as_pillow_does(size, target):
+    image, height_first = picture(*size), target[::-1]
+    padded = ImageOps.pad(Image.fromarray(image), height_first, Image.Resampling.BOX, "black")
+    fitted = ImageOps.fit(Image.fromarray(image), height_first, Image.Resampling.BOX)
+    data = save(image, "PNG")
+    tolerance = 2 if size[0] > target[0] else 12  # Pillow's BOX repeats pixels where it grows
+    assert difference(images.pixels(data, (*target, 3), "letterbox"), np.array(padded)) <= tolerance
+    assert difference(images.pixels(data, (*target, 3), "crop"), np.array(fitted)) <= tolerance
+
+
+@given(
+    source=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    target=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+)
+def test_a_letterbox_has_all_of_the_image_and_a_crop_nothing_else(source, target):
+    white = np.full((*source, 3), 255, np.uint8)
+    boxed = images.resize(white, *target, "letterbox")
+    assert boxed.shape == (*target, 3)
+    seen_rows, seen_columns = np.nonzero(boxed[..., 0])
+    inner = np.ptp(seen_rows) + 1, np.ptp(seen_columns) + 1
+    assert inner == images.largest_within(target, source)
+    assert inner[0] == target[0] or inner[1] == target[1]
+    assert (boxed[..., 0] == 255).sum() == inner[0] * inner[1]
+    assert (images.resize(white, *target, "crop") == np.full((*target, 3), 255)).all()
+
+
 @pytest.mark.parametrize("size", [(1600, 1200), (1201, 1603), (900, 3001)])
 def test_a_large_jpeg_decoded_at_reduced_size_looks_the_same(size):
     data = save(picture(*size), "JPEG")

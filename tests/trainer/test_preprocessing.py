@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import preprocessing
+from trainer.dataset_features import RESIZES
 from trainer.images import resize
 
 
@@ -45,11 +46,13 @@ def test_training_refuses_an_image_of_another_size():
     size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     wanted=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     channels=st.sampled_from([1, 3]),
+    how=st.sampled_from(RESIZES),
 )
-def test_the_graph_stretches_nearly_as_the_export_does(size, wanted, channels):
+def test_the_graph_resizes_nearly_as_the_export_does(size, wanted, channels, how):
     pixels = noise(*size, channels)
-    served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), (*wanted, channels))
-    exported = resize(pixels, *wanted).reshape(*wanted, channels)
+    shape = (*wanted, channels)
+    served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), shape, how)
+    exported = resize(pixels, *wanted, how).reshape(shape)
     # Both round to whole grey values, twice where one axis shrinks and the other grows.
     np.testing.assert_allclose(served[0].numpy().astype(int), exported.astype(int), atol=1)
 

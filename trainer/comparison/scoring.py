@@ -134,7 +134,8 @@ def _inputs(
 def _pixels(
     model: ImageModel, dataset_uri: str, dataset: DatasetDescription
 ) -> Iterator[tuple[Sequence[TestImage], Sequence[np.ndarray]]]:
-    stored = model.shape == dataset.features[0].image_shape
+    feature = dataset.features[0]
+    stored = (model.shape, model.resize) == (feature.image_shape, feature.image_resize)
     # As in serving, limited so that the decoded images of one call have a bounded size.
     size = max(1, min(MAX_BATCH, MAX_BATCH_COST // (model.shape[0] * model.shape[1])))
     examples = originals.of_test_split(dataset_uri, dataset)

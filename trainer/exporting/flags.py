@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainer import storage
-from trainer.dataset_features import IMAGE, Feature
+from trainer.dataset_features import IMAGE, RESIZES, Feature
 from trainer.exporting.settings import (
     CHANNELS,
     ENCODINGS,
@@ -23,6 +23,7 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
     "image_size": None,
     "channels": 3,
     "encoding": "jpeg",
+    "resize": "stretch",
     "max_rejected": 0.05,
     "split_fractions": (80, 10, 10),
     "split_by": None,
@@ -66,7 +67,7 @@ def _image_settings(
     shape = (*flags.image_size, values["channels"])
     return ImageExportSettings(
         **_common(flags),
-        image=Feature("image", IMAGE, "uint8", values["encoding"], shape),
+        image=Feature("image", IMAGE, "uint8", values["encoding"], shape, resize=values["resize"]),
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
         split_by=values["split_by"],
@@ -110,7 +111,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         type=_image_size,
         metavar="N|HxW",
         help=f"images only, required: height and width of the stored images in pixels, 1 to "
-        f"{MAX_SIDE}; images are stretched",
+        f"{MAX_SIDE}",
     )
     add(
         "--channels",
@@ -123,6 +124,13 @@ def _parser(description: str) -> argparse.ArgumentParser:
         choices=ENCODINGS,
         help="images only: png: lossless; jpeg: quality 95, a fifth of the size for "
         "photographs (default: jpeg)",
+    )
+    add(
+        "--resize",
+        choices=RESIZES,
+        help="images only: how an image of another shape becomes that size: stretch; letterbox: "
+        "all of it, between black bars; crop: the largest part around its middle "
+        "(default: stretch)",
     )
     add(
         "--shards",

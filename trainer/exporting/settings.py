@@ -29,9 +29,9 @@ class ExportSettings:
 class ImageExportSettings(ExportSettings):
     """The flags of an export of images.
 
-    image: height, width, channels and encoding of the stored images. max_rejected: share (0 to 1)
-    of manifest lines that may be rejected. fractions: percent of train, validation, test. split_by:
-    what the lines' groups are, which then decide the split; None: the images' names do.
+    image: height, width, channels, encoding and resize of the stored images. max_rejected: share
+    (0 to 1) of manifest lines that may be rejected. fractions: percent of train, validation, test.
+    split_by: what the lines' groups are, which then decide the split; None: the images' names do.
     """
 
     image: Feature

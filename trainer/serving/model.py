@@ -24,6 +24,7 @@ from trainer.serving.rows import Field, Row, RowReader
 
 _SIGNATURE = "serving_default"
 _PIXELS = "pixels"
+_RESIZE = "resize"
 _CLASSES = "classes"
 _FEATURES = "features"
 _ORDINARY = "ordinary"
@@ -147,7 +148,7 @@ class Model:
 class ImageModel(Model):
     """Its examples are pixels (height, width, channels) uint8, as `pixels` makes them of a file.
 
-    shape: height, width, channels.
+    shape: height, width, channels. resize: how a file of another shape becomes that size.
     """
 
     _answers = _PIXELS
@@ -156,12 +157,17 @@ class ImageModel(Model):
         super().__init__(tensorflow, loaded)
         _, inputs = self._serve.structured_input_signature
         self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
+        # A model trained before there was a choice does not tell: it stretches.
+        told = (
+            loaded.signatures[_RESIZE]()[_RESIZE].numpy() if _RESIZE in loaded.signatures else b""
+        )
+        self.resize: images.Resize = told.decode() or "stretch"
         if _GRADIENT in loaded.signatures:
             self.explainer = ImageExplainer(self.pixels, self._signature(_GRADIENT), self.shape)
 
     def pixels(self, data: bytes) -> np.ndarray:
         """See Model."""
-        return images.pixels(data, self.shape)
+        return images.pixels(data, self.shape, self.resize)
 
     def predict(self, examples: Sequence[np.ndarray]) -> list[dict[str, Any] | Exception]:
         """See Model."""

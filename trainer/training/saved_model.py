@@ -17,6 +17,8 @@ Further signatures:
               as serving_default; of a model of images. This is what trainer.serve and the
               predictions of the test split call: TensorFlow's decoders in serving_default resize
               and round otherwise, and neither turn an image upright nor know transparency
+    resize    () -> resize () string: how trainer.images makes those pixels of a file of another
+              shape; of a model of images
     classes   () -> classes (classes,) string, their names in order; not of a regression
     features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
               serving_default), each (features,) string; limit (features,) int64, how many elements
@@ -112,11 +114,12 @@ def _regression(model: Callable[..., tf.Tensor], dataset: DatasetDescription) ->
 def _add_image_endpoints(
     archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
 ) -> None:
-    shape = dataset.features[0].image_shape
+    feature = dataset.features[0]
+    shape, resize = feature.image_shape, feature.image_resize
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
     def serve(image_bytes):
-        return predict(preprocessing.decode_any_size(image_bytes, shape))
+        return predict(preprocessing.decode_any_size(image_bytes, shape, resize))
 
     @tf.function(input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="pixels")])
     def serve_pixels(pixels):
@@ -124,6 +127,7 @@ def _add_image_endpoints(
 
     archive.add_endpoint("serving_default", serve)
     archive.add_endpoint("pixels", serve_pixels)
+    _add_constants(archive, "resize", {"resize": resize})
 
 
 def _add_gradient(
@@ -178,7 +182,7 @@ def _add_table_endpoints(
 
 
 def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict) -> None:
-    """Add an endpoint without inputs that returns these lists."""
+    """Add an endpoint without inputs that returns these values."""
     constants = {key: tf.constant(value) for key, value in values.items()}
 
     @tf.function(input_signature=[])

@@ -15,6 +15,7 @@ from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, dataset_features, models
 from trainer.comparison.scoring import ScoreError, score
 from trainer.hyperparameters import Hyperparameters
+from trainer.images import pixels
 from trainer.serving.model import Model
 from trainer.training import saved_model
 
@@ -62,8 +63,12 @@ def served(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def image_model(tmp_path_factory):
-    """Tells dark images from light ones; its classes are CLASSES."""
-    images = dataset_features.Feature("image", "image", "uint8", "png", (8, 8, 1))
+    return brightness(tmp_path_factory.mktemp("image_model"), "stretch")
+
+
+def brightness(folder, resize):
+    """A model that tells dark images from light ones; its classes are CLASSES."""
+    images = dataset_features.Feature("image", "image", "uint8", "png", (8, 8, 1), resize=resize)
     dataset = dataset_description.DatasetDescription(
         fingerprint="f00d",
         source={},
@@ -74,7 +79,6 @@ def image_model(tmp_path_factory):
         files={},
         rejected=0,
     )
-    folder = tmp_path_factory.mktemp("image_model")
     saved_model.export(brightness_model(dataset), dataset, folder)
     return str(folder)
 
@@ -107,6 +111,20 @@ def test_images_of_another_size_and_classes_in_another_order(image_model, run_fo
     assert scored.classes == ("light", "dark")
     told = dict(zip(scored.keys, scored.labels.tolist(), strict=True))
     assert told == dict(zip(run.keys, labels.tolist(), strict=True))
+    assert (scored.probabilities.argmax(axis=1) == scored.labels).all()
+
+
+def test_images_that_its_dataset_has_resized_otherwise(tmp_path, run_folder):
+    """A model that crops sees the middle; stretched, as it is stored, the rest outweighs it."""
+    labels = np.arange(70) % 2
+    wide = np.full((70, 8, 40, 1), 255 * (labels == 0)[:, None, None, None], np.uint8)
+    wide[:, :, 16:24] = 255 - wide[:, :, 16:24]
+    files = [cv2.imencode(".png", image)[1].tobytes() for image in wide]
+    stored = [cv2.imencode(".png", pixels(file, (8, 8, 1)))[1].tobytes() for file in files]
+    run = run_folder(labels, list(CLASSES), images=stored, files=files)
+    dataset = dataset_description.load(str(run.dataset))
+    model = brightness(tmp_path / "model", "crop")
+    scored = score(model, str(run.dataset), dataset)
     assert (scored.probabilities.argmax(axis=1) == scored.labels).all()
 
 

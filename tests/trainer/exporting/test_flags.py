@@ -28,6 +28,7 @@ def test_defaults():
     settings, beam_flags = parse()
     assert settings.image.shape == (8, 8, 3)
     assert settings.image.encoding == "jpeg"
+    assert settings.image.resize == "stretch"
     assert (settings.shards, settings.max_rejected) == (8, 0.05)
     assert settings.fractions == (80, 10, 10)
     assert beam_flags == []
@@ -38,12 +39,14 @@ def test_every_flag_is_understood():
         image_size="32x48",
         channels=1,
         encoding="png",
+        resize="letterbox",
         shards=3,
         max_rejected="0",
         split_fractions="70, 20, 10",
     )
     assert settings.image.shape == (32, 48, 1)
     assert settings.image.encoding == "png"
+    assert settings.image.resize == "letterbox"
     assert (settings.shards, settings.max_rejected) == (3, 0.0)
     assert settings.fractions == (70, 20, 10)
 
@@ -182,6 +185,7 @@ def test_the_template_offers_every_flag_and_requires_the_same(template):
         ("image_size", ["1", "8", "128", "8192", "32x48"], ["0", "8x", "x8", "-1", "8.5", "0x8"]),
         ("channels", ["1", "3"], ["0", "2", "13"]),
         ("encoding", ["png", "jpeg"], ["gif", "pngx"]),
+        ("resize", ["stretch", "letterbox", "crop"], ["fit", "cropped"]),
         ("shards", ["1", "99999"], ["0", "100000", "1.5", ""]),
         ("max_rejected", ["0", "1", "0.05", "1.0"], ["5", "-0.1", "0.", "5%"]),
         ("split_fractions", ["80,10,10", "1,1,98"], ["80,20", "80,10,10,0", "a,b,c", "90,10,0"]),

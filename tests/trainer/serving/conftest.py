@@ -27,20 +27,25 @@ def brightness_model(dataset):
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
     """The SavedModel that a training writes."""
+    image = Feature("image", "image", "uint8", "png", (8, 8, 1))
+    return exported(brightness_model, (image,), tmp_path_factory.mktemp("serving") / "model")
+
+
+def exported(build, features, folder):
+    """The folder of the SavedModel of build(dataset), for a dataset of CLASSES."""
     counts = Counts(1, dict.fromkeys(CLASSES, 1))
     splits = ("train", "validation", "test")
     dataset = DatasetDescription(
         fingerprint="f00d",
         source={},
         split=Split("column ML_USE", {}),
-        features=(Feature("image", "image", "uint8", "png", (8, 8, 1)),),
+        features=features,
         classes=CLASSES,
         counts=dict.fromkeys(splits, counts),
         files=dict.fromkeys(splits, ()),
         rejected=0,
     )
-    folder = tmp_path_factory.mktemp("serving") / "model"
-    saved_model.export(brightness_model(dataset), dataset, folder)
+    saved_model.export(build(dataset), dataset, folder)
     return folder
 
 

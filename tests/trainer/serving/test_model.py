@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import image
 from trainer import images
+from trainer.dataset_features import Feature
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
@@ -39,6 +41,15 @@ def test_images_of_any_size_and_kind_in_one_batch(model):
 def test_it_sees_of_a_file_what_the_export_stores(model):
     photo = image(200, (300, 200), ".jpg")
     np.testing.assert_array_equal(model.pixels(photo), images.pixels(photo, (8, 8, 1)))
+
+
+@pytest.mark.parametrize("how", ["letterbox", "crop"])
+def test_it_resizes_a_file_as_the_export_did(tmp_path, how):
+    feature = Feature("image", "image", "uint8", "png", (8, 8, 1), resize=how)
+    folder = exported(brightness_model, (feature,), tmp_path / "model")
+    wide = cv2.imencode(".png", np.arange(200, dtype=np.uint8).reshape(5, 40))[1].tobytes()
+    served = Model.load(folder).pixels(wide)
+    np.testing.assert_array_equal(served, images.pixels(wide, (8, 8, 1), how))
 
 
 def test_it_says_what_the_bare_savedmodel_says(model, model_folder):

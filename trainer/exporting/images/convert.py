@@ -16,7 +16,7 @@ _JPEG_QUALITY = 95
 
 def convert(data: bytes, feature: Feature, split: str) -> bytes:
     """The image in `data`, shaped as `feature` says and encoded as its split is. ImageError."""
-    stored = images.pixels(data, feature.image_shape)
+    stored = images.pixels(data, feature.image_shape, feature.image_resize)
     return _jpeg(stored) if feature.encoding_of(split) == "jpeg" else _png(stored)
 
 

@@ -150,6 +150,8 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
         "size": list(source.size),
         "channels": source.channels,
         "encoding": source.encoding,
+        # Names of datasets from before there was a choice stay.
+        **({} if source.resize == "stretch" else {"resize": source.resize}),
         "split": recorded(source.split),
         "shards": source.shards,
     }

@@ -37,6 +37,11 @@ class ImageSource(_Stored):
         min_length=1,
     )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")
+    resize: Literal["stretch", "letterbox", "crop"] = key(
+        "how an image of another shape becomes that size: stretch changes its proportions; "
+        "letterbox keeps all of it, between black bars; crop the largest part around its middle",
+        "stretch",
+    )
     channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
     encoding: Literal["png", "jpeg"] = key(
         "of train images: png keeps every pixel, jpeg is smaller; others are png", "jpeg"

@@ -121,6 +121,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
     return {
         "source": platform.uri(source.images),
         "image_size": f"{height}x{width}",
+        "resize": source.resize,
         "channels": str(source.channels),
         "encoding": source.encoding,
         "max_rejected": str(source.max_rejected),
