@@ -6,11 +6,13 @@ Serving or its own process, may pass files of any size to the graph: `decode_any
 same rules as far as TensorFlow's decoders can, for upright opaque images and not to the bit.
 """
 
+from typing import TypeAlias
+
 import tensorflow as tf
 
 from trainer.dataset_features import Resize
 
-Size = tf.Tensor | tuple[int, int]  # height, width
+Size: TypeAlias = tf.Tensor | tuple[int, int]  # height, width
 
 
 def decode(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:

@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from trainer import images
+from trainer.dataset_features import Resize
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Explainer, Signature
@@ -161,7 +162,7 @@ class ImageModel(Model):
         told = (
             loaded.signatures[_RESIZE]()[_RESIZE].numpy() if _RESIZE in loaded.signatures else b""
         )
-        self.resize: images.Resize = told.decode() or "stretch"
+        self.resize = cast(Resize, told.decode() or "stretch")
         if _GRADIENT in loaded.signatures:
             self.explainer = ImageExplainer(self.pixels, self._signature(_GRADIENT), self.shape)
 
