@@ -47,6 +47,7 @@ from local_gcp.gateway import Gateway
 from local_gcp.home import LOOPBACK, Home
 from local_gcp.http_protocol import HttpProtocol
 from local_gcp.identity import Identity
+from local_gcp.monitoring.service import Monitoring
 from local_gcp.project import project_id
 from local_gcp.project_apis.service import ProjectApis
 from local_gcp.rest import HostDispatch
@@ -73,7 +74,8 @@ def services(context: Context) -> list[Service]:
     # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.
     storage = Storage(context)
     project = ProjectApis(context, bigquery.rest, storage.rest)
-    return [project, Identity(context), bigquery, storage, vertex, dataflow]
+    monitoring = Monitoring(context, vertex.usage)
+    return [project, Identity(context), bigquery, storage, vertex, dataflow, monitoring]
 
 
 async def serve(home: Home, sockets: dict[str, socket.socket]) -> None:

@@ -58,7 +58,7 @@ class ProjectApp:
         async def endpoint(request: Request) -> Response:
             request.state.body = await _body(request)
             known = facts.read(self._path)
-            _check_enabled(known, request.url.hostname or "")
+            check_enabled(known, request.url.hostname or "")
             if (named := request.path_params.get("project")) is not None:
                 self._check_project(named)
             return JSONResponse(answer(request, Resources(self._project, known)))
@@ -172,7 +172,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
     return json_object(await request.body())
 
 
-def _check_enabled(known: facts.Facts, host: str) -> None:
+def check_enabled(known: facts.Facts, host: str) -> None:
     """Refuse calls of a disabled API as Google does, with the page that enables it."""
     if host in known.disabled_apis:
         raise ServiceDisabledError(host)

@@ -9,8 +9,9 @@
       "resources": {"projects/local-gcp/regions/us-central1/subnetworks/lab": {...}}
     }
 
-disabled_apis        disabled in Service Usage; those of this package return 403
-missing_permissions  permissions that testIamPermissions does not return; not enforced otherwise
+disabled_apis        disabled in Service Usage; those of this package, and Monitoring, return 403
+missing_permissions  permissions that testIamPermissions does not return; Monitoring enforces its
+                     own, other services enforce none
 absent               default resources that do not exist (404)
 quotas               limits by metric, the same in every region; -1 for none
 skus                 the Cloud Billing Catalog, by service (default: empty)

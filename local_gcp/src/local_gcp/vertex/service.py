@@ -20,6 +20,7 @@ from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.prediction import Predictions
 from local_gcp.vertex.endpoints.rest import rest_app
+from local_gcp.vertex.endpoints.usage import Usage
 from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.pipelines import Pipelines, Task
@@ -84,7 +85,8 @@ class Vertex(Service):
         )
         self.fleet = Fleet(home, self.state, context.environment, self.runner.machine)
         self.endpoints = Endpoints(self.state, self.operations, self.models, self.fleet, variants)
-        predictions = Predictions(self.endpoints, self.fleet)
+        self.usage = Usage(self.state)
+        predictions = Predictions(self.endpoints, self.fleet, self.usage)
         self.rest = rest_app(predictions)
         jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
         self.grpc_handlers = (
@@ -104,6 +106,7 @@ class Vertex(Service):
         self.datasets.start()
         self.batch_predictions.start()
         self.models.start()
+        self.usage.start()
         self.endpoints.start()
         self.operations.run()
 
@@ -113,6 +116,7 @@ class Vertex(Service):
         self.background.stop()
         self.tuning_jobs.stop()
         self.runner.stop()
+        self.usage.stop()
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:

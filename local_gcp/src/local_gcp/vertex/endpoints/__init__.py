@@ -14,5 +14,6 @@ prediction.py   PredictionService: predict, raw predict, explain
   values.py       google.protobuf.Value as JSON
   explain.py      sampled Shapley attributions
   rest.py         the same over REST
+  usage.py        what was asked, for Cloud Monitoring's metrics
 servers/        the model servers of local_gcp's own
 """

@@ -28,6 +28,7 @@ from local_gcp.vertex.endpoints import explain, traffic, values
 from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
+from local_gcp.vertex.endpoints.usage import Usage
 from local_gcp.wire import RpcError, failed_precondition, not_found
 
 LARGEST_REQUEST = 1_500_000
@@ -35,6 +36,7 @@ LARGEST_REQUEST = 1_500_000
 TIMEOUT = 60.0
 """Seconds that a prediction may take."""
 _JSON = "application/json"
+_UNAVAILABLE, _TOO_SLOW = 503, 504
 _EXPLAINED_AT_ONCE = 64
 """Instances in a request to the container."""
 _CODES = {
@@ -56,8 +58,8 @@ _QUOTED = 4000
 class Predictions:
     """See the module."""
 
-    def __init__(self, endpoints: Endpoints, fleet: Fleet):
-        self._endpoints, self._fleet = endpoints, fleet
+    def __init__(self, endpoints: Endpoints, fleet: Fleet, usage: Usage):
+        self._endpoints, self._fleet, self._usage = endpoints, fleet, usage
 
     def predict(self, request: Any, context: Any) -> api.PredictResponse:
         pb = type(request).pb(request)
@@ -67,9 +69,7 @@ class Predictions:
     def raw_predict(self, request: Any, context: Any) -> httpbody_pb2.HttpBody:
         sent = request.http_body
         check_size(len(sent.data))
-        answer, _ = self.ask_raw(
-            request.endpoint, sent.data, sent.content_type, timeout=_left(context)
-        )
+        answer, _ = self.ask_raw(request.endpoint, sent.data, sent.content_type, _left(context))
         _check_status(answer)
         return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
 
@@ -115,21 +115,15 @@ class Predictions:
             sent = json.dumps(body).encode()
         except RecursionError:
             raise invalid_field("instances", "They are nested too deeply.") from None
-        answer, deployed = self.ask_raw(endpoint, sent, _JSON, deployed_id, timeout, again=True)
-        _check_status(answer)
+        answer, endpoint_, deployed = self._sent(endpoint, sent, _JSON, deployed_id, timeout, True)
+        said: Mapping[str, Any] = {"predictions": []}
         try:
-            said = values.parse(answer.body)
-            predictions = said["predictions"]
-            if not isinstance(predictions, list):
-                raise TypeError("predictions is not an array")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RpcError(
-                grpc.StatusCode.INTERNAL,
-                f'The model server did not answer {{"predictions": [...]}}: {error!r}; it said: '
-                f"{answer.text[:_QUOTED]}",
-            ) from None
+            _check_status(answer)
+            said = _parsed(answer)
+        finally:
+            self._usage.add(endpoint_, deployed, answer.status, len(said["predictions"]))
         fields = {
-            "predictions": predictions,
+            "predictions": said["predictions"],
             "deployed_model_id": deployed.id,
             "model": deployed.model,
             "model_version_id": deployed.model_version_id,
@@ -138,15 +132,26 @@ class Predictions:
         return fields | ({"metadata": said["metadata"]} if "metadata" in said else {})
 
     def ask_raw(
+        self, endpoint: str, body: bytes, content_type: str, timeout: float = math.inf
+    ) -> tuple[Answer, api.DeployedModel]:
+        """The answer of one of the models, whatever its status, and which model it was; see
+        `_sent` for the errors.
+        """
+        answer, endpoint_, deployed = self._sent(endpoint, body, content_type, "", timeout)
+        # What is in a raw body, nobody here knows.
+        self._usage.add(endpoint_, deployed, answer.status, int(200 <= answer.status < 300))
+        return answer, deployed
+
+    def _sent(
         self,
         endpoint_name: str,
         body: bytes,
         content_type: str,
-        deployed_id: str = "",
-        timeout: float = math.inf,
+        deployed_id: str,
+        timeout: float,
         again: bool = False,
-    ) -> tuple[Answer, api.DeployedModel]:
-        """The answer of one of the models, whatever its status, and which model it was.
+    ) -> tuple[Answer, api.Endpoint, api.DeployedModel]:
+        """A replica's answer, whatever its status, for the caller to count.
 
         `deployed_id`: that model, whatever its share; `again`: whether another replica may be asked
         when the first dies. RpcError: NOT_FOUND, FAILED_PRECONDITION when
@@ -160,10 +165,12 @@ class Predictions:
         while True:
             replica = self._fleet.lease(key, tried)
             if replica is None and died:
+                self._usage.add(endpoint, deployed, _UNAVAILABLE, 0)
                 raise died
             if replica is None:
                 # The model was undeployed after it was chosen: choose again.
                 if self._endpoints.read(endpoint_name) is endpoint:
+                    self._usage.add(endpoint, deployed, _UNAVAILABLE, 0)
                     raise _unavailable(deployed, "none of its replicas is healthy")
                 endpoint, deployed, key = self._target(endpoint_name, deployed_id)
                 continue
@@ -172,7 +179,8 @@ class Predictions:
                 headers = {"Content-Type": content_type} if content_type else {}
                 route = self._fleet.get(key).launch.predict
                 left = max(0.001, deadline - time.monotonic())
-                return call(replica.port, "POST", route, body, headers, left), deployed
+                answer = call(replica.port, "POST", route, body, headers, left)
+                return answer, endpoint, deployed
             except RefusedError:
                 gone = True
                 tried.append(replica)
@@ -182,8 +190,10 @@ class Predictions:
                 first = died is None
                 died = _unavailable(deployed, f"its replica ended during the request ({error})")
                 if not (again and first):
+                    self._usage.add(endpoint, deployed, _UNAVAILABLE, 0)
                     raise died from None
             except TimeoutError:
+                self._usage.add(endpoint, deployed, _TOO_SLOW, 0)
                 raise RpcError(
                     grpc.StatusCode.DEADLINE_EXCEEDED,
                     f"The prediction took longer than {seconds:g} s.",
@@ -261,6 +271,21 @@ def _check_status(answer: Answer) -> None:
         client = 400 <= answer.status < 500
         code = grpc.StatusCode.FAILED_PRECONDITION if client else grpc.StatusCode.INTERNAL
     raise RpcError(code, answer.text[:_QUOTED] or f"The model server answered {answer.status}.")
+
+
+def _parsed(answer: Answer) -> Mapping[str, Any]:
+    """What the container answered; its "predictions" are an array."""
+    try:
+        said = values.parse(answer.body)
+        if not isinstance(said["predictions"], list):
+            raise TypeError("predictions is not an array")
+        return said
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RpcError(
+            grpc.StatusCode.INTERNAL,
+            f'The model server did not answer {{"predictions": [...]}}: {error!r}; it said: '
+            f"{answer.text[:_QUOTED]}",
+        ) from None
 
 
 def _response(answer: dict[str, Any]) -> api.PredictResponse:

@@ -1,0 +1,7 @@
+"""Cloud Monitoring: time series of what endpoints were asked.
+
+service.py  its host
+  app.py    projects.timeSeries.list
+  query.py  checks a request: filter, interval, alignment
+  series.py the time series of a request
+"""
