@@ -25,7 +25,31 @@ two="-n 2 --dist loadfile"
 # shows why it failed. A test that fails twice fails the part; each worker gives three second runs.
 again="--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks"
 run local_gcp local_gcp/tests $two $again "$@"
-run trainer tests/trainer $two $again "$@"
+
+whole_runs() {
+    run infra tests/infra "$@"
+    run airflow tests/end_to_end $again "$@"
+}
+
+case "$*" in
+*"not slow"*)
+    # Whole runs wait most of the time: they go on beside the trainer's tests, which compute. What
+    # they print follows.
+    log=$(mktemp)
+    (whole_runs "$@"; exit $((2 * failed + ran))) >"$log" 2>&1 &
+    run trainer tests/trainer $two $again "$@"
+    wait $!
+    code=$?
+    cat "$log"
+    rm "$log"
+    [ $((code & 1)) -eq 0 ] || ran=1
+    [ $((code & 2)) -eq 0 ] || failed=1
+    ;;
+*)
+    run trainer tests/trainer $two $again "$@"
+    whole_runs "$@"
+    ;;
+esac
 run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance \
     $two $again "$@"
 # On the Airflow of Composer's newest image: the operators, the DAGs and the pages; all of it with
@@ -39,8 +63,6 @@ case "$*" in
     ;;
 *) run composer tests/dags tests/trellis $two $again "$@" ;;
 esac
-run infra tests/infra "$@"
-run airflow tests/end_to_end $again "$@"
 
 if [ $ran -eq 0 ]; then
     echo "No test was run: ARGS=\"$ARGS\" selects none in any environment." >&2

@@ -49,10 +49,17 @@ def test_all_parts_pass(run_sh):
     assert run_sh(everywhere(PASSED)).returncode == 0
 
 
-def test_one_failing_part_fails_the_run_and_the_others_are_run(run_sh):
-    ended = run_sh(everywhere(PASSED, local_gcp=FAILED))
+@pytest.mark.parametrize("part", ["local_gcp", "trainer", "infra", "composer"])
+def test_one_failing_part_fails_the_run_and_the_others_are_run(run_sh, part):
+    ended = run_sh(everywhere(PASSED, **{part: FAILED}))
     assert ended.returncode == 1
     assert "== airflow: tests/end_to_end" in ended.stdout
+    assert "== composer: tests/dags" in ended.stdout
+
+
+def test_what_the_part_beside_another_says_counts(run_sh):
+    ended = run_sh(everywhere(NOTHING_SELECTED, infra=PASSED), args="-k terraform")
+    assert ended.returncode == 0
 
 
 def test_a_part_without_tests_fails_a_full_run(run_sh):

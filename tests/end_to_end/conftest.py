@@ -7,6 +7,7 @@ alone.
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ import pytest
 
 from tests.end_to_end import contended
 from tests.end_to_end.local_run import SMALL, Demo
+
+# A shell lets programs in the background (tests/run.sh) ignore Ctrl-C: the demo would go on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
