@@ -29,6 +29,7 @@ Work on experiment files and their Google Cloud project.
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
+  trellis digest                              what the runs of the last week came to
 
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
@@ -95,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if options.command in ("new", "upload"):
         return new.run(options)
-    if options.command in ("runs", "compare"):
+    if options.command in ("runs", "compare", "digest"):
         return results.run(options)
     if options.command == "prices":
         return prices.run(options.folder, options.write)

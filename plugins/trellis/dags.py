@@ -81,6 +81,16 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
     return {dag_id: assembly.build(group, [experiment.owner for experiment in deploying])}
 
 
+def digest(dag_file: str) -> dict[str, DAG]:
+    """The one DAG `digest`, if platform.yaml asks for it."""
+    from trellis.results import digest_dag
+
+    group = _platform(dag_file)
+    if group.digest is None:
+        return {}
+    return {group.dag_id(digest_dag.NAME): digest_dag.build(group, group.digest)}
+
+
 def check(dag_file: str) -> None:
     """Raise ImportError with every problem of the experiment files; make no DAG.
 

@@ -124,6 +124,15 @@ def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder
     assert set(parse("trellis_undeploy_previous.py")[0]) == {"undeploy_previous"}
 
 
+def test_a_digest_is_only_for_those_who_ask(parse, folder):
+    assert parse("trellis_digest.py") == ({}, {})
+    file = folder / "platform.yaml"
+    file.write_text(f"dag_prefix: lab-\ndigest: {{schedule: '0 7 * * 1'}}\n{file.read_text()}")
+    dags, errors = parse("trellis_digest.py")
+    assert (set(dags), errors) == ({"lab-digest"}, {})
+    assert dags["lab-digest"].schedule == "0 7 * * 1"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file", sorted((ROOT / "dags").glob("trellis_*.py")), ids=lambda f: f.stem)
 def test_the_dag_processor_imports_googles_libraries_once(file):

@@ -1,16 +1,18 @@
-"""`trellis runs` and `trellis compare`."""
+"""`trellis runs`, `trellis compare` and `trellis digest`."""
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
-from trellis.results import addition, comparison, index
+from trellis.results import addition, comparison, digest, index
 from trellis.results.files import load_files
 from trellis.results.scores import score
 from trellis.results.selection import FILTERS, NoRunError, Selection, find
+from trellis.results.table import table
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.spec import platform
@@ -20,7 +22,7 @@ _SHOWN = 30
 
 
 def add(commands: Any) -> None:
-    """The two commands' arguments. commands: argparse's subparsers."""
+    """The commands' arguments. commands: argparse's subparsers."""
     runs = commands.add_parser("runs", help="list the runs of all experiments, newest first")
     for name in FILTERS:
         runs.add_argument(f"--{name}", default="", metavar=name.upper())
@@ -41,7 +43,9 @@ def add(commands: Any) -> None:
         metavar="EXPERIMENT/RUN",
         help="by id or folder; EXPERIMENT alone is its newest run with a result",
     )
-    for command in (runs, compare):
+    told = commands.add_parser("digest", help="what the runs of the last days came to")
+    told.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
+    for command in (runs, compare, told):
         command.add_argument(
             "--platform",
             type=Path,
@@ -52,7 +56,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run either of them; returns the exit code."""
+    """Run one of them; returns the exit code."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
 
@@ -61,6 +65,10 @@ def run(options: argparse.Namespace) -> int:
         client = index.client_of(group)
         if options.command == "compare":
             lines = _compare(client, group.bucket, options.runs)
+        elif options.command == "digest":
+            end = datetime.now(UTC)
+            known = index.load_index(client, group.bucket)
+            lines = digest.lines(known, end - timedelta(days=options.days), end, group.limits)
         else:
             lines = _runs(client, group.bucket, options)
     except (FileError, NoRunError) as error:
@@ -83,7 +91,7 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
         added = [f"{count} runs were added to the index."]
     known = index.load_index(client, bucket, options.experiment or None)
     found = Selection(**{name: getattr(options, name) for name in FILTERS}).of(known.runs)
-    lines = _table(
+    lines = table(
         ["run", "triggered", "owner", "winner", "score", "promoted", "at most", "spent"],
         [_row(record) for record in found[: options.last]],
     )
@@ -134,16 +142,13 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
         [name, *("-" if value is None else str(value) for value in row)]
         for name, row in found.parameters.items()
     ]
-    lines += _table(["winner's score", *heads], metrics)
+    lines += table(["winner's score", *heads], metrics)
     if not parameters:
         return [*lines, "", "No parameter differs."]
-    return [*lines, "", *_table(["what differs", *heads], parameters)]
+    return [*lines, "", *table(["what differs", *heads], parameters)]
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [list(heads), *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    return [
-        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 366:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 366")
+    return int(text)

@@ -2,10 +2,10 @@ import pytest
 import yaml
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow.conftest import breast_cancer, digits
+from tests.trellis.workflow.conftest import breast_cancer, digits, group
 from trellis.workflow.spec import platform
 
-__all__ = ["breast_cancer", "digits"]
+__all__ = ["breast_cancer", "digits", "group"]
 
 
 @pytest.fixture

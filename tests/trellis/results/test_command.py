@@ -1,4 +1,6 @@
-"""`trellis runs` and `trellis compare`."""
+"""`trellis runs`, `trellis compare` and `trellis digest`."""
+
+from datetime import UTC, datetime
 
 import pytest
 
@@ -72,3 +74,15 @@ def test_a_bucket_that_is_not_there(google, dags, trellis):
     code, _, errors = trellis("runs")
     assert code == 1
     assert "cannot be read" in errors
+
+
+def test_the_digest_of_the_last_days(digits, add, trellis):
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    add(a_run(digits, "new", created=now))
+    add(a_run(digits, "old", created="2026-01-01T00:00:00+00:00"))
+    code, out, _ = trellis("digest", "--days", "2")
+    assert code == 0
+    assert ": 1 run, 0.00 USD spent, no changes of a champion, 1 without a result" in out
+    assert "digits/old" not in out
+    with pytest.raises(SystemExit):
+        trellis("digest", "--days", "0")

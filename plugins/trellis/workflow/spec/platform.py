@@ -11,6 +11,7 @@ from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.quantities import USD, Duration
+from trellis.workflow.spec.schedule import Schedule
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.yaml_file import parse
 
@@ -85,6 +86,13 @@ class Access(Section):
     )
 
 
+class Digest(Section):
+    """A message of what the group's runs came to: the DAG `digest`."""
+
+    schedule: Schedule = key("when it is sent (UTC)", "@weekly")
+    days: int = key("how many days it looks back on", 7, ge=1, le=366)
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -114,6 +122,9 @@ class Platform(Section):
         "what runs may cost in a month; a run that might cost more than is left is refused", None
     )
     notify: dict[str, Notifier] = key("who is told of failures, beside the task's log", {})
+    digest: Digest | None = key(
+        "a regular message of what ran and what it cost, to `notify` and in a log", None
+    )
     service_account: str | None = key("service account of jobs and deployed models", None)
     network: str | None = key(
         "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",

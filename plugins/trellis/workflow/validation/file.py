@@ -53,7 +53,7 @@ def load(
             "the last of them no dash"
         )
         problems.append(Problem((), message))
-    elif path.stem == "rollback" or path.stem.endswith("-predict"):
+    elif path.stem in ("digest", "rollback") or path.stem.endswith("-predict"):
         # DAGs of these names are made beside those of the experiments.
         message = (
             f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"

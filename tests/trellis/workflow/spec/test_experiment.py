@@ -89,7 +89,7 @@ def test_the_files_name_must_name_an_experiment(write, name):
         load(write(GOOD, name))
 
 
-@pytest.mark.parametrize("name", ["rollback.yaml", "digits-predict.yaml"])
+@pytest.mark.parametrize("name", ["rollback.yaml", "digits-predict.yaml", "digest.yaml"])
 def test_the_names_of_other_dags_are_taken(write, name):
     with pytest.raises(FileError, match=r"'.*' is the name of another DAG"):
         load(write(GOOD, name))

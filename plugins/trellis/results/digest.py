@@ -1,0 +1,106 @@
+"""What the runs of the last days came to, as text: `trellis digest`, and the DAG of that name."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from trellis.results.history import served
+from trellis.results.index import Index
+from trellis.results.scores import score
+from trellis.results.table import table
+from trellis.workflow.contracts.record import Result, RunRecord
+from trellis.workflow.spec.platform import Limits
+from trellis.workflow.spec.quantities import usd_text
+
+
+def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -> list[str]:
+    """Runs planned from `start` to before `end` (with time zones), and the champions of that time.
+
+    The first line alone says the most important: it is the subject of a mail.
+    """
+    runs = [run for run in index.runs if start <= _moment(run.begun or run.created) < end]
+    changes = [change for change in served(index) if start <= _moment(change.at) < end]
+    failed = [(r, r.result.failure) for r in runs if r.result and r.result.failure]
+    open_ = [run for run in runs if run.result is None]
+    parts = [
+        _count(len(runs), "run"),
+        f"{sum(run.spent_usd or 0 for run in runs):.2f} USD spent",
+        f"{_count(len(changes), 'change')} of a champion",
+        *([f"{len(failed)} failed"] if failed else []),
+        *([f"{len(open_)} without a result"] if open_ else []),
+    ]
+    found = [f"Trellis, {start:%Y-%m-%d} to {end:%Y-%m-%d}: {', '.join(parts)}"]
+    if runs:
+        found += ["", *_by_experiment(runs)]
+    if changes:
+        found += ["", "Champions"]
+        for change in changes:
+            instead = f" in place of {change.before}" if change.before else ""
+            by = f" by {change.user}" if change.user else ""
+            found.append(
+                f"  {_minute(change.at)}  {change.experiment}: version {change.version}{instead}, "
+                f"{change.how}{by}: {change.why}"
+            )
+    if failed:
+        found += ["", "Failed"]
+        found += [f"  {_name(run)}: {why.splitlines()[0]}" for run, why in failed]
+    if open_:
+        found += ["", "Without a result: failed before it, cancelled, or still at work"]
+        found += [f"  {_name(run)}, at most {run.at_most_usd:.2f} USD" for run in open_]
+    if limits is not None:
+        found += ["", *_limits(index.runs, end, limits)]
+    return found
+
+
+def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:
+    by_name: dict[str, list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_name[run.experiment].append(run)
+    return table(
+        ["experiment", "owner", "runs", "spent", "at most", "newest winner"],
+        [
+            [
+                name,
+                ", ".join(sorted({run.owner for run in own})),
+                str(len(own)),
+                f"{sum(run.spent_usd or 0 for run in own):.2f} USD",
+                f"{sum(run.at_most_usd for run in own):.2f} USD",
+                next((_winner(run.result) for run in own if run.result), "no result"),
+            ]
+            for name, own in sorted(by_name.items())
+        ],
+    )
+
+
+def _winner(result: Result) -> str:
+    return f"{result.winner}, {result.metric} {score(result, result.decimals)}"
+
+
+def _limits(runs: Sequence[RunRecord], end: datetime, limits: Limits) -> Iterator[str]:
+    """How much of the month's limits is used, as `plan` counts it: see RunRecord.usd."""
+    month = f"{end.astimezone(UTC):%Y-%m}"
+    spent: dict[str | None, float] = defaultdict(float)
+    for run in runs:
+        if run.month == month:
+            spent[None] += run.usd
+            spent[run.owner] += run.usd
+    bounds = {None: limits.group, **limits.owners}
+    for who, limit in bounds.items():
+        if limit is not None:
+            yield f"{month}, {who or 'the group'}: {spent[who]:.2f} of {usd_text(limit)}"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _minute(text: str) -> str:
+    return text[:16].replace("T", " ")
+
+
+def _name(run: RunRecord) -> str:
+    return f"{run.experiment}/{run.folder}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

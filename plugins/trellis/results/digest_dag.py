@@ -1,0 +1,63 @@
+"""The DAG digest: tells a group at regular times what its runs came to."""
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import DAG, BaseOperator
+
+from trellis.results import digest
+from trellis.results.index import load_index
+from trellis.workflow.assembly.access import access_control
+from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.notifications import send
+from trellis.workflow.spec.platform import Digest, Platform
+from trellis.workflow.spec.schedule import MANUAL
+
+NAME = "digest"
+PAGE = """\
+Says what the group's runs of the last days came to: runs and their winners, what they cost, which
+champions changed, what failed. The text is in the log of `tell`, and goes to `notify` of
+platform.yaml. `trellis digest` prints the same.
+"""
+_ADVICE = {"tell": "The runs are untouched. `trellis digest` prints the same text."}
+
+
+class DigestOperator(BaseOperator):
+    """Log the digest and send it; returns its first line."""
+
+    def __init__(self, *, platform: Platform, days: int, **kwargs):
+        super().__init__(**kwargs)
+        self.platform = platform
+        self.days = days
+
+    def execute(self, context) -> str:
+        """See BaseOperator."""
+        from airflow.providers.google.cloud.hooks.gcs import GCSHook
+
+        client = GCSHook(gcp_conn_id=self.platform.connection).get_conn()
+        end = datetime.now(UTC)
+        index = load_index(client, self.platform.bucket)
+        limits = self.platform.limits
+        found = digest.lines(index, end - timedelta(days=self.days), end, limits)
+        text = "\n".join(found)
+        self.log.info("%s", text)
+        send(self.platform, context, text)
+        return found[0]
+
+
+def build(platform: Platform, asked: Digest) -> DAG:
+    """One task. A run of the past tells of the last days, too: it is a message, not a result."""
+    with DAG(
+        dag_id=platform.dag_id(NAME),
+        description="What ran in the last days, what it cost, which champions changed",
+        doc_md=PAGE,
+        schedule=None if asked.schedule == MANUAL else asked.schedule,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        tags=["research"],
+        access_control=access_control(platform, []),
+        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
+    ) as dag:
+        DigestOperator(task_id="tell", platform=platform, days=asked.days)
+    return dag

@@ -1,0 +1,61 @@
+"""What is said of a time's runs: the first line alone, then the rest."""
+
+from datetime import UTC, datetime
+
+from tests.airflow_side import run_dag
+from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
+from trellis.results import Index, digest_dag
+from trellis.results.digest import lines
+from trellis.workflow.spec.platform import Digest, Limits
+
+START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
+
+
+def index(*runs, rollbacks=()):
+    return Index.of(runs, rollbacks, (), END.isoformat())
+
+
+def test_a_week_with_everything(digits, breast_cancer):
+    good = with_cost(a_run(digits, "good", a_board(), a_deployment()), {"tune": 0.5, "train": 1})
+    bad = a_run(breast_cancer, "bad", a_board(), failure="training/2: out of memory\nTraceback")
+    before = a_run(digits, "before", a_board(), created="2025-12-31T23:59:59+00:00")
+    after = a_run(digits, "after", a_board(), created="2026-01-08T00:00:00+00:00")
+    runs = (good, bad, a_run(digits, "open"), before, after)
+    limits = Limits(group="20 USD", owners={digits.owner: "10 USD", "others": "5 USD"})
+    text = lines(index(*runs, rollbacks=[a_rollback()]), START, END, limits)
+    assert text[0] == (
+        "Trellis, 2026-01-01 to 2026-01-08: 3 runs, 1.50 USD spent, 2 changes of a champion, "
+        "1 failed, 1 without a result"
+    )
+    assert text[2].startswith("experiment     owner")
+    (of_digits,) = (line for line in text if line.startswith("digits "))
+    assert of_digits.split()[2:6] == ["2", "1.50", "USD", "3.84"]
+    assert of_digits.endswith("training/1, accuracy 0.9700 [0.9500, 0.9800]")
+    assert "  2026-01-01 02:00  digits: version 2 in place of 1, promoted by ada: " in "\n".join(
+        text
+    )
+    assert "digits: version 1 in place of 2, rolled back by ada" in "\n".join(text)
+    assert "  breast-cancer/bad: training/2: out of memory" in text
+    assert "  digits/open, at most 1.92 USD" in text
+    assert text[-3:] == [
+        "2026-01, the group: 7.26 of 20 USD",
+        f"2026-01, {digits.owner}: 7.26 of 10 USD",
+        "2026-01, others: 0.00 of 5 USD",
+    ]
+
+
+def test_a_week_without_runs_is_one_line(digits):
+    old = a_run(digits, "old", a_board(), created="2025-01-01T00:00:00+00:00")
+    assert lines(index(old), START, END, None) == [
+        "Trellis, 2026-01-01 to 2026-01-08: no runs, 0.00 USD spent, no changes of a champion"
+    ]
+
+
+def test_the_dag_logs_it_and_tells_everybody(digits, add, bucket, group, capsys):
+    add(a_run(digits, "new", created=datetime.now(UTC).isoformat()))
+    dag = digest_dag.build(group.model_copy(update={"bucket": bucket}), Digest())
+    run = run_dag(dag)
+    (task,) = run.get_task_instances()
+    assert task.state == "success"
+    told = task.xcom_pull(task_ids="tell")
+    assert told.endswith(": 1 run, 0.00 USD spent, no changes of a champion, 1 without a result")
