@@ -10,7 +10,7 @@ from trellis.results.scores import score
 from trellis.results.table import table
 from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.spec.platform import Limits
-from trellis.workflow.spec.quantities import usd_text
+from trellis.workflow.spec.quantities import USD, usd_text
 
 
 def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -> list[str]:
@@ -84,7 +84,7 @@ def _limits(runs: Sequence[RunRecord], end: datetime, limits: Limits) -> Iterato
         if run.month == month:
             spent[None] += run.usd
             spent[run.owner] += run.usd
-    bounds = {None: limits.group, **limits.owners}
+    bounds: dict[str | None, USD | None] = {None: limits.group, **limits.owners}
     for who, limit in bounds.items():
         if limit is not None:
             yield f"{month}, {who or 'the group'}: {spent[who]:.2f} of {usd_text(limit)}"

@@ -1,6 +1,7 @@
 """The DAG digest: tells a group at regular times what its runs came to."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from airflow.sdk import DAG, BaseOperator
 
@@ -25,12 +26,12 @@ _ADVICE = {"tell": "The runs are untouched. `trellis digest` prints the same tex
 class DigestOperator(BaseOperator):
     """Log the digest and send it; returns its first line."""
 
-    def __init__(self, *, platform: Platform, days: int, **kwargs):
+    def __init__(self, *, platform: Platform, days: int, **kwargs: Any):
         super().__init__(**kwargs)
         self.platform = platform
         self.days = days
 
-    def execute(self, context) -> str:
+    def execute(self, context: Any) -> str:
         """See BaseOperator."""
         from airflow.providers.google.cloud.hooks.gcs import GCSHook
 
