@@ -84,8 +84,8 @@ def _limits(runs: Sequence[RunRecord], end: datetime, limits: Limits) -> Iterato
         if run.month == month:
             spent[None] += run.usd
             spent[run.owner] += run.usd
-    bounds: dict[str | None, USD | None] = {None: limits.group, **limits.owners}
-    for who, limit in bounds.items():
+    bounds: list[tuple[str | None, USD | None]] = [(None, limits.group), *limits.owners.items()]
+    for who, limit in bounds:
         if limit is not None:
             yield f"{month}, {who or 'the group'}: {spent[who]:.2f} of {usd_text(limit)}"
 
