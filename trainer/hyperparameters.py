@@ -3,8 +3,9 @@
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
 the command line here and an experiment file where there is no TensorFlow (trainer.schema). Our own
-keywords: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of dataset and the
-tasks with which a hyperparameter has an effect (absent: all); "idle_with" lists, by the name of
+keywords: "expected" is the bounds in words; "inputs", "tasks" and "metrics" list the kinds of
+dataset, the tasks, and the metrics that decide, with which a hyperparameter has an effect (absent:
+all); "tunable" is false if it is no matter of trials; "idle_with" lists, by the name of
 another hyperparameter, the words of it with which this one has none; "by_class" has the bounds of
 the numbers of a JSON object with one for each of some classes, which a text may be beside its
 "enum"; "least_side" is that of an image, in pixels, for each word of "enum".
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from trainer import decision
 from trainer.hyperparameter_field import Value
 from trainer.hyperparameter_field import hyperparameter as _hyperparameter
 from trainer.model_file import Declaration, fits
@@ -155,6 +157,17 @@ class Common:
         by_class={"exclusiveMinimum": 0, "maximum": 1_000_000},
         tasks=_CLASSIFICATION,
     )
+    decision_threshold: str = _hyperparameter(
+        "half",
+        "above which probability the second of two classes is predicted, by the model and all that "
+        "uses it: a half, or what is best on the validation split by the metric that decides, "
+        "which must be accuracy, balanced_accuracy or f1; chosen when a full training has ended, "
+        "so that epochs and trials are compared at a half (https://scikit-learn.org/stable/modules/classification_threshold.html)",
+        enum=["half", "best"],
+        tasks=["binary_classification"],
+        metrics=list(decision.METRICS),
+        tunable=False,
+    )
     label_smoothing: float = _hyperparameter(
         0.0,
         "share of the target probability spread evenly over all classes; the reported loss is "
@@ -282,27 +295,34 @@ def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
     ]
 
 
-def of_training(h: Common, model: str, kind: str, task: str) -> dict[str, Value]:
-    """The values that a training reads. kind: of the dataset, "image" or "table"."""
+def of_training(h: Common, model: str, kind: str, task: str, metric: str) -> dict[str, Value]:
+    """The values that a training reads. kind: of the dataset, "image" or "table". metric: the one
+    that decides.
+    """
     table = type(h)
     return {
-        name: getattr(h, name) for name in of_model(model, table) if reads(name, kind, task, table)
+        name: getattr(h, name)
+        for name in of_model(model, table)
+        if reads(name, kind, task, metric, table)
     }
 
 
-def without_effect(h: Common, kind: str, task: str) -> list[str]:
+def without_effect(h: Common, kind: str, task: str, metric: str) -> list[str]:
     """Names of those that differ from their default for nothing, in such a training."""
     return [
         name
         for name, field in _fields(type(h)).items()
-        if not reads(name, kind, task, type(h)) and getattr(h, name) != field.default
+        if not reads(name, kind, task, metric, type(h)) and getattr(h, name) != field.default
     ]
 
 
-def reads(name: str, kind: str, task: str, table: type[Common] = Hyperparameters) -> bool:
-    """Whether a hyperparameter has an effect on this task, with this kind of dataset."""
+def reads(
+    name: str, kind: str, task: str, metric: str, table: type[Common] = Hyperparameters
+) -> bool:
+    """Whether a hyperparameter has an effect on this task, with this kind of dataset and metric."""
     words = _words(name, table)
-    return kind in words.get("inputs", [kind]) and task in words.get("tasks", [task])
+    given = {"inputs": kind, "tasks": task, "metrics": metric}
+    return all(value in words.get(word, [value]) for word, value in given.items())
 
 
 def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:

@@ -11,6 +11,8 @@ One row per example of the test split, in any order. Classification:
 
     schema metadata  b"schema"   b"1"
                      b"classes"  JSON list of class names; class i is its i-th entry
+                     b"threshold"  optional, of two classes: JSON, {"class": ..., "above": ...},
+                                 as trainer.decision has it
 
 Regression:
 
@@ -37,6 +39,7 @@ import pyarrow.parquet as pq
 
 from trainer import contracts
 from trainer.contracts import ContractError
+from trainer.decision import Threshold
 
 SCHEMA_VERSION = 1
 
@@ -64,13 +67,15 @@ class Predictions:
 
     keys: (n,) object array of str, unique. labels: (n,) int32 in [0, c).
     probabilities: (n, c) float32 in [0, 1], each row summing to 1 within SUM_TOLERANCE.
-    classes: c names. Raises PredictionsError when any of this does not hold.
+    classes: c names. threshold: between two classes; None: the most probable one is decided
+    (trainer.decision). Raises PredictionsError when any of this does not hold.
     """
 
     keys: np.ndarray
     labels: np.ndarray
     probabilities: np.ndarray
     classes: tuple[str, ...]
+    threshold: Threshold | None = None
 
     def __post_init__(self):
         # The arrays may come from any library; convert them to one form.
@@ -87,6 +92,8 @@ class Predictions:
         n, c = len(self.keys), len(self.classes)
         if c < 2:
             raise PredictionsError(f"{c} class(es) named; a classifier has at least 2")
+        if self.threshold is not None and c != 2:
+            raise PredictionsError(f"a threshold between {c} classes; one decides between 2")
         if self.labels.shape != (n,) or self.probabilities.shape != (n, c):
             raise PredictionsError(
                 f"shapes do not fit: {n} keys, labels {self.labels.shape}, probabilities "
@@ -195,6 +202,9 @@ def write(
 
 def _probability_table(predictions: Predictions) -> pa.Table:
     n, c = predictions.probabilities.shape
+    metadata = {"schema": str(SCHEMA_VERSION), "classes": json.dumps(predictions.classes)}
+    if predictions.threshold is not None:
+        metadata["threshold"] = json.dumps(predictions.threshold.told(predictions.classes))
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
     return pa.table(
         {
@@ -204,7 +214,7 @@ def _probability_table(predictions: Predictions) -> pa.Table:
                 pa.array(offsets), pa.array(predictions.probabilities.ravel(), pa.float32())
             ),
         },
-        metadata={"schema": str(SCHEMA_VERSION), "classes": json.dumps(predictions.classes)},
+        metadata=metadata,
     )
 
 
@@ -246,7 +256,7 @@ def read(path: str | PathLike) -> Predictions | Values:
     metadata = _check_schema(table.schema)["metadata"]
     if metadata.get("task") == _REGRESSION:
         return _values(table)
-    return _probabilities(table, tuple(metadata["classes"]))
+    return _probabilities(table, tuple(metadata["classes"]), metadata.get("threshold"))
 
 
 def _check_schema(schema: pa.Schema) -> dict[str, Any]:
@@ -265,8 +275,8 @@ def _check_schema(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _decoded(name: bytes, text: bytes) -> Any:
-    """A value of the metadata; those of "classes" and "origin" are JSON."""
-    if name not in (b"classes", b"origin"):
+    """A value of the metadata; those of "classes", "threshold", "origin" are JSON."""
+    if name not in (b"classes", b"threshold", b"origin"):
         return text.decode(errors="replace")
     try:
         return json.loads(text)
@@ -285,7 +295,13 @@ def _values(table: pa.Table) -> Values:
     return Values(keys=key, labels=label, values=value)
 
 
-def _probabilities(table: pa.Table, classes: tuple[str, ...]) -> Predictions:
+def _probabilities(
+    table: pa.Table, classes: tuple[str, ...], told: Mapping[str, Any] | None
+) -> Predictions:
+    try:
+        threshold = Threshold.of(told, classes) if told else None
+    except ValueError as error:
+        raise PredictionsError(str(error)) from error
     columns = {name: _column(table, name, kind) for name, kind in _PROBABILITY_COLUMNS.items()}
     lengths = pc.list_value_length(columns["probabilities"])
     wrong = pc.not_equal(lengths, len(classes)).to_numpy(zero_copy_only=False)
@@ -299,6 +315,7 @@ def _probabilities(table: pa.Table, classes: tuple[str, ...]) -> Predictions:
         .to_numpy(zero_copy_only=False)
         .reshape(-1, len(classes)),
         classes=classes,
+        threshold=threshold,
     )
 
 

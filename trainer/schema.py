@@ -61,7 +61,7 @@ class Task:
 
 
 METRICS = {
-    "accuracy": Metric("maximize", "share of examples whose most probable class is the true one"),
+    "accuracy": Metric("maximize", "share of examples whose predicted class is the true one"),
     "loss": Metric(
         "minimize",
         "classification: mean cross-entropy of the predicted probabilities, in nats; regression: "

@@ -170,7 +170,9 @@ class RunFolder:
         }
         return self._write("trials.json", document)
 
-    def contender(self, rank, probabilities, keys=None, labels=None, classes=None, **training):
+    def contender(
+        self, rank, probabilities, keys=None, labels=None, classes=None, threshold=None, **training
+    ):
         """Add a full training with its predictions."""
         self.training(rank, **training)
         predictions.write(
@@ -180,6 +182,7 @@ class RunFolder:
                 labels=self.labels if labels is None else labels,
                 probabilities=probabilities,
                 classes=self.classes if classes is None else classes,
+                threshold=threshold,
             ),
         )
         return self

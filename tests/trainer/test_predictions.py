@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer import predictions
+from trainer.decision import Threshold
 from trainer.predictions import Predictions, PredictionsError, Values
 
 
@@ -31,6 +32,30 @@ def test_written_predictions_come_back(tmp_path):
     assert read.labels.tolist() == [0, 1, 1]
     assert np.array_equal(read.probabilities, written.probabilities)
     assert read.classes == ("benign", "malignant")
+
+
+def test_a_threshold_comes_back_and_a_file_without_one_has_none(tmp_path):
+    path, threshold = tmp_path / "predictions.parquet", Threshold(float(np.float32(0.1)))
+    predictions.write(path, some_predictions())
+    assert predictions.read(path).threshold is None
+    predictions.write(path, some_predictions(threshold=threshold))
+    assert predictions.read(path).threshold == threshold
+    with pytest.raises(PredictionsError, match="a threshold between 3 classes"):
+        some_predictions(
+            probabilities=np.full((3, 3), 1 / 3), classes=["a", "b", "c"], threshold=threshold
+        )
+
+
+def test_a_threshold_for_a_class_that_is_not_there_is_refused(tmp_path):
+    path = tmp_path / "predictions.parquet"
+    predictions.write(path, some_predictions(threshold=Threshold(0.25)))
+    table = pq.read_table(path)
+    told = json.dumps({"class": "ill", "above": 0.25})
+    pq.write_table(
+        table.replace_schema_metadata({**table.schema.metadata, b"threshold": told}), path
+    )
+    with pytest.raises(PredictionsError, match=r"0\.25 for 'ill'; .* are 'benign', 'malignant'"):
+        predictions.read(path)
 
 
 @given(

@@ -29,7 +29,7 @@ def calibration_error(outcome: Outcome) -> float:
 
 def calibration_error_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     """The calibration error of every resample: weights (n, b) give (b,) values."""
-    gap = indicator(_bins(outcome), BINS, outcome.confidence - outcome.correct)
+    gap = indicator(_bins(outcome), BINS, outcome.confidence - outcome.expected)
     return np.abs(gap @ weights).sum(axis=0) / weights.sum(axis=0)
 
 
@@ -54,7 +54,7 @@ def _by_chance(outcome: Outcome) -> np.ndarray:
     confidence = np.clip(outcome.confidence, 0, 1)
     variance = indicator(_bins(outcome), BINS, confidence * (1 - confidence)).sum(axis=1)
     if outcome.groups is not None:
-        variance = variance * outcome.groups.design_effect(outcome.correct - confidence)
+        variance = variance * outcome.groups.design_effect(outcome.expected - confidence)
     normal = np.random.default_rng(_CHANCE_SEED).normal(size=(_CHANCE_DRAWS, BINS))
     return np.abs(normal * np.sqrt(variance)).sum(axis=1) / len(confidence)
 

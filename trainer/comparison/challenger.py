@@ -8,6 +8,7 @@
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
                                                       regression {"value": 152.1}
+     "threshold": {"class": "1", "above": 0.23},      only if it labels by one: trainer.decision
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
@@ -31,6 +32,7 @@ from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
+from trainer.decision import decide
 from trainer.images import ImageError
 from trainer.predictions import Predictions, Values
 from trainer.serving.images import inspect
@@ -63,11 +65,13 @@ def document(
     request are left out. private: whether the endpoint is private. Raises RawExamplesError.
     """
     largest = _LARGEST_PRIVATE if private else _LARGEST
+    predicted = contender.scorable
     return {
         "schema": SCHEMA_VERSION,
         "contender": contender.name,
         "model": storage.join(contender.uri, "model") + "/",
-        "examples": _examples(run, contender.scorable, examples, largest),
+        "examples": _examples(run, predicted, examples, largest),
+        **_threshold(predicted),
         "hyperparameters": dict(contender.parameters),
         "provenance": {
             "run": run.uri,
@@ -150,13 +154,19 @@ def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
     return instances
 
 
+def _threshold(predicted: Predictions | Values) -> dict[str, Any]:
+    if isinstance(predicted, Values) or predicted.threshold is None:
+        return {}
+    return {"threshold": predicted.threshold.told(predicted.classes)}
+
+
 def _prediction(predicted: Predictions | Values, place: int) -> dict[str, Any]:
     """In the format of trainer.serve."""
     if isinstance(predicted, Values):
         return {"value": float(predicted.values[place])}
     row = predicted.probabilities[place]
     return {
-        "label": predicted.classes[row.argmax()],
+        "label": predicted.classes[decide(row[None], predicted.threshold)[0]],
         # Through text: the digits of the float32, not those of the double it converts to.
         "probabilities": {
             name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)

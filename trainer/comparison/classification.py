@@ -77,7 +77,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             "accuracy",
             "accuracy",
             "maximize",
-            "Share of examples whose most probable class is the true one.",
+            "Share of examples whose predicted class is the true one.",
             _accuracy,
             _accuracy_resampled,
             interval="clopper-pearson",

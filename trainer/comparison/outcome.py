@@ -1,6 +1,8 @@
 """A contender's predictions for the test examples, with what the metrics derive from them.
 
-- The predicted class is the one with the largest probability; of equals, the first.
+- The predicted class is the one with the largest probability, of equals the first, or what the
+  contender's threshold decides (trainer.decision). Calibration is about the most probable class,
+  whatever is decided.
 - For log loss and Brier score, probabilities are floored at float32's epsilon and rows scaled to
   sum to 1, so that a confident mistake costs at most 16 nats, whatever precision a contender wrote.
 """
@@ -16,6 +18,7 @@ from scipy import sparse
 
 from trainer.comparison.groups import Groups
 from trainer.comparison.ranks import Ranking, placements
+from trainer.decision import Threshold, decide
 from trainer.metrics import brier_terms
 
 _FLOOR = float(np.finfo(np.float32).eps)
@@ -53,13 +56,15 @@ def of_kind(outcomes: Mapping[str, AnyOutcome], kind: type[OutcomeKind]) -> dict
 class Outcome(AnyOutcome):
     """A contender's predictions for n test examples over c classes.
 
-    labels: (n,) true class indices. probabilities: (n, c). Derived arrays are computed once: the
-    resampled metrics use them for every chunk of resamples.
+    labels: (n,) true class indices. probabilities: (n, c). threshold: of the decision between two
+    classes; None: the most probable one. Derived arrays are computed once: the resampled metrics
+    use them for every chunk of resamples.
     """
 
     labels: np.ndarray
     probabilities: np.ndarray
     groups: Groups | None = None
+    threshold: Threshold | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, np.float64))
@@ -72,7 +77,7 @@ class Outcome(AnyOutcome):
     @cached_property
     def predicted(self) -> np.ndarray:
         """(n,) predicted class indices."""
-        return self.probabilities.argmax(axis=1)
+        return decide(self.probabilities, self.threshold)
 
     @cached_property
     def correct(self) -> np.ndarray:
@@ -86,8 +91,18 @@ class Outcome(AnyOutcome):
 
     @cached_property
     def confidence(self) -> np.ndarray:
-        """(n,) probability of the predicted class."""
+        """(n,) probability of the most probable class."""
         return self.probabilities.max(axis=1)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """(n,) bool: the most probable class is the true one."""
+        return self.probabilities.argmax(axis=1) == self.labels
+
+    @cached_property
+    def conviction(self) -> np.ndarray:
+        """(n,) probability of the predicted class."""
+        return self.probabilities[np.arange(len(self.labels)), self.predicted]
 
     @cached_property
     def floored(self) -> np.ndarray:

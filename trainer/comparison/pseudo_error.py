@@ -35,6 +35,7 @@ from trainer.comparison import bootstrap
 from trainer.comparison.bootstrap import RESAMPLES, SEED
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import Outcome
+from trainer.decision import decide
 
 SHARE = 0.5
 """Pseudo-examples in a resample, of all classes together, on average."""
@@ -68,8 +69,8 @@ def _extended(outcome: Outcome, classes: np.ndarray, wrong: bool) -> Outcome:
     """The outcome with one example more of each class.
 
     Predicted as the class, or as the other one to which its examples are given the most
-    probability: with the mean probabilities of that class's examples, or 1 where these have another
-    class on top.
+    probability: with the mean probabilities of that class's examples, or 1 where another class
+    would be decided on these.
     """
     rows = []
     for label in classes:
@@ -81,10 +82,12 @@ def _extended(outcome: Outcome, classes: np.ndarray, wrong: bool) -> Outcome:
         row = np.eye(outcome.class_count)[predicted]
         if (members := outcome.labels == predicted).any():
             mean = outcome.probabilities[members].mean(axis=0)
-            row = mean if mean.argmax() == predicted else row
+            row = mean if decide(mean[None], outcome.threshold)[0] == predicted else row
         rows.append(row)
     return Outcome(
-        np.concatenate([outcome.labels, classes]), np.vstack([outcome.probabilities, *rows])
+        np.concatenate([outcome.labels, classes]),
+        np.vstack([outcome.probabilities, *rows]),
+        threshold=outcome.threshold,
     )
 
 

@@ -4,7 +4,7 @@ Each example is passed as trainer.serve passes it: rows as instances of a reques
 request reader and the signature for raw inputs; images through the server's decoder, the original
 files if the dataset stores them in another size than the model's. So the predictions are right even
 if the model has another vocabulary, other statistics, another image size, or the same features or
-classes in another order.
+classes in another order. What it decides between two classes is decided by its own threshold.
 """
 
 import itertools
@@ -21,6 +21,7 @@ from trainer.comparison.originals import OriginalError, TestImage
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.comparison.test_split import TestSplitError, listed
 from trainer.dataset_description import DatasetDescription
+from trainer.decision import Threshold
 from trainer.images import ImageError
 from trainer.predictions import Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
@@ -69,7 +70,8 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
                 "the dataset was exported from other rows"
             )
         indices = np.array([places[label] for label in labels], np.int32)
-        return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes)
+        threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
+        return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
     except (PredictionsError, RawExamplesError, TestSplitError) as error:
         raise ScoreError(str(error)) from error
 

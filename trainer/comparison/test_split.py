@@ -101,7 +101,9 @@ class TestSplit:
         self._check_labels(predictions.labels[order])
         if isinstance(predictions, Values):
             return ValueOutcome(self.labels, predictions.values[order], self.groups)
-        return Outcome(self.labels, predictions.probabilities[order], self.groups)
+        return Outcome(
+            self.labels, predictions.probabilities[order], self.groups, predictions.threshold
+        )
 
     def order(self, keys: np.ndarray) -> np.ndarray:
         """(n,) indices that sort an array with these keys into this split's order.

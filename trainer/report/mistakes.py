@@ -58,12 +58,14 @@ class Example:
 class MistakeSection:
     """Everything that the template shows of the winner. errors: number of wrong predictions.
 
-    examples: its most confident mistakes; if it makes none, its least confident predictions.
+    threshold: the class that it predicts, of two, and above which probability; or empty. examples:
+    its most confident mistakes; if it makes none, its least confident predictions.
     others: the other contenders' confusion matrices, left_out of them are not shown.
     """
 
     errors: int
     examples_total: int
+    threshold: str
     matrix: ConfusionMatrix
     confusions: Sequence[Confusion]
     classes: Sequence[ClassScore]
@@ -86,6 +88,7 @@ def mistake_section(
     return MistakeSection(
         errors=int(np.count_nonzero(~outcome.correct)),
         examples_total=len(split),
+        threshold=outcome.threshold.text(split.classes) if outcome.threshold else "",
         matrix=confusion_matrix(outcome, split.classes),
         confusions=_confusions(counts, shares, split.classes),
         classes=_class_scores(outcome, counts, split.classes),
@@ -143,16 +146,16 @@ def _defined(value: float) -> float | None:
 def _examples(outcome: Outcome, split: TestSplit, image: Feature | None) -> list[Example]:
     wrong = np.flatnonzero(~outcome.correct)
     if len(wrong):
-        # Stable sorts: equal confidences stay in the order of the keys.
-        chosen = wrong[np.argsort(-outcome.confidence[wrong], kind="stable")]
+        # Stable sorts: equal probabilities stay in the order of the keys.
+        chosen = wrong[np.argsort(-outcome.conviction[wrong], kind="stable")]
     else:
-        chosen = np.argsort(outcome.confidence, kind="stable")
+        chosen = np.argsort(outcome.conviction, kind="stable")
     return [
         Example(
             key=str(split.keys[i]),
             true=split.classes[outcome.labels[i]],
             predicted=split.classes[outcome.predicted[i]],
-            confidence=float(outcome.confidence[i]),
+            confidence=float(outcome.conviction[i]),
             true_probability=float(outcome.probabilities[i, outcome.labels[i]]),
             picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
         )

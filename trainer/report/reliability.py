@@ -20,10 +20,13 @@ _BAR, _DOT = 46, 6.0
 
 @dataclass(frozen=True)
 class Reliability:
-    """One chart per contender. positive: of two classes the one whose probability is meant."""
+    """One chart per contender. positive: of two classes the one whose probability is meant.
+    thresholds: whether a contender decides by one, which its chart names.
+    """
 
     charts: Sequence[Plane]
     positive: str
+    thresholds: bool
     left_out: int
 
 
@@ -31,20 +34,25 @@ def reliability_section(
     outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
 ) -> Reliability:
     """Of two classes the second's probability against its share of the examples; of more the
-    predicted class's probability against the share of right predictions. In ten equal bins.
+    most probable class's probability against how often it is the true one. In ten equal bins.
     """
     return Reliability(
-        charts=[_chart(outcomes[contender.name], contender) for contender in styles[:_SHOWN]],
+        charts=[
+            _chart(outcomes[contender.name], contender, classes) for contender in styles[:_SHOWN]
+        ],
+        thresholds=any(outcomes[contender.name].threshold for contender in styles[:_SHOWN]),
         positive=classes[1] if len(classes) == 2 else "",
         left_out=max(0, len(styles) - _SHOWN),
     )
 
 
-def _chart(outcome: Outcome, contender: ContenderStyle) -> Plane:
+def _chart(outcome: Outcome, contender: ContenderStyle, classes: Sequence[str]) -> Plane:
+    remarks = ["winner"] if contender.winner else []
+    remarks += [outcome.threshold.text(classes)] if outcome.threshold else []
     if outcome.class_count == 2:
         claimed, happened = outcome.probabilities[:, 1], outcome.labels == 1
     else:
-        claimed, happened = outcome.confidence, outcome.correct
+        claimed, happened = outcome.confidence, outcome.expected
     x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
     bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
     counts = np.bincount(bins, minlength=_BINS)
@@ -68,7 +76,7 @@ def _chart(outcome: Outcome, contender: ContenderStyle) -> Plane:
         x_title="predicted probability",
         y_title="observed share",
         name=contender.name,
-        remark="winner" if contender.winner else "",
+        remark=", ".join(remarks),
         style=contender.style,
         guide=polyline([0, 1], [0, 1], x, y),
         dots=dots,

@@ -29,6 +29,7 @@ _RESIZE = "resize"
 _CLASSES = "classes"
 _FEATURES = "features"
 _ORDINARY = "ordinary"
+_THRESHOLD = "threshold"
 _GRADIENT = "gradient"
 
 _DIVERGED = "the model returns NaN: its training diverged"
@@ -42,7 +43,8 @@ class Model:
     """A classifier or regression model, of images (ImageModel) or of rows (RowModel).
 
     rows: reads requests for a model of rows; None for a model of images. explainer: None if the
-    SavedModel has no signatures for it, as one trained before there were explanations.
+    SavedModel has no signatures for it, as one trained before there were explanations. threshold:
+    by which it labels, as trainer.decision tells one; None: with the most probable class.
     """
 
     rows: RowReader | None = None
@@ -56,6 +58,7 @@ class Model:
         self._serve = loaded.signatures[self._answers]
         names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
         self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
+        self.threshold = self._told_threshold()
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
@@ -101,6 +104,12 @@ class Model:
 
     def _placeholder(self) -> Any:
         raise NotImplementedError
+
+    def _told_threshold(self) -> dict[str, Any] | None:
+        if _THRESHOLD not in self._loaded.signatures:
+            return None
+        told = {key: value.numpy() for key, value in self._loaded.signatures[_THRESHOLD]().items()}
+        return {"class": told["class"].decode(), "above": float(told["above"])}
 
     def _signature(self, name: str) -> Signature:
         """A signature that takes and gives arrays."""

@@ -44,10 +44,10 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     _check_features(settings, dataset, refuse)
     _check_label(settings, dataset, refuse)
     h, kind = settings.hyperparameters, dataset.kind
-    if idle := hyperparameters.without_effect(h, kind, settings.task):
+    if idle := hyperparameters.without_effect(h, kind, settings.task, settings.metric):
         refuse(
-            f"is one of {kind}s, for {settings.task}: {', '.join(idle)} would have no effect; "
-            "leave it out"
+            f"is one of {kind}s, for {settings.task} by {settings.metric}: {', '.join(idle)} would "
+            "have no effect; leave it out"
         )
     class_weights.of(dataset, h)
     if h.jit_compile and dataset.features_of(SEQUENCE):
@@ -98,7 +98,12 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
-    if settings.metric in ("auc", "average_precision") and sum(map(bool, of_class.values())) < 2:
+    if sum(map(bool, of_class.values())) < 2:
         absent = next((name for name, count in of_class.items() if not count), "example")
-        metric = settings.metric
-        refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")
+        if (metric := settings.metric) in ("auc", "average_precision"):
+            refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")
+        if settings.hyperparameters.decision_threshold == "best":
+            refuse(
+                f"has no {absent} in the validation split, on which decision_threshold: best is "
+                "chosen: leave it out, or give that split more examples"
+            )

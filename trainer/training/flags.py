@@ -173,7 +173,7 @@ def add_hyperparameters(
         readers = [model for model in models if name in hyperparameters.of_model(model, table)]
         limits = [", ".join(readers)] if len(readers) < len(models) else []
         limits += [f"{' and '.join(words['inputs'])}s only"] if "inputs" in words else []
-        limits += ["classification only"] if "tasks" in words else []
+        limits += [f"{' and '.join(words['tasks'])} only"] if "tasks" in words else []
         only = f"[{'; '.join(limits)}] " if limits else ""
         unit = f" {words['unit']}" if "unit" in words else ""
         text = (

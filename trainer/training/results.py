@@ -12,7 +12,9 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7,  on the train split
                   "val_loss": 0.5, "val_accuracy": 0.8,      on the validation split
                   "learning_rate": 0.002, "seconds": 1.4}, ...],
-     "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch
+     "threshold": {"class": "1", "above": 0.23},            if decision_threshold is best: what the
+                                                            SavedModel decides by (trainer.decision)
+     "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch, with the threshold
      "test":       {"loss": 0.07, "accuracy": 0.98},        of the SavedModel; null for a trial,
                                                             which must not look at the test split
      "replicas": {"chief:0": {"steps": 550, "examples": 17600,
@@ -24,7 +26,8 @@ metrics.json, schema 1; written last, so a training that has one is complete:
 
 The metrics are those of the task (`python -m trainer.task --schema` defines each). On the train
 split they are loss and accuracy, of a regression loss, rmse and mae: means over the epoch's steps,
-during which the weights change. On the validation split auc and average_precision of more than two
+during which the weights change. Each epoch decides for the most probable class. On the validation
+split auc and average_precision of more than two
 classes, and a regression's median_absolute_error, are there if they are `metric`. What is undefined
 is left out: the order of examples of one class, r2 of equal labels. The loss is without label
 smoothing. A replica's entry is a process: its steps, and the examples of all its devices.
@@ -33,8 +36,9 @@ smoothing. A replica's entry is a process: its steps, and the examples of all it
 import keras
 import numpy as np
 
-from trainer import contracts, hyperparameters, metrics, storage
+from trainer import contracts, decision, hyperparameters, metrics, storage
 from trainer.dataset_description import DatasetDescription
+from trainer.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
 from trainer.training.objective import of_order
@@ -53,8 +57,16 @@ def write(
     replicas: dict[str, dict],
 ) -> None:
     """Write the files that --outputs selects. model: with the best epoch's weights."""
-    test = _export(settings, dataset, model) if settings.outputs == "all" else None
     best = history[best_epoch - 1]
+    validation = {
+        name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")
+    }
+    threshold, test = None, None
+    if settings.outputs == "all":
+        if settings.hyperparameters.decision_threshold == "best":
+            threshold, figures = _chosen(settings, dataset, model)
+            validation |= figures
+        test = _export(settings, dataset, model, threshold)
     document = {
         "schema": SCHEMA_VERSION,
         "model": settings.model,
@@ -62,18 +74,19 @@ def write(
         "task": settings.task,
         "metric": settings.metric,
         "hyperparameters": hyperparameters.of_training(
-            settings.hyperparameters, settings.model, dataset.kind, settings.task
+            settings.hyperparameters,
+            settings.model,
+            dataset.kind,
+            settings.task,
+            settings.metric,
         ),
         "seed": settings.seed,
         "strategy": strategy,
         "epochs_run": len(history),
         "best_epoch": best_epoch,
         "history": history,
-        "validation": {
-            name.removeprefix("val_"): value
-            for name, value in best.items()
-            if name.startswith("val_")
-        },
+        **({"threshold": threshold.told(dataset.classes)} if threshold else {}),
+        "validation": validation,
         "test": test,
         "replicas": replicas,
         "weights_sha256": next(iter(replicas.values()))["weights_sha256"],
@@ -85,7 +98,22 @@ def write(
     print(_summary(document), flush=True)
 
 
-def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model) -> dict:
+def _chosen(
+    settings: Settings, dataset: DatasetDescription, model: keras.Model
+) -> tuple[Threshold, dict[str, float]]:
+    """The threshold that is best on the validation split, and what it changes there."""
+    _, labels, probabilities = saved_model.predict(model, settings.dataset, dataset, "validation")
+    threshold = decision.best(settings.metric, labels, probabilities)
+    figures = scores(labels, probabilities, threshold)
+    return threshold, {name: figures[name] for name in decision.METRICS}
+
+
+def _export(
+    settings: Settings,
+    dataset: DatasetDescription,
+    model: keras.Model,
+    threshold: Threshold | None,
+) -> dict:
     """SavedModel and predictions; returns the metrics of the test split.
 
     The SavedModel itself makes the predictions, from the stored examples: the comparison scores the
@@ -94,7 +122,7 @@ def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model)
     # Parquet takes a second to import, which a tuning trial does not need.
     from trainer import predictions
 
-    saved_model.export(model, dataset, settings.places.model)
+    saved_model.export(model, dataset, settings.places.model, threshold)
     keys, labels, answers = saved_model.predict(
         settings.places.model, settings.dataset, dataset, "test"
     )
@@ -104,18 +132,20 @@ def _export(settings: Settings, dataset: DatasetDescription, model: keras.Model)
         _, scale = standard(dataset.label.number_statistics)
         figures = errors(labels.astype(float), answers, scale)
     else:
-        predicted = predictions.Predictions(keys, labels, answers, dataset.classes)
-        figures = scores(labels, answers)
+        predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
+        figures = scores(labels, answers, threshold)
     predictions.write(settings.places.predictions, predicted)
     return figures
 
 
-def scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
+def scores(
+    labels: np.ndarray, probabilities: np.ndarray, threshold: Threshold | None = None
+) -> dict[str, float]:
     """Metrics of (n, classes) probabilities for (n,) class indices."""
     classes = probabilities.shape[1]
     probabilities = probabilities.astype(float)
     likelihood = probabilities[np.arange(len(labels)), labels]
-    predicted = probabilities.argmax(axis=1)
+    predicted = decision.decide(probabilities, threshold)
     right = predicted == labels
     counted = (labels[right], labels, predicted)
     hits, true, taken = (np.bincount(indices, minlength=classes) for indices in counted)
@@ -151,4 +181,6 @@ def _summary(document: dict) -> str:
     if test:
         # Of a very small test split there may be no auc.
         parts += [f"test {name} {test[name]:.4f}" for name in (metric,) if name in test]
+    if "threshold" in document:
+        parts.append(f"threshold {document['threshold']['above']:.4g}")
     return " ".join([*parts, f"weights {document['weights_sha256'][:12]}"])

@@ -157,7 +157,9 @@ def _decisive_settings(
         "replicas": spread.replicas,
         # Elsewhere a finished training may go on.
         **({"epochs": settings.epochs} if h.schedule != "constant" else {}),
-        **hyperparameters.of_training(h, settings.model, dataset.kind, settings.task),
+        **hyperparameters.of_training(
+            h, settings.model, dataset.kind, settings.task, settings.metric
+        ),
     }
 
 

@@ -8,7 +8,7 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
     COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
                                   has the types, and the values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
-       label         (n,) string  name of the most probable class
+       label         (n,) string  name of the class that is decided (trainer.decision)
     -> value         (n,) float64 for a regression instead, in the label's unit
 
 Further signatures:
@@ -20,6 +20,8 @@ Further signatures:
     resize    () -> resize () string: how trainer.images makes those pixels of a file of another
               shape; of a model of images
     classes   () -> classes (classes,) string, their names in order; not of a regression
+    threshold () -> class () string, above () float32, as trainer.decision has them; only of a model
+              that decides by a threshold
     features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
               serving_default), each (features,) string; limit (features,) int64, how many elements
               of a sequence are read, 0 for others
@@ -33,10 +35,12 @@ Further signatures:
 It contains the preprocessing, so serving cannot differ from training.
 """
 
+import functools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -44,6 +48,7 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription
+from trainer.decision import Threshold
 from trainer.models.inputs import from_floats, step_limit
 from trainer.training.objective import Regression
 from trainer.training.ordinary_row import ordinary_row
@@ -53,62 +58,95 @@ from trainer.training.records import TableRecords
 _BATCH = 256
 
 Predict = Callable[..., dict[str, tf.Tensor]]
+"""What a model is given -> its answers, as serving_default has them."""
 
 
-def export(model: keras.Model, dataset: DatasetDescription, directory: Path) -> None:
-    """Write the SavedModel. model: its variables must not be mirrored."""
+def export(
+    model: keras.Model,
+    dataset: DatasetDescription,
+    directory: Path,
+    threshold: Threshold | None = None,
+) -> None:
+    """Write the SavedModel. model: its variables must not be mirrored. threshold: by which it
+    labels; None: with the most probable class.
+    """
     archive = keras.export.ExportArchive()
     archive.track(model)
-    answering = _regression if dataset.is_regression else _classes
-    predict = answering(model, dataset)
+    predict = _answering(model, dataset, threshold)
     if dataset.kind == "image":
         _add_image_endpoints(archive, dataset, predict)
-        _add_gradient(archive, dataset, answering(from_floats(model), dataset))
+        _add_gradient(archive, dataset, _answering(from_floats(model), dataset, threshold))
     else:
         _add_table_endpoints(archive, dataset, predict)
     if not dataset.is_regression:
         _add_constants(archive, "classes", {"classes": dataset.classes})
+    if threshold is not None:
+        _add_constants(archive, "threshold", threshold.told(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         _copy(Path(folder), directory)
 
 
 def predict(
-    directory: Path, address: str, dataset: DatasetDescription, split: str
+    model: Path | keras.Model, address: str, dataset: DatasetDescription, split: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predict every example of a split once with the SavedModel.
+    """Predict every example of a split once. model: a SavedModel's folder, or what will be one.
 
     Returns keys (n,) bytes, labels (n,), and probabilities (n, classes) float32 or values (n,)
     float64.
     """
-    signatures = tf.saved_model.load(str(directory)).signatures
+    asked = _built(model, dataset) if isinstance(model, keras.Model) else _loaded(model, dataset)
     answer = "value" if dataset.is_regression else "probabilities"
     keys, labels, answers = [], [], []
-    for record, key, label in _examples(address, dataset, split):
-        if dataset.kind == "image":
-            outputs = signatures["pixels"](pixels=_pixels(record, dataset))
-        else:
-            outputs = signatures["stored"](examples=record)
+    for records, key, label in _examples(address, dataset, split):
         keys.extend(key.numpy())
         labels.append(label.numpy())
-        answers.append(outputs[answer].numpy())
+        answers.append(asked(records)[answer].numpy())
     return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
 
 
-def _classes(model: Callable[..., tf.Tensor], dataset: DatasetDescription) -> Predict:
+def _loaded(directory: Path, dataset: DatasetDescription) -> Predict:
+    """Takes records of the dataset, (b,) string, as does `_built`'s."""
+    signatures = tf.saved_model.load(str(directory)).signatures
+    if dataset.kind == "image":
+        return lambda records: signatures["pixels"](pixels=_pixels(records, dataset))
+    return lambda records: signatures["stored"](examples=records)
+
+
+def _built(model: keras.Model, dataset: DatasetDescription) -> Predict:
+    answer = _answering(model, dataset)
+    if dataset.kind == "image":
+        inputs: Callable[[tf.Tensor], Any] = functools.partial(_pixels, dataset=dataset)
+    else:
+        inputs = TableRecords(dataset).inputs
+    records = tf.TensorSpec([None], tf.string)
+    return tf.function(lambda examples: answer(inputs(examples)), input_signature=[records])
+
+
+def _answering(
+    model: Callable[..., tf.Tensor], dataset: DatasetDescription, threshold: Threshold | None = None
+) -> Predict:
+    if dataset.is_regression:
+        objective = Regression(dataset)
+        return lambda inputs: {"value": objective.values(model(inputs, training=False))}
     names = tf.constant(dataset.classes)
 
     def predict(inputs: tf.Tensor | dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         probabilities = tf.nn.softmax(model(inputs, training=False))
-        label = tf.gather(names, tf.argmax(probabilities, -1))
-        return {"probabilities": probabilities, "label": label}
+        return {
+            "probabilities": probabilities,
+            "label": tf.gather(names, _decided(probabilities, threshold)),
+        }
 
     return predict
 
 
-def _regression(model: Callable[..., tf.Tensor], dataset: DatasetDescription) -> Predict:
-    objective = Regression(dataset)
-    return lambda inputs: {"value": objective.values(model(inputs, training=False))}
+def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor:
+    """As trainer.decision.decide."""
+    if threshold is None:
+        return tf.argmax(probabilities, -1)
+    over = probabilities[:, threshold.positive] > tf.constant(threshold.above, tf.float32)
+    return tf.where(over, threshold.positive, 1 - threshold.positive)
 
 
 def _add_image_endpoints(

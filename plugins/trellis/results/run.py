@@ -17,11 +17,12 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -147,7 +148,9 @@ class LoadedRun:
         """What a contender predicts for each example of the test split, by the example's key.
 
         contender: its name; None: the winner. Columns of a classification: label and predicted,
-        both names of classes, and p.CLASS for each; of a regression: label, predicted, error.
+        both names of classes, and p.CLASS for each; of a regression: label, predicted, error. If
+        the contender decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
+        that class is predicted where its probability is greater.
         """
         name = contender or self.winner
         data = read(self._client, f"{self.uri}{name}/predictions.parquet")
@@ -164,15 +167,19 @@ class LoadedRun:
         classes = json.loads(table.schema.metadata[b"classes"])
         lists = table["probabilities"].combine_chunks()
         shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
+        threshold = json.loads(table.schema.metadata.get(b"threshold", b"null"))
         names = pd.Index(classes)
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "label": names[label],
-                "predicted": names[shares.argmax(axis=1)],
+                "predicted": names[_decided(shares, classes, threshold)],
                 **{f"p.{name}": shares[:, i] for i, name in enumerate(classes)},
             },
             index=key,
         )
+        if threshold:
+            frame.attrs["threshold"] = threshold
+        return frame
 
     def rows(self, split: str = "test") -> pd.DataFrame:
         """What the examples of a split were made of, by key.
@@ -250,6 +257,16 @@ class LoadedRun:
         content = json.loads(data)
         check(kind, content, uri)
         return content
+
+
+def _decided(
+    shares: np.ndarray, classes: Sequence[str], threshold: Mapping[str, Any] | None
+) -> np.ndarray:
+    """(n,) class indices of (n, classes) probabilities, as the trainer decides."""
+    if threshold is None:
+        return shares.argmax(axis=1)
+    positive = classes.index(threshold["class"])
+    return np.where(shares[:, positive] > threshold["above"], positive, 1 - positive)
 
 
 def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from trainer import dataset_description, models, predictions
 from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
+from trainer.decision import Threshold
 from trainer.hyperparameters import Hyperparameters
 from trainer.predictions import Predictions, Values
 from trainer.serving.model import Model
@@ -108,6 +109,26 @@ def test_the_same_examples_whenever_it_is_written(trained):
     document = challenger.document(run, contender, 5)
     assert document == challenger.document(run, contender, 5)
     assert [len(challenger.document(run, contender, n)["examples"]) for n in (0, 999)] == [0, 40]
+
+
+def test_labels_are_those_of_the_threshold_which_it_names(trained):
+    run, contender, _ = trained
+    plain = challenger.document(run, contender, 20)
+    assert "threshold" not in plain
+    if run.dataset.is_regression:
+        return
+    above = float(np.median(contender.predictions.probabilities[:, 1]))
+    predicted = dataclasses.replace(contender.predictions, threshold=Threshold(above))
+    document = challenger.document(run, dataclasses.replace(contender, predictions=predicted), 20)
+    challenger.to_json(document)
+    first, second = run.dataset.classes
+    assert document["threshold"] == {"class": second, "above": above}
+    told = [example["prediction"] for example in document["examples"]]
+    shares = [prediction["probabilities"][second] for prediction in told]
+    assert [p["label"] for p in told] == [
+        second if np.float32(share) > above else first for share in shares
+    ]
+    assert [p["label"] for p in told] != [e["prediction"]["label"] for e in plain["examples"]]
 
 
 def test_it_leads_back_to_where_the_model_comes_from(trained):

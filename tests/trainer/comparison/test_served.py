@@ -12,6 +12,7 @@ from trainer import dataset_description, predictions
 from trainer.comparison.run_folder import RunError, Served, read_run
 from trainer.comparison.served import with_served
 from trainer.comparison.test_split import read_test_split
+from trainer.decision import Threshold
 from trainer.predictions import Predictions
 
 LABELS = np.arange(40) % 2
@@ -183,6 +184,34 @@ def test_a_served_model_is_scored_once(run, shades, tmp_path):
     assert len(looked(run)[1].predictions) == 40
     serves(run, model=MODEL.replace("@3", "@4"), artifact_uri=f"{model}/")
     assert looked(run)[1].reason == f"the model {model}/ has been deleted: it has no saved_model.pb"
+
+
+def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_folder, tmp_path):
+    """All is dark but the lightest, to a model whose classes are ordered the other way."""
+    from tests.trainer.serving.conftest import brightness_model
+    from trainer.serving.model import Model
+    from trainer.training import saved_model
+
+    images = [cv2.imencode(".png", np.full((8, 8, 1), i * 6, np.uint8))[1] for i in range(40)]
+    files = [image.tobytes() for image in images]
+    run = run_folder(LABELS, ["light", "dark"], images=files)
+    dataset = dataset_description.load(str(run.dataset))
+    mirrored = dataclasses.replace(dataset, classes=("dark", "light"))
+    threshold = Threshold(float(np.float32(0.75)))
+    saved_model.export(brightness_model(mirrored), mirrored, tmp_path / "model", threshold)
+    model = Model.load(tmp_path / "model")
+    labels = [answer["label"] for answer in model.predict([model.pixels(file) for file in files])]
+    serves(run, artifact_uri=f"{tmp_path}/model/")
+    for _ in ("scored", "reused"):
+        found, scored = looked(run)
+        split = read_test_split(found.dataset_uri, dataset)
+        outcome = split.outcome(scored.predictions)
+        decided = dict(zip(split.keys, outcome.predicted, strict=True))
+        assert [dataset.classes[decided[key]] for key in run.keys] == labels
+        assert scored.predictions.threshold.told(dataset.classes) == model.threshold
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+    at_a_half = outcome.probabilities.argmax(axis=1)
+    assert 0 < np.count_nonzero(outcome.predicted != at_a_half) < 20
 
 
 def test_a_model_that_tells_other_classes_apart_is_a_failed_contender(run_folder, shades):

@@ -5,6 +5,7 @@ import pytest
 
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.test_split import TestSplit
+from trainer.decision import Threshold
 from trainer.report.contenders import ContenderStyle
 from trainer.report.mistakes import mistake_section
 
@@ -59,3 +60,15 @@ def test_cells_hold_counts_and_shares_of_the_true_class(section):
         "true dog, predicted cat": (1, 0.333),
         "true dog, predicted dog": (2, 0.667),
     }
+
+
+def test_with_a_threshold_mistakes_have_the_probability_of_what_is_predicted():
+    shares = np.array([0.05, 0.3, 0.2, 0.9, 0.15])
+    true = np.array([0, 0, 1, 1, 1])
+    outcome = Outcome(true, np.stack([1 - shares, shares], 1), threshold=Threshold(0.25))
+    split = TestSplit(np.array(list("abcde"), dtype=object), true, ("no", "yes"), records=())
+    styles = [ContenderStyle("training/1", "s1", True)]
+    section = mistake_section({"training/1": outcome}, styles, split, features=[])
+    found = [(e.key, e.predicted, round(e.confidence, 2)) for e in section.examples]
+    assert found == [("e", "no", 0.85), ("c", "no", 0.8), ("b", "yes", 0.3)]
+    assert section.threshold == "yes above 0.25"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from trainer import compare
+from trainer.decision import Threshold
 
 VOID = {"meta", "br", "wbr", "img", "link", "input", "hr"}
 
@@ -157,6 +158,18 @@ def test_a_winner_without_mistakes_shows_what_it_was_least_sure_of(run_folder):
     assert page.text.index("images/00000.png") < page.text.index("images/00001.png")
     assert "It was the only contender." in page.text
     assert "This run has no tuning trials." in page.text
+
+
+def test_a_threshold_is_named(run_folder):
+    labels = np.arange(60) % 2
+    run = run_folder(labels, ["benign", "malignant"])
+    shares = np.tile([0.8, 0.2], (60, 1))
+    run.contender(1, shares, threshold=Threshold(0.125)).contender(2, shares)
+    text = Page(report(run)).text
+    assert "is wrong on 30 of 60 test examples. It decides by a threshold that was chosen" in text
+    assert "on the validation split: malignant above 0.125." in text
+    assert "Beside the name: what a contender decides by" in text
+    assert "training/1 winner, malignant above 0.125" in text
 
 
 def test_a_constant_classifier_is_reported(run_folder):

@@ -72,6 +72,16 @@ def test_a_server_calls_it_with_pixels(exported, model, dataset, digits_arrays):
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-6)
 
 
+def test_a_model_predicts_before_it_is_saved_what_it_will_predict(
+    exported, model, few_digits, dataset
+):
+    of_file, of_model = (
+        saved_model.predict(source, few_digits, dataset, "test") for source in (exported, model)
+    )
+    assert of_file[0].tolist() == of_model[0].tolist()
+    np.testing.assert_allclose(of_file[2], of_model[2], rtol=0, atol=1e-6)
+
+
 def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
     keys, labels, probabilities = saved_model.predict(exported, few_digits, dataset, "test")
     # few_digits deals out images in order: 161 to train, 37 to validation, then test.

@@ -1,16 +1,19 @@
 """Whole trainings on tables: what is learned, and that interruptions leave no trace."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.tables import write_table
-from trainer import predictions
+from trainer import decision, predictions
 from trainer.dataset_features import NUMERIC, SEQUENCE
-from trainer.training import TrainingError, callbacks, checkpoints, loop, run
+from trainer.serving.model import Model
+from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
 
@@ -127,19 +130,23 @@ def test_a_regression_beats_the_mean(train, tmp_path):
 ORDER = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0.003}
 
 
-@pytest.fixture(scope="module")
-def rare(tmp_path_factory):
-    """1,000 rows, of which 33 are of a class that two of six numbers hint at."""
-    random, rows = np.random.default_rng(2), 1000
+def imbalanced(folder, rows, rare, files):
+    """Rows of which some are of a class that two of six numbers hint at."""
+    random = np.random.default_rng(2)
     labels = np.zeros(rows, int)
-    labels[random.permutation(rows)[:33]] = 1
+    labels[random.permutation(rows)[:rare]] = 1
     numbers = random.normal(size=(rows, 6))
     numbers[:, :2] += 1.3 * labels[:, np.newaxis]
     columns = {f"x{i}": (NUMERIC, numbers[:, i].tolist()) for i in range(6)}
     named = ["common" if label == 0 else "rare" for label in labels]
-    folder = tmp_path_factory.mktemp("d") / "rare"
-    files = {"train": [300, 300], "validation": [200], "test": [200]}
     return write_table(folder, columns, named, files=files)
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """1,000 rows, of which 33 are rare."""
+    files = {"train": [300, 300], "validation": [200], "test": [200]}
+    return imbalanced(tmp_path_factory.mktemp("d") / "rare", 1000, 33, files)
 
 
 SPARSE = {"epochs": 12, "learning_rate": 0.01, "units": 32, "early_stopping_patience": 0}
@@ -163,6 +170,35 @@ def test_accuracy_keeps_an_epoch_that_never_says_rare_and_balanced_accuracy_does
     assert balanced["history"][0]["loss"] == by_accuracy["history"][0]["loss"]
     assert by_accuracy["validation"]["balanced_accuracy"] == 0.5
     assert balanced["validation"]["accuracy"] == by_accuracy["validation"]["accuracy"]
+
+
+def test_a_threshold_chosen_on_validation_decides_for_all_that_follows(train, tmp_path):
+    files = {"train": [600], "validation": [400], "test": [400]}
+    address = imbalanced(tmp_path / "d", 1400, 140, files)
+    flags = {**SPARSE, "epochs": 4, "metric": "balanced_accuracy"}
+    metrics = train(address, decision_threshold="best", **flags)
+    stored = predictions.read(tmp_path / "out/predictions.parquet")
+    labels, probabilities = stored.labels, stored.probabilities
+    # The same training at a half: the probabilities are the same.
+    at_a_half = results.scores(labels, probabilities)
+    assert metrics["test"]["balanced_accuracy"] > at_a_half["balanced_accuracy"] + 0.05
+    assert metrics["test"]["auc"] == at_a_half["auc"]
+    best = metrics["history"][metrics["best_epoch"] - 1]
+    assert metrics["validation"]["balanced_accuracy"] > best["val_balanced_accuracy"]
+    assert metrics["validation"]["loss"] == best["val_loss"]
+    told = metrics["threshold"]
+    assert told["class"] == "rare"
+    assert 0 < told["above"] < 0.5
+    assert stored.threshold.told(stored.classes) == told
+    # The server's own reading of the model.
+    assert Model.load(tmp_path / "out/model").threshold == told
+    signatures = tf.saved_model.load(str(tmp_path / "out/model")).signatures
+    (file,) = Path(address).glob("test-*")
+    records = list(tf.data.TFRecordDataset(str(file)))
+    served = signatures["stored"](examples=tf.stack(records))["label"].numpy()
+    decided = decision.decide(probabilities, stored.threshold)
+    assert [label.decode() for label in served] == [stored.classes[i] for i in decided]
+    assert (decided != probabilities.argmax(axis=1)).any()
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +247,11 @@ def test_dense_does_not_learn_what_only_the_order_tells(train, rising):
         ),
         (
             {"augment": True},
-            "is one of tables, for binary_classification: augment would have no effect",
+            "is one of tables, for binary_classification by accuracy: augment would have no effect",
+        ),
+        (
+            {"decision_threshold": "best", "metric": "auc"},
+            "for binary_classification by auc: decision_threshold would have no effect; leave it",
         ),
     ],
 )
@@ -245,5 +285,9 @@ def test_what_does_not_fit_its_label_or_features_is_refused(train, tmp_path):
     absent = table("absent", [0, 1] * 4 + [0, 0] + [0, 1])
     with pytest.raises(TrainingError, match="has no 1 in the validation split, so there is no auc"):
         train(absent, metric="auc")
+    with pytest.raises(
+        TrainingError, match="has no 1 in the validation split, on which decision_t"
+    ):
+        train(absent, decision_threshold="best")
     undefined = train(absent, epochs=1, outputs="metrics", batch_size=4)
     assert "auc" not in undefined["validation"]

@@ -23,9 +23,11 @@ SHARES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [
 LABELS = [0, 1, 1, 1, 0, 1]
 
 
-def predictions(classes=("healthy", "ill"), **columns):
+def predictions(classes=("healthy", "ill"), threshold=None, **columns):
     """predictions.parquet as the trainer writes it."""
     metadata = {"schema": "1", **({"classes": json.dumps(classes)} if classes else {})}
+    if threshold:
+        metadata["threshold"] = json.dumps(threshold)
     made = {"key": pa.array(KEYS), **columns}
     if classes:
         made |= {
@@ -176,6 +178,17 @@ def test_predictions_have_class_names_and_their_rows(run, client):
     np.testing.assert_allclose(found["p.ill"], SHARES[:, 1], rtol=1e-6)
     assert (found.loc["k5", "age at visit"], found.loc["k5", "site"]) == (86.0, "b")
     assert list(loaded.rows("train").index) == ["other"]
+
+
+def test_predictions_are_those_of_the_threshold(run, client, put):
+    for name, other in (("ill", "healthy"), ("healthy", "ill")):
+        told = {"class": name, "above": 0.35}
+        put("digits/runs/r/training/1/predictions.parquet", predictions(threshold=told))
+        found = trellis.load_run(run, client).predictions()
+        assert list(found["predicted"]) == [
+            name if share > 0.35 else other for share in found[f"p.{name}"]
+        ]
+        assert found.attrs["threshold"] == told
 
 
 def test_predictions_of_a_regression_have_their_errors(run, client, put):

@@ -79,6 +79,7 @@ def _known(experiment: Experiment, taken: Iterable[str]) -> dict[str, Hyperparam
         f"model_{name}" if name in taken else name: known
         for name, known in known_to(experiment).items()
         if known.has_effect(kind, task)
+        and (not known.metrics or experiment.metric in known.metrics)
     }
 
 

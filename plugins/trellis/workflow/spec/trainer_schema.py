@@ -7,7 +7,7 @@ process that has no TensorFlow.
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,17 +45,28 @@ class Hyperparameter:
 
     @property
     def only(self) -> str:
-        """`only for images`, `only for the tasks ...`; nothing where it always has an effect."""
+        """`only for images`, `only for the tasks ...`; nothing where it has an effect on all."""
         inputs = " and ".join(f"{kind}s" for kind in self.schema.get("inputs", ()))
-        tasks = ", ".join(self.schema.get("tasks", ()))
-        parts = [inputs, f"the tasks {tasks}" if tasks else ""]
+        parts = [inputs, _listed("task", self.schema.get("tasks", ()))]
         return " and ".join(f"only for {part}" for part in parts if part)
 
     def has_effect(self, kind: str, task: str) -> bool:
-        """Whether a value changes anything with this kind of source, for this task."""
+        """Whether a value changes anything with this kind of source, for this task. `metrics` may
+        limit it further.
+        """
         return kind in self.schema.get("inputs", [kind]) and task in self.schema.get(
             "tasks", [task]
         )
+
+    @property
+    def metrics(self) -> list[str]:
+        """The only metrics on which it has an effect; none: it has one on all."""
+        return self.schema.get("metrics", [])
+
+    @property
+    def is_tunable(self) -> bool:
+        """Whether trials can be compared by it."""
+        return bool(self.schema.get("tunable", True))
 
     @property
     def idle_with(self) -> Mapping[str, list[str]]:
@@ -137,6 +148,10 @@ def load(path: Path = PATH) -> TrainerSchema:
     hyperparameters = {n: Hyperparameter(n, s) for n, s in raw["hyperparameters"].items()}
     parts = ("image_tag", "image_rule", "commands", "tasks", "metrics", "models", "own_model")
     return TrainerSchema(**{p: raw[p] for p in parts}, hyperparameters=hyperparameters)
+
+
+def _listed(word: str, names: Sequence[str]) -> str:
+    return f"the {word}{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
 
 
 def _is(value: Any, kind: str) -> bool:

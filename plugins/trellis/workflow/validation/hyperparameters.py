@@ -32,6 +32,8 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
             yield Problem(place, _unknown(name, known, experiment.model))
         elif idle := _without_effect(known[name], experiment, schema):
             yield Problem(place, idle)
+        elif not known[name].is_tunable:
+            yield Problem(place, "no trial shows its effect: write it under `hyperparameters`")
         elif tune is not None:
             for part, message in _range(range_, known[name], tune.algorithm):
                 yield Problem((*place, *part), message)
@@ -48,6 +50,12 @@ def _without_effect(
     kind, task = experiment.source.kind, experiment.task
     if task in schema.tasks and not parameter.has_effect(kind, task):
         return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
+    metrics, metric = parameter.metrics, experiment.metric
+    if metrics and metric in schema.metrics and metric not in metrics:
+        return (
+            f"has no effect on {metric}, which looks at probabilities alone: leave it out, or let "
+            f"{', '.join(metrics[:-1])} or {metrics[-1]} decide"
+        )
     for other, words in parameter.idle_with.items():
         given = possible(experiment, schema, other)
         if given and {*given} <= {*words}:

@@ -177,6 +177,12 @@ MISTAKES_WITH_TABLES = [
     ("node_hours: 1.5", "node_hours: 100", 25, "baselines.automl.node_hours", "tables takes 1 t"),
     ("train:", "hyperparameters: {augment: true}\ntrain:", 21, "hyperparameters.augment",
      "has no effect for binary_classification on a source of tables, only for images"),
+    ("train:", "hyperparameters: {decision_threshold: best}\ntrain:", 21,
+     "hyperparameters.decision_threshold", "has no effect on auc, which looks at probabilities "
+     "alone: leave it out, or let accuracy, balanced_accuracy or f1 decide"),
+    ("auc\n  trials: 4\n  epochs: 2\n  search:\n", "f1\n  trials: 4\n  epochs: 2\n  search:\n"
+     "    decision_threshold: {choose: [half, best]}\n", 20, "tune.search.decision_threshold",
+     "no trial shows its effect: write it under `hyperparameters`"),
     ("maximize: auc", "maximize: rmse", 16, "tune.maximize", "unknown metric 'rmse'"),
     ("task: binary_classification", "task: regression", 24, "baselines.bqml.0",
      "types that do: linear_reg, boosted_tree_regressor, dnn_regressor"),
@@ -214,6 +220,9 @@ def test_a_mistake_with_a_table_is_named_too(write, old, new, line, field, messa
          "has no effect with schedule cosine: leave it out, or choose another schedule"),
         ("units: 64", "schedule: one_cycle, warmup_epochs: 2", 9, "hyperparameters.warmup_epochs",
          "has no effect with schedule one_cycle: leave it out, or choose another schedule"),
+        ("units: 64", "decision_threshold: best", 9, "hyperparameters.decision_threshold",
+         "has no effect for multiclass_classification on a source of images, only for the task "
+         "binary_classification: leave it out"),
         ("units: 64", "focal_gamma: 1", 9, "hyperparameters.focal_gamma",
          "has no effect with loss cross_entropy: leave it out, or choose another loss"),
     ],

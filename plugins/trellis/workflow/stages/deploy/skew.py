@@ -5,7 +5,7 @@ differences come from the input path (decoding, column order, vocabulary) or fro
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,16 @@ class Difference:
         return f"example {self.key}: {self.field} is {self.served!r}, offline {self.offline!r}"
 
 
-def compare(key: str, offline: dict[str, Any], served: Any) -> list[Difference]:
+def compare(
+    key: str, offline: dict[str, Any], served: Any, threshold: Mapping[str, Any] | None = None
+) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
-    A prediction is {"label", "probabilities": {class: number}} or {"value"}. Labels may differ if
-    their offline probabilities tie within twice the tolerance. Extra fields in the served
-    prediction count as differences: the contract is exact.
+    A prediction is {"label", "probabilities": {class: number}} or {"value"}. threshold: what the
+    model labels by, {"class", "above"}; None: the most probable class. Labels may differ if the
+    offline probability is within the tolerance of the threshold, or, without one, if their two tie
+    within twice the tolerance. Extra fields in the served prediction count as differences: the
+    contract is exact.
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
@@ -46,7 +50,7 @@ def compare(key: str, offline: dict[str, Any], served: Any) -> list[Difference]:
     if not isinstance(found, dict) or found.keys() != expected.keys():
         return [Difference(key, "probabilities", expected, found, math.inf)]
     differences = [_number(key, f"probabilities.{c}", expected[c], found[c]) for c in expected]
-    if not _same_label(offline, served["label"]):
+    if not _same_label(offline, served["label"], threshold):
         label = Difference(key, "label", offline["label"], served["label"], math.inf)
         differences.append(label)
     return differences
@@ -97,11 +101,13 @@ def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
 
 
-def _same_label(offline: dict[str, Any], label: Any) -> bool:
+def _same_label(offline: dict[str, Any], label: Any, threshold: Mapping[str, Any] | None) -> bool:
     if label == offline["label"]:
         return True
     probabilities = offline["probabilities"]
     if label not in probabilities:
         return False
+    if threshold is not None:
+        return abs(probabilities[threshold["class"]] - threshold["above"]) <= TOLERANCE
     gap = abs(probabilities[label] - probabilities[offline["label"]])
     return gap <= 2 * TOLERANCE

@@ -50,11 +50,17 @@ class SmokeOperator(DeployModelOperator):
             client = private.PrivateClient(private.address(endpoint), hook.get_credentials())
         else:
             client = hook.get_prediction_service_client(self.region)
-        examples = documents.read(self.platform, "challenger", self.examples)["examples"]
+        challenger = documents.read(self.platform, "challenger", self.examples)
         share = endpoint.traffic_split.get(deployed, 0)
         try:
             found = smoke_requests.ask(
-                client, self.endpoint, deployed, share, examples, self.latency
+                client,
+                self.endpoint,
+                deployed,
+                share,
+                challenger["examples"],
+                self.latency,
+                challenger.get("threshold"),
             )
         except smoke_requests.SmokeTestError as error:
             raise AirflowFailException(str(error)) from error

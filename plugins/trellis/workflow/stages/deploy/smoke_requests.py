@@ -6,7 +6,7 @@ request has one example, as most callers send them, so that the latency is repre
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,11 +67,12 @@ def ask(
     share: int,
     examples: Sequence[dict[str, Any]],
     slowest_ms: float,
+    threshold: Mapping[str, Any] | None = None,
 ) -> Findings:
     """Send each example, and check the challenger's answers. Raises SmokeTestError.
 
     client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
-    `share` percent of the requests. examples: those of challenger.json.
+    `share` percent of the requests. examples, threshold: those of challenger.json.
     """
     if not share:
         raise SmokeTestError(
@@ -97,7 +98,9 @@ def ask(
             if answer.deployed_model_id == deployed:
                 latencies.append(seconds * 1000)
                 served = _plain(answer)
-                differences += skew.compare(example["key"], example["prediction"], served)
+                differences += skew.compare(
+                    example["key"], example["prediction"], served, threshold
+                )
                 break
         else:
             raise SmokeTestError(

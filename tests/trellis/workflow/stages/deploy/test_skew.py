@@ -49,6 +49,20 @@ def test_another_label_is_none_where_two_classes_tie():
     assert skew.skew(skew.compare("a", offline, served)) is None
 
 
+RARE = {"class": "yes", "above": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("yes", "agrees"), [(0.10008, True), (0.1, True), (0.10012, False), (0.5, False)]
+)
+def test_another_label_is_none_near_the_threshold_that_decides(yes, agrees):
+    """Also where the most probable class is another, and not where two classes tie."""
+    offline = {"label": "yes", "probabilities": {"no": 1 - yes, "yes": yes}}
+    served = {**offline, "label": "no"}
+    assert skew.skew(skew.compare("a", offline, offline, RARE)) is None
+    assert (skew.skew(skew.compare("a", offline, served, RARE)) is None) == agrees
+
+
 @pytest.mark.parametrize(
     "served",
     [

@@ -16,15 +16,16 @@ def test_traffic_that_was_taken_away_meanwhile_is_said():
 class Busy:
     """An endpoint that refuses some requests, and answers the others the same."""
 
-    def __init__(self, *errors):
+    def __init__(self, *errors, prediction=None):
         self.errors = list(errors)
+        self.prediction = prediction or {"value": 0.5}
 
     def predict(self, endpoint, instances, **_):
         if self.errors and (error := self.errors.pop(0)):
             raise error
         answer = PredictResponse(deployed_model_id="1")
         prediction = PredictResponse.pb(answer).predictions.add()
-        prediction.struct_value.update({"value": 0.5})
+        prediction.struct_value.update(self.prediction)
         return answer
 
 
@@ -49,3 +50,14 @@ def test_an_error_of_the_challenger_is_not_repeated():
     wrong = Busy(None, exceptions.InternalServerError("shape"))
     with pytest.raises(smoke_requests.SmokeTestError, match="shape"):
         smoke_requests.ask(wrong, "e", "1", 100, EXAMPLES, 1000)
+
+
+def test_a_label_may_differ_near_the_models_own_threshold_alone():
+    shares = {"no": 0.9, "yes": 0.1}
+    other = Busy(prediction={"label": "no", "probabilities": shares})
+    expected = {"label": "yes", "probabilities": shares}
+    examples = [{"key": "a", "instance": {"x": 1.0}, "prediction": expected}]
+    near = {"class": "yes", "above": 0.09999}
+    assert smoke_requests.ask(other, "e", "1", 100, examples, 1000, near).examples == 1
+    with pytest.raises(smoke_requests.SmokeTestError, match="label is 'no', offline 'yes'"):
+        smoke_requests.ask(other, "e", "1", 100, examples, 1000, near | {"above": 0.05})
