@@ -12,7 +12,7 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
 
     {"schema": 2,
      "fingerprint": "3f2a...",
-     "task":     null,                      of images; of a table: "binary_classification",
+     "task":     null,                      of images of classes; else "binary_classification",
                                             "multiclass_classification" or "regression"
      "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},   of images
                  {"columns": "gs://b/columns.json", "sha256": "...",  of a table; the rest stands

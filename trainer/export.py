@@ -151,15 +151,16 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
         raise ExportError(f"there is no manifest at {settings.source}") from error
-    manifest = parse(content, settings.source, settings.split_by)
+    manifest = parse(content, settings.source, settings.split_by, settings.regression)
     check_rejected_share(manifest.rejected, manifest.lines, settings)
     plan = make_plan(manifest, settings)
     for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):
         objects.require_bucket(f"gs://{bucket}/")
     sizes = ", ".join(f"{plan.examples(split)} {split}" for split in SPLITS)
+    what = "a number each" if settings.regression else f"{len(plan.classes)} classes"
     print(
         f"{settings.source}: {manifest.lines} lines, {len(manifest.rejected)} rejected, "
-        f"{len(plan.classes)} classes; by {plan.split.rule} {sizes}; {len(plan.work)} shards",
+        f"{what}; by {plan.split.rule} {sizes}; {len(plan.work)} shards",
         flush=True,
     )
     return manifest.sha256

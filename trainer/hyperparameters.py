@@ -204,6 +204,8 @@ class Common:
         "reported of training are those of mixed images",
         enum=["none", "mixup", "cutmix"],
         inputs=["image"],
+        # A number in between, as of two ages, need not be that of the mixed image.
+        tasks=_CLASSIFICATION,
     )
     mix_alpha: float = _hyperparameter(
         0.2,
@@ -212,6 +214,7 @@ class Common:
         exclusiveMinimum=0,
         maximum=1,
         inputs=["image"],
+        tasks=_CLASSIFICATION,
         idle_with={"mix": ["none"]},
     )
     early_stopping_patience: int = _hyperparameter(

@@ -8,8 +8,7 @@ experiment file against it, in full and without TensorFlow, before anything is s
      "image_rule": 2,                                   how image files become a dataset's records
      "commands": {"train": ["python", "-m", "trainer.task"], ...},
      "tasks":    {"multiclass_classification": {"description": "...", "metrics": ["accuracy", ...],
-                                                "bounds": ["ece"], "inputs": ["image", "table"]},
-                  ...},
+                                                "bounds": ["ece"]}, ...},
      "metrics":  {"accuracy": {"goal": "maximize", "description": "..."}, ...},
      "models":   {"dense": {"description": "...", "inputs": ["image"], "needs": "",
                             "hyperparameters": ["learning_rate", ...]}, ...},
@@ -49,7 +48,7 @@ class Task:
     """min_classes, max_classes: how many classes a dataset for this task has, 0 for regression.
 
     metrics: the first is the default. bounds: further ones of the leaderboard, which a gate may
-    bound, but by which nothing may be chosen. inputs: kinds of dataset.
+    bound, but by which nothing may be chosen.
     """
 
     description: str
@@ -57,7 +56,6 @@ class Task:
     max_classes: int | None
     metrics: tuple[str, ...]
     bounds: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ("image", "table")
 
 
 METRICS = {
@@ -123,9 +121,7 @@ _OF_CLASSES = (
 TASKS = {
     "multiclass_classification": Task("one of several classes", 2, None, _OF_CLASSES, ("ece",)),
     "binary_classification": Task("one of two classes", 2, 2, _OF_CLASSES, ("ece",)),
-    "regression": Task(
-        "a number", 0, 0, ("rmse", "mae", "median_absolute_error", "r2", "loss"), inputs=("table",)
-    ),
+    "regression": Task("a number", 0, 0, ("rmse", "mae", "median_absolute_error", "r2", "loss")),
 }
 
 
@@ -143,7 +139,6 @@ def document() -> dict:
                 "description": task.description,
                 "metrics": list(task.metrics),
                 "bounds": list(task.bounds),
-                "inputs": list(task.inputs),
             }
             for name, task in TASKS.items()
         },

@@ -239,7 +239,7 @@ def test_a_class_without_one_readable_image_fails_whatever_share_is_allowed(fold
         ([], "the manifest is empty"),
         (["images/000.png", "images/001.png"], "the label column is missing"),
         (["file,label", *manifest_lines()], "line 1 looks like a header"),
-        ([f"images/{i:03d}.png,cat" for i in range(IMAGES)], "only one class, 'cat'"),
+        ([f"images/{i:03d}.png,cat" for i in range(IMAGES)], "only one label, 'cat'"),
         ([*manifest_lines(), "/etc/passwd.png,9"], "1 of 151 lines name no image"),
         (["test,images/000.png,9", *manifest_lines()[1:]], "ML_USE is given on 1 of 150 lines"),
         ([f"dev,{line}" for line in manifest_lines()], "unknown ML_USE on 150 lines"),

@@ -20,14 +20,14 @@ class OriginalError(ValueError):
 
 @dataclass(frozen=True)
 class TestImage:
-    """One example. label: name of its class. stored: the dataset's PNG. uri, crc32c: of the file
-    that it was made of.
+    """One example. label: name of its class, or its number. stored: the dataset's PNG. uri, crc32c:
+    of the file that it was made of.
     """
 
     __test__ = False  # not a class of tests, whatever pytest makes of its name
 
     key: str
-    label: str
+    label: str | float
     stored: bytes
     uri: str
     crc32c: int
@@ -55,7 +55,7 @@ def of_test_split(
         if keys is None or record.key in keys:
             yield TestImage(
                 key=record.key,
-                label=dataset.classes[int(record.label)],
+                label=record.label if dataset.is_regression else dataset.classes[int(record.label)],
                 stored=record.bytes_of(name),
                 uri=record.bytes_of("uri").decode(),
                 crc32c=record.features["crc32c"].int64_list.value[0],

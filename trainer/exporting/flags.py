@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainer import storage
+from trainer.dataset_description import REGRESSION
 from trainer.dataset_features import IMAGE, RESIZES, Feature
 from trainer.exporting.settings import (
     CHANNELS,
+    CLASSIFICATION,
     ENCODINGS,
     MAX_SIDE,
     ExportSettings,
@@ -27,6 +29,7 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
     "max_rejected": 0.05,
     "split_fractions": (80, 10, 10),
     "split_by": None,
+    "task": CLASSIFICATION,
 }
 
 
@@ -71,6 +74,7 @@ def _image_settings(
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
         split_by=values["split_by"],
+        regression=values["task"] == REGRESSION,
     )
 
 
@@ -160,6 +164,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
         metavar="NAME",
         help="images only: the field after each label is a group, such as a patient, whose images "
         "stay in one split; NAME says what the groups are. For a table, columns.json says it",
+    )
+    add(
+        "--task",
+        choices=(CLASSIFICATION, REGRESSION),
+        help="images only: a label is the name of a class, or a number to predict (default: "
+        "classification). For a table, columns.json says it",
     )
     return parser
 

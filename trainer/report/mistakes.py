@@ -84,7 +84,7 @@ def mistake_section(
     """Lay out the winner's predictions for the test split, and the others' matrices beside."""
     outcome = outcomes[styles[0].name]
     counts, shares = counts_and_shares(outcome)
-    image = next((feature for feature in features if feature.kind == "image"), None)
+    image = pictures.image_of(features)
     return MistakeSection(
         errors=int(np.count_nonzero(~outcome.correct)),
         examples_total=len(split),
@@ -93,7 +93,7 @@ def mistake_section(
         confusions=_confusions(counts, shares, split.classes),
         classes=_class_scores(outcome, counts, split.classes),
         examples=_examples(outcome, split, image),
-        pixelated=image is not None and max(image.image_shape[:2]) < 64,
+        pixelated=image is not None and pictures.is_small(image),
         others=[
             confusion_matrix(
                 outcomes[contender.name], split.classes, small=True, name=contender.name

@@ -87,7 +87,8 @@ def _predictions(
     """The sections on what the contenders predicted, None where they do not fit the task."""
     sections: dict[str, object]
     if split.is_regression:
-        sections = {"residuals": residual_section(of_kind(outcomes, ValueOutcome), ranked, split)}
+        of_values = of_kind(outcomes, ValueOutcome)
+        sections = {"residuals": residual_section(of_values, ranked, split, run.dataset.features)}
     else:
         of_classes = of_kind(outcomes, Outcome)
         sections = {

@@ -2,18 +2,32 @@
 
 import base64
 import io
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
 from PIL import Image
 
+from trainer.dataset_features import IMAGE, Feature
+
 # Larger pictures are scaled down to this many pixels: 24 of them then stay under half a megabyte.
 _LARGEST_BYTES = 12_000
 _THUMBNAIL_SIDE = 128
+_SMOOTHED_SIDE = 64
 
 # The palette of the confusion matrix: the accents of style.css, between its light and dark variant.
 _RIGHT = (44, 130, 190)
 _WRONG = (222, 106, 32)
+
+
+def image_of(features: Sequence[Feature]) -> Feature | None:
+    """The image among a dataset's features; None of a table."""
+    return next((feature for feature in features if feature.kind == IMAGE), None)
+
+
+def is_small(image: Feature) -> bool:
+    """Whether a page should show its pixels as squares, not smoothed."""
+    return max(image.image_shape[:2]) < _SMOOTHED_SIDE
 
 
 def data_uri(png: bytes) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.test_split import TestSplit
+from trainer.dataset_features import Feature
+from trainer.report import pictures
 from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP
 from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, cloud, polyline
@@ -16,18 +18,22 @@ from trainer.report.scales import Scale
 _POINTS = 1500
 _SEED = 5
 _SHOWN = 9
-_WORST = 15
+# Errors shown, with pictures and without.
+_WORST = 24, 15
 _LARGE, _SMALL = (490, 430), (320, 320)
 
 
 @dataclass(frozen=True)
 class Miss:
-    """One of the winner's largest errors. residual: predicted less true."""
+    """One of the winner's largest errors. residual: predicted less true. picture: data URI or
+    empty.
+    """
 
     key: str
     true: float
     predicted: float
     residual: float
+    picture: str
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Residuals:
     agreement, left_over: the winner's predictions over the truth, and its residuals over its
     predictions. others: the former for the other contenders, on the same axes. within: share of
     examples whose error is at most x, one curve per contender. sampled: points per chart if
-    not all examples are drawn, else None.
+    not all examples are drawn, else None. pixelated: whether the pictures are small.
     """
 
     agreement: Plane
@@ -48,10 +54,14 @@ class Residuals:
     styles: Sequence[ContenderStyle]
     sampled: int | None
     worst: Sequence[Miss]
+    pixelated: bool
 
 
 def residual_section(
-    outcomes: Mapping[str, ValueOutcome], styles: Sequence[ContenderStyle], split: TestSplit
+    outcomes: Mapping[str, ValueOutcome],
+    styles: Sequence[ContenderStyle],
+    split: TestSplit,
+    features: Sequence[Feature],
 ) -> Residuals:
     """Lay out all contenders' predictions; the winner is the first of `styles`."""
     n = len(split)
@@ -59,6 +69,7 @@ def residual_section(
     if n > _POINTS:
         rows = np.sort(np.random.default_rng(_SEED).choice(n, _POINTS, replace=False))
     best = outcomes[styles[0].name]
+    image = pictures.image_of(features)
     others = styles[1 : _SHOWN + 1]
     shown = np.concatenate([best.labels, *(outcomes[k.name].values for k in styles[: _SHOWN + 1])])
     return Residuals(
@@ -69,7 +80,8 @@ def residual_section(
         within=_within(outcomes, styles),
         styles=styles,
         sampled=_POINTS if n > _POINTS else None,
-        worst=_worst(best, split),
+        worst=_worst(best, split, image),
+        pixelated=image is not None and pictures.is_small(image),
     )
 
 
@@ -145,13 +157,14 @@ def _within(outcomes: Mapping[str, ValueOutcome], styles: Sequence[ContenderStyl
     )
 
 
-def _worst(outcome: ValueOutcome, split: TestSplit) -> list[Miss]:
+def _worst(outcome: ValueOutcome, split: TestSplit, image: Feature | None) -> list[Miss]:
     return [
         Miss(
             key=str(split.keys[i]),
             true=float(outcome.labels[i]),
             predicted=float(outcome.values[i]),
             residual=float(outcome.residuals[i]),
+            picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
         )
-        for i in np.argsort(-outcome.misses, kind="stable")[:_WORST]
+        for i in np.argsort(-outcome.misses, kind="stable")[: _WORST[image is None]]
     ]

@@ -75,11 +75,11 @@ class Model:
         signatures = loaded.signatures
         if _SIGNATURE in signatures and _FEATURES in signatures:
             return RowModel(tf, loaded)
-        if _PIXELS in signatures and _CLASSES in signatures:
+        if _PIXELS in signatures:
             return ImageModel(tf, loaded)
         raise ModelError(
             f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
-            f"{_PIXELS} and {_CLASSES}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes "
+            f"{_PIXELS}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes "
             "them. A model of another release is served by the image of that release"
         )
 

@@ -45,6 +45,7 @@ class ImageRecords(Records):
 
     def __init__(self, dataset: DatasetDescription):
         self._name, self._label = dataset.features[0].name, dataset.label.name
+        self._label_type = tf.as_dtype(dataset.label.dtype)
         self._shape = dataset.features[0].image_shape
         self.example_bytes = int(np.prod(self._shape))
 
@@ -54,7 +55,7 @@ class ImageRecords(Records):
             serialized,
             {
                 self._name: tf.io.FixedLenFeature([], tf.string),
-                self._label: tf.io.FixedLenFeature([], tf.int64),
+                self._label: tf.io.FixedLenFeature([], self._label_type),
             },
         )
         return preprocessing.decode(parsed[self._name], self._shape), parsed[self._label]
@@ -62,7 +63,7 @@ class ImageRecords(Records):
     def blank(self) -> bytes:
         """See Records."""
         image = tf.io.encode_png(tf.zeros(self._shape, tf.uint8)).numpy()
-        label = tf.train.Feature(int64_list=tf.train.Int64List(value=[0]))
+        label = numbers(np.zeros(1), self._label_type)
         image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
         return example({self._name: image, self._label: label})
 

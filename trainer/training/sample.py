@@ -43,7 +43,9 @@ def stored(address: str, dataset: DatasetDescription, count: int) -> list[bytes]
 
 
 def images(shape: Sequence[int], task: str, classes: int) -> DatasetDescription:
-    """The description of made-up images. shape: height, width, channels."""
+    """The description of made-up images. shape: height, width, channels. classes: 0 of a
+    regression.
+    """
     features = (Feature("image", IMAGE, "uint8", "png", tuple(shape)),)
     return _description(features, task, classes)
 
@@ -114,13 +116,18 @@ def _statistics(
 
 
 def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
-    """Noise, the brighter the higher the class."""
-    label = int(random.integers(len(dataset.classes)))
-    bright = 255 * (label + 1) / (len(dataset.classes) + 1)
+    """Noise, the brighter the higher the class or the number."""
+    label: float
+    if dataset.is_regression:
+        label, kind = random.normal(), tf.float32
+        bright = 255 / (1 + math.exp(-label))
+    else:
+        label, kind = int(random.integers(len(dataset.classes))), tf.int64
+        bright = 255 * (label + 1) / (len(dataset.classes) + 1)
     pixels = random.normal(bright, 20, dataset.features[0].image_shape).clip(0, 255)
     png = tf.io.encode_png(pixels.astype(np.uint8)).numpy()
     image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
-    return example({"image": image, "label": numbers(np.array([label]), tf.int64)})
+    return example({"image": image, "label": numbers(np.array([label]), kind)})
 
 
 def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:

@@ -109,7 +109,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         place = options.to or name
         address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
         found = images.of_folder(local, address)
-        write = _of_images(found, group, owner)
+        write = _of_images(found, group, owner, options.task)
     elif local.is_file():
         if not files.is_table(local):
             raise DataError(f"{local} is none of {', '.join(files.SUFFIXES)}")
@@ -121,7 +121,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         write = _of_rows(rows, chosen, classes, owner)
     elif options.data.startswith("gs://"):
         found = images.describe(client_of(group), options.data)
-        write = _of_images(found, group, owner)
+        write = _of_images(found, group, owner, options.task)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
         client = _bigquery(group)
         rows = bigquery.describe(client, options.data)
@@ -153,10 +153,11 @@ def _of_rows(rows: Any, chosen: Any, classes: Any, owner: str) -> Callable[[str]
     return lambda budget: text.of_rows(rows, chosen, classes, owner, budget)
 
 
-def _of_images(found: Any, group: Platform, owner: str) -> Callable[[str], str]:
-    print(f"{found.address}: {found.count:,} images in {len(found.classes)} classes")
+def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Callable[[str], str]:
+    chosen = roles.task_of_labels(found.classes, task)
+    print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
-    return lambda budget: text.of_images(found, source, owner, budget)
+    return lambda budget: text.of_images(found, chosen, source, owner, budget)
 
 
 def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> str:

@@ -1,10 +1,14 @@
-"""Which column is the label, the key, a group, a feature: proposed from names and counts alone."""
+"""Which column is the label, the key, a group, a feature, and which task learns the label: proposed
+from names and counts alone.
+"""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis.new.described import Column, DataError, Rows
 from trellis.workflow.contracts import table
+from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import did_you_mean
 
 _LABEL = re.compile(
@@ -96,6 +100,23 @@ def task_of(column: Column, rows: int) -> str | None:
         return "multiclass_classification"
     numbers = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
     return "regression" if column.type in numbers and values > 2 else None
+
+
+def task_of_labels(labels: Mapping[str, int], task: str | None = None) -> str:
+    """The task that learns the labels of images. labels: images by label. task: what the author
+    said. Raises DataError.
+    """
+    words = [label for label in labels if not image_manifest.is_number(label)]
+    if words and task == "regression":
+        raise DataError(f"a regression learns numbers, and '{words[0]}' is a label (--task)")
+    if task is not None:
+        return task
+    if not words:
+        whole = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
+        column = Column("label", "INT64" if whole else "FLOAT64", 0, len(labels))
+        if task_of(column, sum(labels.values())) == "regression":
+            return "regression"
+    return "binary_classification" if len(labels) == 2 else "multiclass_classification"
 
 
 def _named(rows: Rows, name: str) -> Column:

@@ -25,11 +25,6 @@ _WIDTH = 96
 def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, budget: str) -> str:
     """An experiment on a table. classes: rows by class, empty for a regression."""
     what = f"{roles.label.name} from {_columns(rows, roles)} columns of {rows.address}"
-    metric = {
-        "binary_classification": "maximize: auc",
-        "multiclass_classification": "maximize: accuracy",
-        "regression": "minimize: rmse",
-    }[roles.task]
     return "\n".join(
         [
             *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
@@ -41,7 +36,7 @@ def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, bu
             f"{'   # the ARRAY columns are sequences' if roles.sequences else ''}",
             f"task: {roles.task}{_guessed(roles)}",
             "",
-            *_training(metric, rows.rows, _ROW_SEARCH, "n1-standard-4"),
+            *_training(_METRICS[roles.task], rows.rows, _ROW_SEARCH, "n1-standard-4"),
             "",
             *_row_baselines(roles),
             "",
@@ -51,9 +46,10 @@ def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, bu
     )
 
 
-def of_images(images: Images, source: str, owner: str, budget: str) -> str:
+def of_images(images: Images, task: str, source: str, owner: str, budget: str) -> str:
     """An experiment on images. source: the manifest as the file names it."""
-    binary = len(images.classes) == 2
+    regression = task == "regression"
+    what = "with a number each" if regression else f"in {len(images.classes)} classes"
     split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
     if not split and not images.frozen and images.count < _SMALL:
         split = _shares("  split: {train: 60, validation: 20, test: 20}", "few images")
@@ -61,8 +57,8 @@ def of_images(images: Images, source: str, owner: str, budget: str) -> str:
     return "\n".join(
         [
             *_head(
-                f"{images.count:,} images in {len(images.classes)} classes.",
-                _counts(images.classes),
+                f"{images.count:,} images {what}.",
+                "" if regression else _counts(images.classes),
                 owner,
                 budget,
             ),
@@ -75,22 +71,28 @@ def of_images(images: Images, source: str, owner: str, budget: str) -> str:
             *split,
             "",
             "model: convolutional",
-            f"task: {'binary' if binary else 'multiclass'}_classification",
+            f"task: {task}"
+            + (f"   # {len(images.classes):,} numbers are labels" if regression else ""),
             "",
             *_training(
-                "maximize: auc" if binary else "maximize: accuracy",
+                _METRICS[task],
                 images.count,
                 _IMAGE_SEARCH,
                 "n1-standard-8" if heavy else "n1-standard-4",
                 "NVIDIA_TESLA_T4" if heavy else None,
             ),
             "",
-            *_deploy("binary_classification" if binary else "multiclass_classification"),
+            *_deploy(task),
             "",
         ]
     )
 
 
+_METRICS = {
+    "binary_classification": "maximize: auc",
+    "multiclass_classification": "maximize: accuracy",
+    "regression": "minimize: rmse",
+}
 _ROW_SEARCH = (
     "    learning_rate: {from: 3e-4, to: 3e-2, scale: log}",
     "    units:         {choose: [16, 64, 256]}",

@@ -14,7 +14,7 @@ def section(labels, **values):
     split = TestSplit(keys, labels, (), records=())
     outcomes = {name: ValueOutcome(labels, np.asarray(found)) for name, found in values.items()}
     styles = [ContenderStyle(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
-    return residual_section(outcomes, styles, split)
+    return residual_section(outcomes, styles, split, features=())
 
 
 def test_the_largest_errors_stand_first():

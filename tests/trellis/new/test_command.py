@@ -184,6 +184,20 @@ def test_a_manifest_with_groups(trellis, dags, google, planned):
     assert plan.experiment.task == "multiclass_classification"
 
 
+def test_a_manifest_of_numbers(trellis, dags, google, planned, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(40):
+        png(google.buckets / f"new-tests/cells/{n}.png", 30)
+    lines = [f"gs://new-tests/cells/{n}.png,{n / 4}\n" for n in range(40)]
+    (google.buckets / "new-tests/cells/manifest.csv").write_text("".join(lines))
+    address = "gs://new-tests/cells/manifest.csv"
+    assert trellis("new", "experiment", address) == 0
+    assert "40 images, 40 labels (regression)" in capsys.readouterr().out
+    plan = planned("cells")
+    assert (plan.experiment.task, plan.experiment.metric) == ("regression", "rmse")
+    assert (plan.dataset.examples, plan.dataset.classes) == (40, None)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

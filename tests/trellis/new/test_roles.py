@@ -3,7 +3,7 @@
 import pytest
 
 from trellis.new.described import Column, DataError, Rows
-from trellis.new.roles import propose, task_of
+from trellis.new.roles import propose, task_of, task_of_labels
 
 
 def rows(*columns, count=1000, **more):
@@ -95,3 +95,25 @@ def test_what_no_model_learns_from_is_left_out_with_the_reason():
 def test_what_cannot_be_learned_is_refused(columns, label, message):
     with pytest.raises(DataError, match=message):
         propose(rows(*columns), label=label)
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"),
+    [
+        ({"cat": 5, "dog": 5}, "binary_classification"),
+        ({"0": 5, "1": 5}, "binary_classification"),
+        ({str(n): 50 for n in range(10)}, "multiclass_classification"),
+        ({str(n): 2 for n in range(10)}, "regression"),
+        ({str(n): 50 for n in range(30)}, "regression"),
+        ({"0.5": 50, "1.5": 50, "2.5": 50}, "regression"),
+        ({"0.5": 50, "1.5": 50, "none": 50}, "multiclass_classification"),
+    ],
+)
+def test_the_task_of_images_follows_from_their_labels(labels, task):
+    assert task_of_labels(labels) == task
+    assert task_of_labels(labels, "multiclass_classification") == "multiclass_classification"
+
+
+def test_a_regression_of_words_is_refused():
+    with pytest.raises(DataError, match="a regression learns numbers, and 'cat' is a label"):
+        task_of_labels({"cat": 5, "1": 5}, "regression")

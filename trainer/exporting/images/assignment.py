@@ -1,9 +1,10 @@
-"""Gives every image of a manifest a class, a split and a shard, before any image is read.
+"""Gives every image of a manifest a label, a split and a shard, before any image is read.
 
 A shard's content depends on the set of accepted lines only, not on their order in the file: rows
-are sorted by fingerprint, which also mixes the classes over the shards, then cut into pieces of
-nearly equal size. Class indices come from the manifest's labels, not from the images that turn out
-to be readable, so that a corrupt image cannot change the class that an index means.
+are sorted by fingerprint, which also mixes the labels over the shards, then cut into pieces of
+nearly equal size. A number is its own label; class indices come from the manifest's labels, not
+from the images that turn out to be readable, so that a corrupt image cannot change the class that
+an index means.
 """
 
 import itertools
@@ -28,20 +29,24 @@ from trainer.exporting.splits import assign, fingerprints, ranges
 
 @dataclass(frozen=True)
 class Work:
-    """One Beam element: the images of one shard. labels[i] is the class index of rows[i]."""
+    """One Beam element: the images of one shard. labels[i] is the class index of rows[i], or its
+    number if `regression`.
+    """
 
     name: str
     split: str
     position: str  # "3 of 6", for the progress lines
     rows: tuple[Row, ...]
-    labels: tuple[int, ...]
+    labels: tuple[float, ...]
+    regression: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
     """What an export will write.
 
-    classes: names in the order of their indices. work: one entry per shard, train first.
+    classes: names in the order of their indices; none of a regression. work: one entry per shard,
+    train first.
     """
 
     classes: tuple[str, ...]
@@ -54,12 +59,13 @@ class Plan:
 
 
 def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
-    """Assign classes, splits and shards.
+    """Assign labels, splits and shards.
 
-    Raises ExportError if the dataset would be unusable: fewer than two classes, an empty split, a
+    Raises ExportError if the dataset would be unusable: fewer than two labels, an empty split, a
     class without a train example, or more shards than train examples.
     """
-    classes = _classes(manifest)
+    labels = _labels(manifest)
+    classes = () if settings.regression else labels
     if manifest.names_splits:
         split = Split(COLUMN_RULE)
         rows = {name: [row for row in manifest.rows if row.split == name] for name in SPLITS}
@@ -75,19 +81,19 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
     return Plan(classes, split, tuple(_cut(rows, classes, settings.shards)))
 
 
-def _classes(manifest: Manifest) -> tuple[str, ...]:
+def _labels(manifest: Manifest) -> tuple[str, ...]:
     if not manifest.rows:
         raise ExportError(
             f"no usable line among {manifest.lines}; the first is "
             f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
         )
-    classes = tuple(sorted({row.label for row in manifest.rows}, key=natural_order))
-    if len(classes) < 2:
+    labels = tuple(sorted({row.label for row in manifest.rows}, key=natural_order))
+    if len(labels) < 2:
         raise ExportError(
-            f"only one class, {classes[0]!r}, on all {len(manifest.rows)} usable lines; "
-            "a classifier needs at least two"
+            f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "
+            "there is nothing to learn"
         )
-    return classes
+    return labels
 
 
 def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: Split) -> None:
@@ -130,7 +136,10 @@ def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int
                     split=split,
                     position=f"{len(work) + 1} of {total}",
                     rows=piece,
-                    labels=tuple(class_index[row.label] for row in piece),
+                    labels=tuple(
+                        class_index[row.label] if row.value is None else row.value for row in piece
+                    ),
+                    regression=not classes,
                 )
             )
     return work

@@ -6,18 +6,23 @@ rejected.jsonl is written in both cases: it shows why an export was refused.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from trainer.dataset_description import (
     FILE_NAME,
+    REGRESSION,
     REJECTED_FILE_NAME,
     SPLITS,
     Counts,
     DatasetDescription,
 )
+from trainer.dataset_features import Label
 from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.assignment import Plan
 from trainer.exporting.images.manifest import Manifest, Rejection
 from trainer.exporting.images.shards import ShardResult
+from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ImageExportSettings
 
 _REASONS_SHOWN = 5
@@ -34,7 +39,8 @@ def commit(
     """Write rejected.jsonl and dataset.json through write(name, data), dataset.json last.
 
     Raises ExportError, without writing dataset.json, if too many lines were rejected, if a class
-    has no train example left, or if a split has no example at all.
+    has no train example left, if all numbers of the train split are equal, or if a split has no
+    example at all.
     """
     results = sorted(results, key=lambda result: result.shard.name)
     rejected = sorted([*manifest.rejected, *(r for result in results for r in result.rejected)])
@@ -44,6 +50,7 @@ def commit(
     _check_counts(counts, rejected)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
+        task=REGRESSION if settings.regression else None,
         source={
             "manifest": settings.source,
             "sha256": manifest.sha256,
@@ -51,6 +58,7 @@ def commit(
         },
         split=plan.split,
         features=(settings.image,),
+        label=_number(results) if settings.regression else Label(),
         classes=plan.classes,
         counts=counts,
         files={
@@ -101,9 +109,21 @@ def _counts(results: list[ShardResult], split: str, classes: tuple[str, ...]) ->
         if result.split == split:
             by_class.update(result.class_counts)
     return Counts(
-        examples=by_class.total(),
+        examples=sum(result.shard.examples for result in results if result.split == split),
         classes={name: by_class[index] for index, name in enumerate(classes)},
     )
+
+
+def _number(results: Sequence[ShardResult]) -> Label:
+    """A regression's label. Raises ExportError if it is constant."""
+    values = np.array([value for result in results for value in result.values], np.float32)
+    statistics = Numbers.of(values).statistics()
+    if statistics.min == statistics.max:
+        raise ExportError(
+            f"the label is {statistics.min:g} for every image of the train split; there is "
+            "nothing to learn"
+        )
+    return Label("label", "float32", statistics=statistics)
 
 
 def _check_counts(counts: dict[str, Counts], rejected: list[Rejection]) -> None:

@@ -3,12 +3,14 @@
     [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
     gs://BUCKET/OBJECT,label,group           where groups of images, as a patient's, stay together
 
+A label is the name of a class or, of a regression, a number with a decimal point.
+
 ML_USE is the example's split: training, validation or test, in upper or lower case. It is given on
 every line or on none: if only some lines had it, Vertex AI would split the rest at random,
 differently each time. An image's key is its object name (the address without gs://BUCKET/).
 
 A problem with the whole file raises ExportError. A problem with one line (no label, several labels,
-a repeated image) makes it a Rejection.
+a label that is no number, a repeated image) makes it a Rejection.
 
 A manifest on the local disk may name images by paths relative to its folder; such a path is the
 key.
@@ -24,16 +26,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from trainer.exporting import ExportError
 
 _ML_USES = {"training": "train", "validation": "validation", "test": "test"}
 
 _GS_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
 _RELATIVE_IMAGE = re.compile(r"(?!/)(?!.*://).*\.\w{2,5}", re.DOTALL)
+_LARGEST = float(np.finfo(np.float32).max)
+# Not all that Python takes: 1_000 and nan are no values to learn.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Row(NamedTuple):
-    """One line that may become an example. split, group: None unless the manifest names them."""
+    """One line that may become an example. split, group: None unless the manifest names them.
+    value: the label as the number that it is, None of a class.
+    """
 
     line: int
     uri: str
@@ -41,6 +50,7 @@ class Row(NamedTuple):
     label: str
     split: str | None
     group: str | None = None
+    value: float | None = None
 
 
 class Rejection(NamedTuple):
@@ -72,10 +82,13 @@ class Manifest:
     sha256: str
 
 
-def parse(content: bytes, address: str, split_by: str | None = None) -> Manifest:
+def parse(
+    content: bytes, address: str, split_by: str | None = None, regression: bool = False
+) -> Manifest:
     """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong.
 
     split_by: what the field after each label is, a group that stays together; None: there is none.
+    regression: whether labels are numbers.
     """
     try:
         lines = _split_fields(content)
@@ -87,6 +100,9 @@ def parse(content: bytes, address: str, split_by: str | None = None) -> Manifest
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
     rows, rejected = _reject_unusable_labels(lines, names_splits, split_by)
+    if regression:
+        rows, others = _take_values(rows)
+        rejected += others
     rows, repeated = _reject_repeated_keys(rows)
     return Manifest(
         rows=tuple(rows),
@@ -240,9 +256,22 @@ def _reject_unusable_labels(
             split = _ML_USES[line.ml_use.lower()] if names_splits else None
             rows.append(Row(line.number, line.uri, line.key, line.labels[0], split, line.group))
         else:
-            reason = "several labels; an image has one class" if line.labels else "no label"
+            reason = "several labels; an image has one" if line.labels else "no label"
             rejected.append(Rejection(line.number, line.uri, ",".join(line.labels), reason))
     return rows, rejected
+
+
+def _take_values(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
+    """Read labels as numbers; reject those that are none, or infinite as the dataset's float32."""
+    kept, rejected = [], []
+    for row in rows:
+        value = float(row.label) if _NUMBER.fullmatch(row.label) else np.nan
+        if abs(value) <= _LARGEST:
+            kept.append(row._replace(value=value))
+        else:
+            reason = f"label {row.label!r} is no number that float32 holds"
+            rejected.append(Rejection(row.line, row.uri, row.label, reason))
+    return kept, rejected
 
 
 def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
@@ -253,7 +282,7 @@ def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
     kept, rejected = [], []
     for group in by_key.values():
         first = group[0]
-        other = next((row for row in group if row.label != first.label), None)
+        other = next((row for row in group if _answer(row) != _answer(first)), None)
         if other:
             reason = (
                 f"contradictory labels for one key: {first.label!r} on line {first.line}, "
@@ -272,3 +301,8 @@ def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
         reason = f"same key as line {first.line}"
         rejected += [Rejection(row.line, row.uri, row.label, reason) for row in group[1:]]
     return kept, rejected
+
+
+def _answer(row: Row) -> str | float:
+    """What a model should predict: 3 and 3.0 are one number, and two classes."""
+    return row.label if row.value is None else row.value

@@ -46,7 +46,7 @@ class PlanShards(beam.DoFn):
         """Read the manifest again; raises ExportError if it has changed since it was checked."""
         source = self._settings.source
         content = Objects(self._beam_flags).read(source)
-        manifest = parse(content, source, self._settings.split_by)
+        manifest = parse(content, source, self._settings.split_by, self._settings.regression)
         if manifest.sha256 != self._sha256:
             raise ExportError(f"{source} changed while the export began; start it again")
         plan = make_plan(manifest, self._settings)

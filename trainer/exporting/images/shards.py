@@ -8,6 +8,7 @@ same file again.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ _PROGRESS_SECONDS = 10
 class ShardResult:
     """Result of one shard. class_counts: number of examples by class index, without zeros.
 
-    files: of each example a hash of the file that it was made of, and its key; "" in train.
+    files: of each example a hash of the file that it was made of, and its key; "" in train. values:
+    of a regression, in place of those counts, the labels of a train shard, as stored.
     """
 
     split: str
@@ -40,6 +42,7 @@ class ShardResult:
     class_counts: dict[int, int]
     rejected: tuple[Rejection, ...]
     files: tuple[tuple[int, str], ...] = ()
+    values: tuple[float, ...] = ()
 
 
 def write_shard(
@@ -67,7 +70,7 @@ def write_shard(
             labels.append(label)
         progress.step()
     keys = [row.key.encode() for row in rows]
-    label_column = np.array(labels, dtype=np.int64)
+    label_column = np.array(labels, dtype=np.float32 if work.regression else np.int64)
     columns: dict[str, Column] = {
         "key": keys,
         feature.name: [image.stored for image in images],
@@ -84,16 +87,17 @@ def write_shard(
     data = b"".join(tfrecords(columns))
     write(work.name, data)
     progress.finish(len(keys), len(rejected))
-    classes, counts = np.unique(label_column, return_counts=True)
+    counts = {} if work.regression else Counter(label_column.tolist())
     return ShardResult(
         split=work.split,
         shard=Shard(name=work.name, examples=len(keys), bytes=len(data)),
-        class_counts=dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        class_counts=dict(counts),
         rejected=tuple(rejected),
         files=tuple(
             (image.hash, "" if work.split == "train" else row.key)
             for image, row in zip(images, rows, strict=True)
         ),
+        values=tuple(label_column.tolist()) if work.regression and work.split == "train" else (),
     )
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from trainer.dataset_features import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
-from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Summary, Terms
+from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 
 # The bytes of slices of temporary files, in order.
 ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]

@@ -25,8 +25,9 @@ class Dataset:
     uri: of its folder; fingerprint: the folder's name. exists: whether an earlier run created it.
     source: the manifest, table or query. statement: the SQL that freezes the rows; None for images.
     partition: {"column", "from", "to"}; None for images, and for the rows of all times. examples,
-    classes: None where only reading would tell. previous: the folder of the newest dataset before
-    this one that a run of the experiment has trained on; None if there is none.
+    classes: None where only reading would tell, or there are none. previous: the folder of the
+    newest dataset before this one that a run of the experiment has trained on; None if there is
+    none.
     """
 
     uri: str

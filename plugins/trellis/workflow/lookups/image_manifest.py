@@ -1,13 +1,15 @@
 """Checks of an image manifest before anything is spent.
 
 The export checks every line again, and every image. These checks only read one text file, and
-refuse what would make a run pointless: no lines, no labels, a single class.
+refuse what would make a run pointless: no lines, no labels, a single class, a regression's labels
+that are no numbers.
 """
 
 import csv
 import hashlib
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +25,10 @@ from trellis.workflow.spec.trainer_schema import load as load_schema
 DATASET_VERSION = 1
 
 _LEAST_GROUPS = 6
+
+# As trainer.exporting.images.manifest has it.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LARGEST = 3.4028234663852886e38  # of float32
 
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
@@ -40,13 +46,14 @@ class Line(NamedTuple):
 @dataclass
 class Contents:
     """Contents of a manifest. classes: number of usable lines by label. ungrouped: lines without
-    a group, where groups decide the split.
+    a group, where groups decide the split. first: number of the first line of each label.
     """
 
     lines: int = 0
     ungrouped: int = 0
     groups: set[str] = field(default_factory=set)
     classes: Counter[str] = field(default_factory=Counter)
+    first: dict[str, int] = field(default_factory=dict)
 
     @property
     def examples(self) -> int:
@@ -97,6 +104,7 @@ def count(address: str, lines: Iterable[Line], by: str | None = None) -> Content
         labels = [label for label in after if label]
         if len(labels) == 1:
             contents.classes[labels[0]] += 1
+            contents.first.setdefault(labels[0], number)
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
     if by is not None and len(contents.groups) < _LEAST_GROUPS:
@@ -116,7 +124,9 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{address}: no line has a label after its image, the label column is missing; "
             f"{_FORMAT}"
         )
-    if len(names) == 1:
+    if experiment.task == "regression":
+        _check_numbers(address, contents, experiment.image_source.max_rejected)
+    elif len(names) == 1:
         raise SourceError(
             f"{address}: all {contents.examples} labelled lines are of one class, '{names[0]}'; "
             "a classifier needs at least two"
@@ -132,6 +142,24 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{address}: {contents.examples} labelled lines cannot fill source.shards = "
             f"{experiment.source.shards} files"
         )
+
+
+def is_number(label: str) -> bool:
+    """Whether a regression can learn the label: a number that float32 holds, as in the export."""
+    return bool(_NUMBER.fullmatch(label)) and abs(float(label)) <= _LARGEST
+
+
+def _check_numbers(address: str, contents: Contents, max_rejected: float) -> None:
+    others = [label for label in contents.classes if not is_number(label)]
+    count = sum(contents.classes[label] for label in others)
+    if count > max_rejected * contents.lines:
+        raise SourceError(
+            f"{address}: {count} of {contents.lines} lines have a label that is no number, such as "
+            f"line {contents.first[others[0]]} ('{others[0]}'), but the task is regression; to "
+            "learn classes, write multiclass_classification"
+        )
+    if len({float(label) for label in contents.classes if is_number(label)}) < 2:
+        raise SourceError(f"{address}: all labels are one number; there is nothing to learn")
 
 
 def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -> str:
@@ -154,5 +182,7 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
         **({} if source.resize == "stretch" else {"resize": source.resize}),
         "split": recorded(source.split),
         "shards": source.shards,
+        # Absent for classes, whose datasets are older.
+        **({"task": "regression"} if experiment.task == "regression" else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

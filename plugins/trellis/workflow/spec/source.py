@@ -32,8 +32,8 @@ class ImageSource(_Stored):
     kind: ClassVar[Kind] = "image"
 
     images: str = key(
-        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label: "
-        "a path in the group's bucket, or a gs:// address",
+        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, of a "
+        "regression with a number as label: a path in the group's bucket, or a gs:// address",
         min_length=1,
     )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")

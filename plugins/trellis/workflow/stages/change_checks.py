@@ -57,7 +57,8 @@ def _examples(before: Mapping[str, Any], now: Mapping[str, Any], limit: float) -
 def _classes(before: Mapping[str, Any], now: Mapping[str, Any], limit: float) -> Iterator[Change]:
     label = now["label"].get("column", now["label"]["name"])
     if before["task"] != now["task"]:
-        text = f"the task was {before['task']}, and is {now['task']}"
+        old_task, new_task = (d["task"] or "classification" for d in (before, now))
+        text = f"the task was {old_task}, and is {new_task}"
         yield Change("classes", label, text)
         return
     old, new = (dict(dataset["counts"]["train"]["classes"]) for dataset in (before, now))

@@ -127,6 +127,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         "max_rejected": str(source.max_rejected),
         "split_fractions": ",".join(map(str, source.split.shares)),
         **({} if by is None else {"split_by": by}),
+        **({"task": "regression"} if plan.experiment.task == "regression" else {}),
     }
 
 

@@ -81,7 +81,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 class Found:
     """What is known of the source.
 
-    source: the manifest, table or query. examples, classes: None if only reading would tell.
+    source: the manifest, table or query. examples, classes: None if only reading would tell, or
+    if there are none.
     Only for tables: statement, the SQL that freezes the rows; bytes, what it reads.
     """
 
@@ -170,7 +171,8 @@ def write(decided: Decided, platform: Platform) -> Plan:
 def describe(found: Found) -> str:
     """A short description of the source."""
     if found.table is None:
-        return f"{found.examples} images in {len(found.classes or {})} classes"
+        images = f"{found.examples} images"
+        return images if found.classes is None else f"{images} in {len(found.classes)} classes"
     rows = "rows" if found.examples is None else f"{found.examples:,} rows"
     part = found.partition
     which = f" with {part['column']} from {part['from']} to {part['to']}" if part else ""
@@ -271,7 +273,8 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
         raise SourceError(unknown)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
     fingerprint = image_manifest.fingerprint(address, version, experiment)
-    classes = dict(sorted(contents.classes.items()))
+    regression = experiment.task == "regression"
+    classes = None if regression else dict(sorted(contents.classes.items()))
     return Found(address, fingerprint, contents.examples, classes)
 
 

@@ -112,11 +112,11 @@ def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
     for where, word, known in sides:
         if word not in known:
             yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
-        elif (kind := experiment.source.kind) not in known[word]["inputs"]:
-            fitting = [name for name, entry in known.items() if kind in entry["inputs"]]
-            yield Problem(
-                (where,), f"{word} is not for a source of {kind}s; known: {', '.join(fitting)}"
-            )
+    kind, models = experiment.source.kind, schema.models
+    if experiment.model in models and kind not in models[experiment.model]["inputs"]:
+        fitting = [name for name, entry in models.items() if kind in entry["inputs"]]
+        message = f"{experiment.model} is not for a source of {kind}s; known: {', '.join(fitting)}"
+        yield Problem(("model",), message)
 
 
 def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
@@ -153,12 +153,13 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:
     baselines, kind = experiment.baselines, experiment.source.kind
+    regression = experiment.task == "regression"
     where = ("baselines", "bqml")
     if baselines.bqml and kind == "image":
         yield Problem(
             where,
-            "BigQuery ML learns from tables, and this source is images; what fits them: "
-            "`automl: {node_hours: 8}`",
+            "BigQuery ML learns from tables, and this source is images"
+            + ("" if regression else "; what fits them: `automl: {node_hours: 8}`"),
         )
     else:
         for n, name in enumerate(baselines.bqml):
@@ -166,7 +167,12 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             if name in baselines.bqml[:n]:
                 yield Problem((*where, n), f"'{name}' is listed twice")
     yield from _options(baselines)
-    if baselines.automl is not None:
+    if baselines.automl is not None and kind == "image" and regression:
+        # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
+        yield Problem(
+            ("baselines", "automl"), "AutoML learns classes of images, no numbers: leave it out"
+        )
+    elif baselines.automl is not None:
         least, most = (8, 800) if kind == "image" else (1, 72)
         if not least <= baselines.automl.node_hours <= most:
             yield Problem(

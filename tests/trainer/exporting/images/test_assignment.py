@@ -15,7 +15,7 @@ from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.splits import buckets
 
 
-def settings(shards=4, fractions=(80, 10, 10), split_by=None):
+def settings(shards=4, fractions=(80, 10, 10), split_by=None, regression=False):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -25,11 +25,13 @@ def settings(shards=4, fractions=(80, 10, 10), split_by=None):
         max_rejected=0.0,
         fractions=fractions,
         split_by=split_by,
+        regression=regression,
     )
 
 
 def plan_of(lines, **changed):
-    manifest = parse("\n".join(lines).encode(), "gs://bkt/manifest.csv", changed.get("split_by"))
+    how = {name: changed[name] for name in ("split_by", "regression") if name in changed}
+    manifest = parse("\n".join(lines).encode(), "gs://bkt/manifest.csv", **how)
     return make_plan(manifest, settings(**changed))
 
 
@@ -118,7 +120,7 @@ def test_positions_count_all_shards():
 @pytest.mark.parametrize(
     ("lines", "changed", "message"),
     [
-        (lines_of(100, classes=1), {}, "only one class, 'class 0', on all 100 usable lines"),
+        (lines_of(100, classes=1), {}, "only one label, 'class 0', on all 100 usable lines"),
         (
             ["gs://bkt/1,a", "gs://bkt/1,b"],
             {},
@@ -156,3 +158,14 @@ def test_images_of_one_group_are_in_the_split_of_its_hash(patients):
     assert plan.examples("train") + plan.examples("validation") + plan.examples("test") == len(
         lines
     )
+
+
+def test_a_number_is_its_own_label():
+    lines = [f"gs://bkt/images/{i}.png,{i / 4}" for i in range(100)]
+    plan = plan_of(lines, regression=True)
+    assert plan.classes == ()
+    for work in plan.work:
+        assert work.regression
+        assert [f"images/{int(4 * label)}.png" for label in work.labels] == [
+            row.key for row in work.rows
+        ]

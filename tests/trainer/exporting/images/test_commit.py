@@ -18,7 +18,7 @@ PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
 GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}
 
 
-def settings(max_rejected=0.1):
+def settings(max_rejected=0.1, regression=False):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -27,6 +27,7 @@ def settings(max_rejected=0.1):
         shards=1,
         max_rejected=max_rejected,
         fractions=(80, 10, 10),
+        regression=regression,
     )
 
 
@@ -47,7 +48,8 @@ def run(shard_results, lines=13, rejected=(), **changed):
     manifest = Manifest((), tuple(rejected), lines, names_splits=True, sha256="00")
     files = {}
     try:
-        commit(settings(**changed), manifest, PLAN, shard_results, files.__setitem__)
+        plan = dataclasses.replace(PLAN, classes=()) if changed.get("regression") else PLAN
+        commit(settings(**changed), manifest, plan, shard_results, files.__setitem__)
     except ExportError as error:
         return files, str(error)
     return files, None
@@ -138,3 +140,27 @@ def test_files_that_train_has_too_are_named():
         "2 of the 4 images of validation and test are in the train split too, byte for byte, under "
         "another name: 'a.png', 'b.png'; leave"
     )
+
+
+def numbered(*values):
+    """Results of shards of numbers: those of train, and two examples in each other split."""
+    train = result("train", {0: len(values)})
+    others = [result(split, {0: 2}) for split in ("validation", "test")]
+    shards = [dataclasses.replace(each, class_counts={}) for each in (train, *others)]
+    return [dataclasses.replace(shards[0], values=values), *shards[1:]]
+
+
+def test_the_statistics_of_numbers_are_those_of_the_train_split():
+    files, refused = run(numbered(1.0, 4.0, 4.0), regression=True)
+    assert refused is None
+    description = DatasetDescription.from_json(files["dataset.json"].decode())
+    assert (description.task, description.outputs, description.classes) == ("regression", 1, ())
+    assert [description.examples(split) for split in ("train", "validation")] == [3, 2]
+    statistics = description.label.number_statistics
+    assert (statistics.mean, statistics.min, statistics.max) == (3, 1, 4)
+    assert statistics.stddev == pytest.approx(2**0.5)
+
+
+def test_one_number_for_all_train_images_is_refused():
+    _, refused = run(numbered(4.0, 4.0), regression=True)
+    assert refused == "the label is 4 for every image of the train split; there is nothing to learn"

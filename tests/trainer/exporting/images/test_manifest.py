@@ -74,7 +74,7 @@ def test_lines_without_a_label_are_rejected():
 
 def test_lines_with_several_labels_are_rejected():
     (rejected,) = read("gs://bkt/1,a\ngs://bkt/2,a,b\n").rejected
-    assert rejected == Rejection(2, "gs://bkt/2", "a,b", "several labels; an image has one class")
+    assert rejected == Rejection(2, "gs://bkt/2", "a,b", "several labels; an image has one")
 
 
 def test_an_image_that_is_listed_twice_counts_once():
@@ -192,7 +192,7 @@ def test_the_field_after_the_label_is_the_group():
     assert [(rejection.line, rejection.reason) for rejection in manifest.rejected] == [
         (1, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
         (3, "no group (patient)"),
-        (4, "several labels; an image has one class"),
+        (4, "several labels; an image has one"),
         (5, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
     ]
 
@@ -208,3 +208,25 @@ def test_a_manifest_without_groups_is_refused_where_they_decide(text, message):
     with pytest.raises(ExportError) as refused:
         parse(text.encode(), ADDRESS, "patient")
     assert message in str(refused.value)
+
+
+def test_numbers_are_read_as_such():
+    text = "gs://bkt/1,3\ngs://bkt/2,-0.5\ngs://bkt/3, 1e3 \ngs://bkt/1,3.0\n"
+    manifest = parse(text.encode(), ADDRESS, regression=True)
+    assert [(row.key, row.value) for row in manifest.rows] == [("1", 3), ("2", -0.5), ("3", 1000)]
+    assert [(r.line, r.reason) for r in manifest.rejected] == [(4, "same key as line 1")]
+    assert all(row.value is None for row in parse(text.encode(), ADDRESS).rows)
+
+
+@pytest.mark.parametrize("label", ["cat", "nan", "inf", "1_000", "1e39", "-1e39", "0x10", "3 mm"])
+def test_a_label_that_is_no_number_is_rejected_where_numbers_are_learned(label):
+    manifest = parse(f"gs://bkt/1,3\ngs://bkt/2,{label}\n".encode(), ADDRESS, regression=True)
+    (rejected,) = manifest.rejected
+    assert (rejected.line, rejected.label) == (2, label)
+    assert rejected.reason == f"label {label!r} is no number that float32 holds"
+
+
+def test_two_numbers_for_one_image_are_contradictory():
+    manifest = parse(b"gs://bkt/1,3\ngs://bkt/1,4\n", ADDRESS, regression=True)
+    assert not manifest.rows
+    assert len(manifest.rejected) == 2

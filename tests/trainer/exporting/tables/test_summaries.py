@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.tables import summaries
-from trainer.exporting.tables.summaries import Lengths, Numbers, RangeSummary, Terms, Tree
+from trainer.exporting.tables.summaries import Lengths, RangeSummary, Terms, Tree
 
 values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=50)
 terms = st.lists(st.sampled_from(["a", "b", "é", ""]) | st.none(), max_size=50)

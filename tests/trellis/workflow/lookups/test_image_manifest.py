@@ -134,3 +134,49 @@ def test_automl_gets_the_split_of_the_group():
     ]
     named = lines(AT, ["test,gs://b/1.png,cat\n"])
     assert usable(named, set()) == [("test", "gs://b/1.png", "cat", "1.png")]
+
+
+@pytest.fixture
+def cells(pets):
+    """A regression on images."""
+    return with_changes(
+        pets,
+        {
+            ("task",): "regression",
+            ("tune",): None,
+            ("train",): {"minimize": "rmse", "epochs": 2},
+            ("deploy",): None,
+        },
+    )
+
+
+def numbered(*labels):
+    return contents_of([f"gs://b/{n}.png,{label}\n" for n, label in enumerate(labels)])
+
+
+def test_a_regression_learns_numbers(cells):
+    check_contents(AT, numbered("3", "-1.5", "2e3", ".5", "7."), cells)
+    few = numbered(*range(30), "n/a")
+    check_contents(AT, few, cells)  # less than max_rejected: the export leaves the line out
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            ("cat", "dog", "3"),
+            r"2 of 3 lines have a label that is no number, such as line 1 \('cat'",
+        ),
+        (("1", "2", "nan"), r"line 3 \('nan'\), but the task is regression; to learn classes"),
+        (("1", "2", "1e39"), r"line 3 \('1e39'\)"),
+        (("3", "3.0", "03"), "all labels are one number"),
+        (("cat", "cat"), "no number"),
+    ],
+)
+def test_labels_that_no_regression_learns_are_refused(cells, labels, message):
+    with pytest.raises(SourceError, match=message):
+        check_contents(AT, numbered(*labels), cells)
+
+
+def test_numbers_and_classes_are_two_datasets(pets, cells):
+    assert fingerprint(AT, VERSION, cells) != fingerprint(AT, VERSION, pets)

@@ -95,7 +95,6 @@ MISTAKES = [
     ("train:", "baselines: {automl: {hours: 9}}\ntrain:", 18, "baselines.automl.hours",
      "unknown key; did you mean 'node_hours'?"),
     ("model: dense", "model: recurrent", 8, "model", "not for a source of images; known: dense,"),
-    ("task: multiclass_classification", "task: regression", 9, "task", "not for a source"),
     ("owner: lab", "owner: lab\nuntil: 2024-01-04", 4, "until", "this experiment has none"),
     ("train:", "hyperparameters: {layers: 2}\ntrain:", 18, "hyperparameters.layers", "fixed here"),
     ("train:", "hyperparameters: {units: 0}\ntrain:", 18, "hyperparameters.units", "got 0;"),
@@ -276,6 +275,35 @@ def test_what_a_task_does_not_read_is_refused(write):
     (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
     assert found.message.startswith("has no effect for regression")
     assert "only for the tasks multiclass_classification, binary_class" in found.message
+
+
+NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
+    "maximize: balanced_accuracy", "minimize: rmse"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("minimize: rmse", "maximize: balanced_accuracy", 11, "train.maximize",
+         "unknown metric 'balanced_accuracy' of regression"),
+        ("units: 64", "mix: mixup", 9, "hyperparameters.mix",
+         "has no effect for regression on a source of images, only for images and only for the "
+         "tasks multiclass_classification, binary_classification: leave it out"),
+        ("units: 64", "loss: focal", 9, "hyperparameters.loss", "has no effect for regression"),
+        ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
+         "has no effect for regression"),
+        ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
+         "AutoML learns classes of images, no numbers: leave it out"),
+        ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 10, "baselines.bqml",
+         "BigQuery ML learns from tables, and this source is images"),
+        ("train:", "deploy: {gate: {require: {accuracy: 0.8}}}\ntrain:", 10,
+         "deploy.gate.require.accuracy", "unknown metric 'accuracy' of regression"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_numbers_of_images_is_named_too(write, old, new, line, field, message):
+    load(write(NUMBERS))
+    assert_named(write, NUMBERS, old, new, line, field, message)
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):

@@ -12,6 +12,12 @@ from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
 
 RUN = layout.Run("trellis-local", "digits", "demo")
+NUMBERS = {
+    ("task",): "regression",
+    ("tune",): None,
+    ("train",): {"minimize": "rmse", "epochs": 2},
+    ("deploy",): None,
+}
 CHOSEN = {"rank": 1, "trial": "4", "parameters": {"learning_rate": 0.01, "filters": 32}}
 
 
@@ -163,6 +169,9 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
         "max_rejected": "0.05",
         "split_fractions": "80,10,10",
     }
+    numbers = a_plan(with_changes(plan.experiment, NUMBERS), RUN)
+    parameters = export.body(numbers, group)["launchParameter"]["parameters"]
+    assert parameters == launch["parameters"] | {"task": "regression"}
     environment = launch["environment"]
     assert environment["maxWorkers"] == 2
     assert environment["additionalExperiments"] == ["max_workflow_runtime_walltime_seconds=1800"]
