@@ -157,7 +157,7 @@ def many(tmp_path_factory):
     """2,000 pictures: the dataset's address, and the error of ridge regression on its pixels."""
     folder = tmp_path_factory.mktemp("many")
     images, numbers = discs.write(folder, 2000)
-    address = exported(folder)
+    address = exported(folder, image_size=32)
     test = {record.key for record in test_split.records(address, dataset_description.load(address))}
     held_out = np.array([key in test for key in numbers_of(folder)])
     pixels = images.reshape(len(images), -1) / 255

@@ -165,6 +165,7 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
         "image_size": "8x8",
         "channels": "1",
         "encoding": "png",
+        "resize": "stretch",
         "shards": "4",
         "max_rejected": "0.05",
         "split_fractions": "80,10,10",
