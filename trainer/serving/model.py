@@ -79,8 +79,8 @@ class Model:
             return ImageModel(tf, loaded)
         raise ModelError(
             f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
-            f"{_PIXELS}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes "
-            "them. A model of another release is served by the image of that release"
+            f"{_PIXELS}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes them. A model of "
+            "another release is served by the image of that release"
         )
 
     def warm_up(self, batch: int) -> None:

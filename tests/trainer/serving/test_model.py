@@ -109,7 +109,7 @@ def test_a_folder_without_a_savedmodel(tmp_path):
 def test_a_savedmodel_from_elsewhere(tmp_path):
     inputs = keras.Input((3,))
     keras.Model(inputs, keras.layers.Dense(1)(inputs)).export(tmp_path, verbose=False)
-    with pytest.raises(ModelError, match="expected pixels and classes, or serving_default"):
+    with pytest.raises(ModelError, match="expected pixels, or serving_default and features"):
         Model.load(tmp_path)
 
 
