@@ -28,6 +28,8 @@ locals {
       "roles/dataflow.developer" = local.composer
       # Run queries; which data they reach, the datasets say (bigquery.tf).
       "roles/bigquery.jobUser" = local.composer
+      # See what endpoints were asked.
+      "roles/monitoring.viewer" = local.composer
     }
     job = {
       # What Dataflow's workers need of Dataflow itself.

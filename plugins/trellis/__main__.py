@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trellis import prices, try_model
+from trellis import endpoints, prices, try_model
 from trellis.doctor import command
 from trellis.new import command as new
 from trellis.results import command as results
@@ -30,6 +30,7 @@ Work on experiment files and their Google Cloud project.
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
   trellis digest                              what the runs of the last week came to
+  trellis endpoints dags                      what endpoints cost a day, and which nobody asks
 
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
@@ -87,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     renew.add_argument("--write", action="store_true", help="change the table")
     results.add(commands)
+    endpoints.add(commands)
     new.add(commands)
     options, more = parser.parse_known_args(arguments)
     if options.command == "try":
@@ -98,6 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
         return new.run(options)
     if options.command in ("runs", "compare", "digest"):
         return results.run(options)
+    if options.command == "endpoints":
+        return endpoints.run(options)
     if options.command == "prices":
         return prices.run(options.folder, options.write)
     if options.command == "doctor":

@@ -40,16 +40,16 @@ class GoogleApi:
         except DefaultCredentialsError as error:
             raise CredentialsError(f"{error}\n{SIGN_IN}") from None
         self._session = AuthorizedSession(credentials)
-        self._credentials = credentials
+        self.credentials = credentials
 
     def caller(self) -> str:
         """Whose permissions are tested: an e-mail address, if the credentials tell it."""
-        email = getattr(self._credentials, "service_account_email", None)
+        email = getattr(self.credentials, "service_account_email", None)
         if email == "default":  # the metadata server's, whose name comes with the first token
             from google.auth.transport.requests import Request
 
-            self._credentials.refresh(Request())
-            email = getattr(self._credentials, "service_account_email", None)
+            self.credentials.refresh(Request())
+            email = getattr(self.credentials, "service_account_email", None)
         return email or "the signed-in user"
 
     def get(self, url: str, **parameters: Any) -> dict[str, Any]:

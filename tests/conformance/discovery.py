@@ -23,6 +23,7 @@ NAMES = {
     "storage": "storage.v1",
     "bigquery": "bigquery.v2",
     "dataflow": "dataflow.v1b3",
+    "monitoring": "monitoring.v3",
     "aiplatform": "aiplatform.v1",
     "aiplatform/v1beta1": "aiplatform.v1beta1",
 }

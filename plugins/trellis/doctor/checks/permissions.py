@@ -30,6 +30,7 @@ _ON_PROJECT: Mapping[str, Mapping[str, str]] = {
         "dataflow.jobs.cancel": "cancels exports of stopped runs",
     },
     "roles/bigquery.jobUser": {"bigquery.jobs.create": "runs queries"},
+    "roles/monitoring.viewer": {"monitoring.timeSeries.list": "sees which endpoints are idle"},
 }
 
 _ON_BUCKET: Mapping[str, str] = {

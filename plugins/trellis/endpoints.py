@@ -1,0 +1,139 @@
+"""`trellis endpoints`: what the group's endpoints cost a day, and who asks them."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trellis.google_api import SIGN_IN, CredentialsError, GoogleApi
+from trellis.results.table import table
+from trellis.workflow.spec import platform
+from trellis.workflow.spec.problems import FileError
+
+_DAYS = 14
+
+
+def add(commands: Any) -> None:
+    """The command's arguments. commands: argparse's subparsers."""
+    endpoints = commands.add_parser(
+        "endpoints", help="list endpoints with their cost a day and their predictions"
+    )
+    endpoints.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("dags"),
+        metavar="FOLDER",
+        help="folder of platform.yaml, which names project and region (default: dags)",
+    )
+    endpoints.add_argument(
+        "--days",
+        type=int,
+        default=_DAYS,
+        metavar="N",
+        help=f"idle is what nobody asked for so many days, at most 42 (default: {_DAYS})",
+    )
+    endpoints.add_argument("--json", action="store_true", help="print JSON")
+    endpoints.add_argument(
+        "--undeploy", action="store_true", help="tell which models of idle endpoints to undeploy"
+    )
+    endpoints.add_argument("--yes", action="store_true", help="with --undeploy: do it")
+
+
+def run(options: argparse.Namespace, now: datetime | None = None) -> int:
+    """List, and undeploy if told; returns the exit code: 1 if the use is not known."""
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud.aiplatform_v1 import EndpointServiceClient
+
+    from trellis.workflow.endpoints.monitoring import LONGEST_DAYS
+    from trellis.workflow.endpoints.survey import survey
+
+    if not 1 <= options.days <= LONGEST_DAYS:
+        print(f"--days must be from 1 to {LONGEST_DAYS}: Google keeps no more", file=sys.stderr)
+        return 2
+    try:
+        group = platform.load(options.folder)
+        api = GoogleApi()
+        client = EndpointServiceClient(
+            credentials=api.credentials,
+            client_options={"api_endpoint": f"{group.region}-aiplatform.googleapis.com"},
+        )
+        found = survey(client, api, group, now or datetime.now(UTC), options.days)
+        if options.json:
+            print(json.dumps([each.to_json() for each in found.endpoints], indent=2))
+        else:
+            print("\n".join(_lines(found.endpoints, options.days, group)))
+        if options.undeploy and found.refused is None:
+            _undeploy(client, found.idle, options.yes)
+    except (FileError, CredentialsError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except GoogleAPICallError as error:
+        print(f"Vertex AI refuses: {error.message}", file=sys.stderr)
+        return 1
+    except GoogleAuthError as error:
+        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
+        return 1
+    if found.refused is not None:
+        print(_refusal(found.refused, group.project, options.undeploy), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _lines(endpoints: Iterable[Any], days: int, group: platform.Platform) -> list[str]:
+    rows = [
+        [
+            each.experiment,
+            ", ".join(f"{m.version} {m.share}%" for m in each.models) or "nothing",
+            ", ".join(f"{_span(m.replicas)} x {m.machine}" for m in each.models),
+            "?" if each.usd_per_day is None else f"{each.usd_per_day:.2f} USD",
+            "?" if each.predictions is None else str(each.predictions),
+            f"{each.last:%Y-%m-%d %H:%M}" if each.last else "",
+            str(each.state),
+        ]
+        for each in endpoints
+    ]
+    if not rows:
+        return [f"No experiment has an endpoint in {group.project}, {group.region}."]
+    heads = ["experiment", "deployed", "machines", "a day", f"in {days} days", "last asked", ""]
+    return table(heads, rows)
+
+
+def _span(replicas: tuple[int, int]) -> str:
+    least, most = replicas
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _undeploy(client: Any, idle: Iterable[Any], yes: bool) -> None:
+    from trellis.workflow.endpoints.state import removal_order
+    from trellis.workflow.endpoints.survey import undeploy
+
+    would = 0
+    for endpoint in idle:
+        if not yes:
+            for model in removal_order(endpoint):
+                print(f"Would undeploy {model.version} from {endpoint.name}", file=sys.stderr)
+                would += 1
+            continue
+        versions = list(undeploy(client, endpoint))
+        for version in versions:
+            print(f"Undeployed {version} from {endpoint.name}", file=sys.stderr)
+        if not versions:
+            print(f"{endpoint.name} was changed meanwhile: it stays", file=sys.stderr)
+    if would:
+        print("Nothing was undeployed. With --yes it is.", file=sys.stderr)
+
+
+def _refusal(refused: Any, project: str, undeploy: bool) -> str:
+    lines = [f"Cloud Monitoring does not say what endpoints were asked: {refused.message}"]
+    if refused.disabled:
+        lines.append(f"gcloud services enable {refused.disabled} --project={project}")
+    elif refused.status == 403:
+        lines.append("It needs monitoring.timeSeries.list, as in roles/monitoring.viewer.")
+    if undeploy:
+        lines.append("So nothing was undeployed.")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""All endpoints of a group, from Vertex AI and Cloud Monitoring."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from trellis.google_api import GoogleApi, RefusedError
+from trellis.identity import EXPERIMENT_LABEL
+from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
+from trellis.vertex.stepwise import unfinished
+from trellis.workflow.endpoints.monitoring import counted
+from trellis.workflow.endpoints.state import Endpoint, State, describe, removal_order
+from trellis.workflow.spec.platform import Platform
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found. refused: why Cloud Monitoring did not say what the endpoints were asked."""
+
+    endpoints: tuple[Endpoint, ...]
+    refused: RefusedError | None
+
+    @property
+    def idle(self) -> list[Endpoint]:
+        return [endpoint for endpoint in self.endpoints if endpoint.state == State.IDLE]
+
+
+def survey(client: Any, api: GoogleApi, platform: Platform, now: datetime, days: int) -> Survey:
+    """The endpoints of a group's project and region that have an experiment's label, by experiment.
+
+    client: an EndpointServiceClient. Raises google.api_core.exceptions for refusals of Vertex AI's.
+    """
+    counts, refused = None, None
+    try:
+        start = now - timedelta(days=days)
+        counts = counted(api, platform.project, platform.region, start, now)
+    except RefusedError as error:
+        refused = error
+    parent = f"projects/{platform.project}/locations/{platform.region}"
+    request = {"parent": parent, "filter": f"labels.{EXPERIMENT_LABEL}:*"}
+    found = [
+        describe(
+            each,
+            counts,
+            bool(each.deployed_models and unfinished(client, each.name)),
+            platform.labels,
+            platform.region,
+            now,
+            days,
+        )
+        for each in client.list_endpoints(request=request, **REPEATABLE)
+    ]
+    return Survey(tuple(sorted(found, key=lambda each: (each.experiment, each.name))), refused)
+
+
+def undeploy(client: Any, endpoint: Endpoint) -> Iterator[str]:
+    """Undeploy all models of an idle endpoint, one after the other; yields each version.
+
+    An endpoint that was changed since the survey is left as it is: nothing is yielded. Raises
+    google.api_core.exceptions.
+    """
+    now = client.get_endpoint(name=endpoint.name, **REPEATABLE)
+    shares = {each.id: now.traffic_split.get(each.id, 0) for each in now.deployed_models}
+    if shares != {model.id: model.share for model in endpoint.models}:
+        return
+    for model in removal_order(endpoint):
+        request = {"endpoint": endpoint.name, "deployed_model_id": model.id}
+        client.undeploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS).result()
+        yield model.version
