@@ -19,12 +19,14 @@ run() {
     [ $code -eq 0 ] || failed=1
 }
 
-# Files go to two workers; the tests of one file stay together and in order.
+# Files go to workers, one for each of CI's two cores; a third uses the time that tests wait for
+# servers and jobs. The tests of one file stay together and in order.
 two="-n 2 --dist loadfile"
+three="-n 3 --dist loadfile"
 # A test that waits for real processes can fail on a busy machine: it runs once more, and the summary
 # shows why it failed. A test that fails twice fails the part; each worker gives three second runs.
 again="--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks"
-run local_gcp local_gcp/tests $two $again "$@"
+run local_gcp local_gcp/tests $three $again "$@"
 
 whole_runs() {
     run infra tests/infra "$@"
@@ -51,7 +53,7 @@ case "$*" in
     ;;
 esac
 run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance \
-    $two $again "$@"
+    $three $again "$@"
 # On the Airflow of Composer's newest image: the operators, the DAGs and the pages; all of it with
 # the slow tests.
 case "$*" in
