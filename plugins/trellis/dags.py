@@ -91,6 +91,16 @@ def digest(dag_file: str) -> dict[str, DAG]:
     return {group.dag_id(digest_dag.NAME): digest_dag.build(group, group.digest)}
 
 
+def idle_endpoints(dag_file: str) -> dict[str, DAG]:
+    """The one DAG `idle_endpoints`, if platform.yaml asks for it."""
+    from trellis.workflow.assembly import idle_endpoints as assembly
+
+    group = _platform(dag_file)
+    if group.idle_endpoints is None:
+        return {}
+    return {group.dag_id(assembly.NAME): assembly.build(group, group.idle_endpoints)}
+
+
 def check(dag_file: str) -> None:
     """Raise ImportError with every problem of the experiment files; make no DAG.
 

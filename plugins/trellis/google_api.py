@@ -1,4 +1,4 @@
-"""Google's REST APIs with application-default credentials."""
+"""Google's REST APIs, with application-default credentials or others."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,15 +28,19 @@ class CredentialsError(Exception):
 
 
 class GoogleApi:
-    """Requests as one identity. Google's libraries are imported when it is made."""
+    """Requests as one identity. Google's libraries are imported when it is made.
 
-    def __init__(self) -> None:
+    credentials: google.auth's; None: the application-default ones. Raises CredentialsError if there
+    are none.
+    """
+
+    def __init__(self, credentials: Any = None) -> None:
         import google.auth
         from google.auth.exceptions import DefaultCredentialsError
         from google.auth.transport.requests import AuthorizedSession
 
         try:
-            credentials, _ = google.auth.default(scopes=[_SCOPE])
+            credentials = credentials or google.auth.default(scopes=[_SCOPE])[0]
         except DefaultCredentialsError as error:
             raise CredentialsError(f"{error}\n{SIGN_IN}") from None
         self._session = AuthorizedSession(credentials)

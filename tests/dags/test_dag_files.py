@@ -124,13 +124,16 @@ def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder
     assert set(parse("trellis_undeploy_previous.py")[0]) == {"undeploy_previous"}
 
 
-def test_a_digest_is_only_for_those_who_ask(parse, folder):
-    assert parse("trellis_digest.py") == ({}, {})
+@pytest.mark.parametrize(
+    ("name", "asked"), [("digest", "{schedule: '0 7 * * 1'}"), ("idle_endpoints", "{days: 7}")]
+)
+def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
+    assert parse(f"trellis_{name}.py") == ({}, {})
     file = folder / "platform.yaml"
-    file.write_text(f"dag_prefix: lab-\ndigest: {{schedule: '0 7 * * 1'}}\n{file.read_text()}")
-    dags, errors = parse("trellis_digest.py")
-    assert (set(dags), errors) == ({"lab-digest"}, {})
-    assert dags["lab-digest"].schedule == "0 7 * * 1"
+    file.write_text(f"dag_prefix: lab-\n{name}: {asked}\n{file.read_text()}")
+    dags, errors = parse(f"trellis_{name}.py")
+    assert (set(dags), errors) == ({f"lab-{name}"}, {})
+    assert dags[f"lab-{name}"].schedule == {"digest": "0 7 * * 1"}.get(name, "@daily")
 
 
 @pytest.mark.slow

@@ -8,10 +8,14 @@ import pytest
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import struct_pb2
 
-from tests.airflow_side import ROOT
+from tests.airflow_side import ROOT, run_dag
 from trellis import endpoints
+from trellis.workflow.assembly import idle_endpoints
 from trellis.workflow.endpoints.state import Endpoint, Model, State
 from trellis.workflow.endpoints.survey import undeploy
+from trellis.workflow.spec import platform
+from trellis.workflow.spec.platform import IdleEndpoints
+from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
 
 # Where no other test has endpoints.
 REGION = "europe-west4"
@@ -151,6 +155,29 @@ def test_without_an_answer_of_monitoring_nothing_is_idle(trellis, project):
 
 def test_days_that_google_does_not_keep(trellis):
     assert trellis(days=43)[0] == 2
+
+
+def looked(group, later, undeploy, monkeypatch):
+    """The tasks of a run of the DAG so many days from now, by id."""
+    moment = datetime.now(UTC) + timedelta(days=later, seconds=60)
+    monkeypatch.setattr(IdleEndpointsOperator, "now", lambda self: moment)
+    run = run_dag(idle_endpoints.build(platform.load(group), IdleEndpoints(undeploy=undeploy)))
+    return {task.task_id: task for task in run.get_task_instances()}
+
+
+def test_a_regular_look_names_what_is_idle(group, deployed, project, monkeypatch):
+    tasks = looked(group, 20, False, monkeypatch)
+    text = tasks["find"].xcom_pull(task_ids="find")
+    assert text.splitlines()[0] == (
+        "TRELLIS IDLE: endpoints that nobody asked for 14 days, and whose models are still paid "
+        "for: asked, forgotten"
+    )
+    assert f"{deployed['asked']}, " in text
+    assert tasks["tell"].state == "success"
+    assert looked(group, 1, True, monkeypatch)["tell"].state == "skipped"
+    project(missing_permissions=["monitoring.timeSeries.list"])
+    tasks = looked(group, 20, True, monkeypatch)
+    assert (tasks["find"].state, tasks["tell"].state) == ("failed", "upstream_failed")
 
 
 def test_idle_models_are_undeployed_only_when_told(trellis, serving, deployed, states):

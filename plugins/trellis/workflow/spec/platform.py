@@ -93,6 +93,14 @@ class Digest(Section):
     days: int = key("how many days it looks back on", 7, ge=1, le=366)
 
 
+class IdleEndpoints(Section):
+    """Endpoints that nobody asks: the DAG `idle_endpoints`."""
+
+    schedule: Schedule = key("when they are looked for (UTC)", "@daily")
+    days: int = key("how many days without a request; Google counts no longer", 14, ge=1, le=42)
+    undeploy: bool = key("undeploy their models, rather than only name them", False)
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -124,6 +132,9 @@ class Platform(Section):
     notify: dict[str, Notifier] = key("who is told of failures, beside the task's log", {})
     digest: Digest | None = key(
         "a regular message of what ran and what it cost, to `notify` and in a log", None
+    )
+    idle_endpoints: IdleEndpoints | None = key(
+        "a regular look for endpoints that cost money and that nobody asks", None
     )
     service_account: str | None = key("service account of jobs and deployed models", None)
     network: str | None = key(

@@ -119,11 +119,15 @@ class Deployments:
         request["traffic_split"] = {"0": 100}
         self.endpoints.deploy_model(request=request).result(timeout=30)
 
-    def delete_endpoint(self):
+    def undeploy_all(self):
         endpoint = self.endpoint
         for deployed in endpoint.deployed_models:
             request = {"endpoint": endpoint.name, "deployed_model_id": deployed.id}
             self.endpoints.undeploy_model(request).result(timeout=30)
+
+    def delete_endpoint(self):
+        endpoint = self.endpoint
+        self.undeploy_all()
         self.endpoints.delete_endpoint(name=endpoint.name).result(timeout=30)
 
     def delete_model(self):

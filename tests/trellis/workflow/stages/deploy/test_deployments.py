@@ -189,6 +189,16 @@ def test_what_people_delete_between_two_runs_is_made_again(deployments):
 
 
 @pytest.mark.slow
+def test_an_endpoint_whose_idle_champion_was_undeployed_serves_the_next_one(deployments):
+    these = deployments()
+    these.run()
+    these.undeploy_all()
+    assert these.run().state == "success"
+    assert these.traffic == {"2": 100}
+    assert these.aliases == {"champion": "2", "previous": "1"}
+
+
+@pytest.mark.slow
 def test_each_task_may_die_before_it_has_written_down_what_it_did(deployments, monkeypatch):
     """The next attempt finds all done, and does not take its own work for somebody else's."""
     these = deployments()

@@ -1,0 +1,54 @@
+"""The DAG idle_endpoints: tells, at regular times, which endpoints cost money for nothing."""
+
+from datetime import UTC, datetime
+
+from airflow.sdk import DAG, get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from trellis.workflow.assembly.access import access_control
+from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.notifications import send
+from trellis.workflow.spec.platform import IdleEndpoints, Platform
+from trellis.workflow.spec.schedule import MANUAL
+from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
+
+NAME = "idle_endpoints"
+PAGE = """\
+Names the group's endpoints that nobody has asked for some days, with what they cost, in the log
+and to `notify` of platform.yaml; undeploys their models if `idle_endpoints.undeploy` is on.
+`trellis endpoints` prints all endpoints. A version that was undeployed stays in the registry, and
+the next model that is promoted is deployed to the same endpoint.
+
+**Red:** Cloud Monitoring or Vertex AI refused. Nothing that might be in use was undeployed.
+"""
+_ADVICE = {"find": "`trellis endpoints` says what is missing. Then clear this task."}
+
+
+def build(platform: Platform, asked: IdleEndpoints) -> DAG:
+    """find -> tell; `tell` is skipped if there is nothing to say."""
+    with DAG(
+        dag_id=platform.dag_id(NAME),
+        description="Endpoints that nobody asks, and what they cost",
+        doc_md=PAGE,
+        schedule=None if asked.schedule == MANUAL else asked.schedule,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        # Two at once would undeploy the same models.
+        max_active_runs=1,
+        tags=["research", "deployment"],
+        access_control=access_control(platform, []),
+        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
+    ) as dag:
+        find = IdleEndpointsOperator(
+            task_id="find", platform=platform, days=asked.days, undeploy=asked.undeploy
+        )
+
+        @task(task_id="tell")
+        def tell(text: str) -> None:
+            if not text:
+                raise AirflowSkipException("No endpoint is idle.")
+            send(platform, get_current_context(), text)
+
+        tell(find.output)  # type: ignore[arg-type] # its value, once it has run
+    return dag
