@@ -40,14 +40,15 @@ class Rows:
 @dataclass(frozen=True)
 class Images:
     """A manifest's images. classes: number of images by class. size: of one side, in pixels, the
-    median of those looked at. grouped: every line names a group after the label. frozen: every
-    line names its split.
+    median of those looked at. resize: letterbox if those have several shapes, else stretch.
+    grouped: every line names a group after the label. frozen: every line names its split.
     """
 
     address: str
     classes: Mapping[str, int] = field(default_factory=dict)
     size: int = 64
     channels: int = 3
+    resize: str = "stretch"
     grouped: bool = False
     frozen: bool = False
 

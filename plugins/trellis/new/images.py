@@ -18,6 +18,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 MANIFEST = "manifest.csv"
 
 _SAMPLED = 40
+# Of the proportions of images, without the outer tenths: the largest over the smallest.
+_SEVERAL_SHAPES = 1.2
 # A JPEG's size may stand behind a thumbnail and a colour profile.
 _HEADER = 256 * 1024
 
@@ -45,8 +47,8 @@ def describe(client: Any, address: str) -> Images:
     sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
     with ThreadPoolExecutor(8) as pool:
         headers = list(pool.map(lambda uri: _header(client, uri), sampled))
-    size, channels = _shape(headers)
-    return Images(address, dict(sorted(classes.items())), size, channels, grouped, splits)
+    found = _shape(headers)
+    return Images(address, dict(sorted(classes.items())), grouped=grouped, frozen=splits, **found)
 
 
 def upload(client: Any, folder: Path, address: str) -> int:
@@ -96,8 +98,7 @@ def of_folder(folder: Path, address: str) -> Images:
     for _, file in found[:: max(1, len(found) // _SAMPLED)][:_SAMPLED]:
         with file.open("rb") as opened:
             headers.append(opened.read(_HEADER))
-    size, channels = _shape(headers)
-    return Images(address, classes, size, channels)
+    return Images(address, classes, **_shape(headers))
 
 
 def _of_classes(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -127,15 +128,23 @@ def _header(client: Any, uri: str) -> bytes:
     return found
 
 
-def _shape(headers: Iterable[bytes]) -> tuple[int, int]:
-    """(side, channels) to train with: the median of the shorter sides, from 8 to 224 pixels; 1 if
-    all are grey.
+def _shape(headers: Iterable[bytes]) -> dict[str, Any]:
+    """The size, channels and resize to train with, as Images has them.
+
+    The size is the median of the shorter sides, from 8 to 224 pixels; one channel is enough if all
+    images are grey; images of several shapes keep their proportions.
     """
     known = [shape for shape in map(shape_of, headers) if shape]
     if not known:
-        return 64, 3
+        return {}
     side = int(statistics.median(min(height, width) for height, width, _ in known))
-    return max(8, min(side, 224)), 1 if all(channels == 1 for *_, channels in known) else 3
+    shapes = sorted(height / width for height, width, _ in known)
+    low, high = shapes[len(shapes) // 10], shapes[-1 - len(shapes) // 10]
+    return {
+        "size": max(8, min(side, 224)),
+        "channels": 1 if all(channels == 1 for *_, channels in known) else 3,
+        "resize": "letterbox" if high / low > _SEVERAL_SHAPES else "stretch",
+    }
 
 
 def shape_of(data: bytes) -> tuple[int, int, int] | None:

@@ -65,6 +65,11 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             "source:",
             f"  images: {_scalar(source)}",
             f"  size: {images.size}   # pixels of one side; smaller is faster",
+            *(
+                ["  resize: letterbox   # the images have several shapes: proportions are kept"]
+                if images.resize == "letterbox"
+                else []
+            ),
             f"  channels: {images.channels}",
             f"  encoding: {'png' if images.size <= 64 else 'jpeg'}",
             f"  shards: {_shards(images.count)}",

@@ -141,10 +141,11 @@ def test_a_partitioned_table(trellis, dags, google, planned, capsys):
     assert plan.experiment.task == "binary_classification"
 
 
-def png(path, side):
-    """A grey image."""
-    rows = b"".join(b"\0" + bytes(side) for _ in range(side))
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0))]
+def png(path, side, height=None):
+    """A grey image, square unless it has another height."""
+    height = height or side
+    rows = b"".join(b"\0" + bytes(side) for _ in range(height))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, height, 8, 0, 0, 0, 0))]
     chunks += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -163,7 +164,7 @@ def test_a_folder_of_images_then_its_manifest(trellis, dags, google, planned, ca
     plan = planned("leaves")
     assert plan.dataset.classes == {"elm tree": 10, "oak": 10}
     source = plan.experiment.source
-    assert (source.size, source.channels) == ((20, 20), 1)
+    assert (source.size, source.channels, source.resize) == ((20, 20), 1, "stretch")
     assert trellis("upload", "Leaves", "leaves") == 1
     assert "gs://new-tests/leaves/manifest.csv exists already" in capsys.readouterr().err
     address = "gs://new-tests/leaves/manifest.csv"
@@ -175,12 +176,13 @@ def test_a_folder_of_images_then_its_manifest(trellis, dags, google, planned, ca
 def test_a_manifest_with_groups(trellis, dags, google, planned):
     (google.buckets / "new-tests").mkdir(exist_ok=True)
     for n in range(40):
-        png(google.buckets / f"new-tests/scans/{n}.png", 90)
+        png(google.buckets / f"new-tests/scans/{n}.png", 90, height=90 + n)
     lines = [f"gs://new-tests/scans/{n}.png,{n % 3},patient {n // 4}\n" for n in range(40)]
     (google.buckets / "new-tests/scans/manifest.csv").write_text("".join(lines))
     assert trellis("new", "experiment", "gs://new-tests/scans/manifest.csv") == 0
     plan = planned("scans")
     assert plan.experiment.source.split.by == "group"
+    assert plan.experiment.source.resize == "letterbox"
     assert plan.experiment.task == "multiclass_classification"
 
 
