@@ -110,12 +110,16 @@ def _row(run: RunRecord) -> list[str]:
         f"{run.experiment}/{run.folder}",
         run.created[:16].replace("T", " "),
         run.owner,
-        result.winner if result else "no result",
+        result.winner if result else _no_result(run),
         f"{result.metric} {score(result, result.decimals)}" if result else "",
         promoted,
         f"{run.at_most_usd:.2f} USD",
-        f"{run.spent_usd:.2f} USD" if run.spent_usd is not None else "",
+        f"{run.so_far_usd:.2f} USD" if run.so_far_usd is not None else "",
     ]
+
+
+def _no_result(run: RunRecord) -> str:
+    return f"{run.failure.task} failed" if run.failure else "no result"
 
 
 def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:

@@ -20,11 +20,11 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     """
     runs = [run for run in index.runs if start <= _moment(run.begun or run.created) < end]
     changes = [change for change in served(index) if start <= _moment(change.at) < end]
-    failed = [(r, r.result.failure) for r in runs if r.result and r.result.failure]
-    open_ = [run for run in runs if run.result is None]
+    failed = [(run, why) for run in runs if (why := _why(run))]
+    open_ = [run for run in runs if run.result is None and run.failure is None]
     parts = [
         _count(len(runs), "run"),
-        f"{sum(run.spent_usd or 0 for run in runs):.2f} USD spent",
+        f"{sum(run.so_far_usd or 0 for run in runs):.2f} USD spent",
         f"{_count(len(changes), 'change')} of a champion",
         *([f"{len(failed)} failed"] if failed else []),
         *([f"{len(open_)} without a result"] if open_ else []),
@@ -43,13 +43,20 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
             )
     if failed:
         found += ["", "Failed"]
-        found += [f"  {_name(run)}: {why.splitlines()[0]}" for run, why in failed]
+        found += [f"  {_name(run)}: {why}" for run, why in failed]
     if open_:
-        found += ["", "Without a result: failed before it, cancelled, or still at work"]
+        found += ["", "Without a result: cancelled, or still at work"]
         found += [f"  {_name(run)}, at most {run.at_most_usd:.2f} USD" for run in open_]
     if limits is not None:
         found += ["", *_limits(index.runs, end, limits)]
     return found
+
+
+def _why(run: RunRecord) -> str | None:
+    """The first line of what a run failed of."""
+    if run.failure:
+        return f"{run.failure.task}: {run.failure.why}"
+    return run.result.failure.splitlines()[0] if run.result and run.result.failure else None
 
 
 def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:
@@ -63,7 +70,7 @@ def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:
                 name,
                 ", ".join(sorted({run.owner for run in own})),
                 str(len(own)),
-                f"{sum(run.spent_usd or 0 for run in own):.2f} USD",
+                f"{sum(run.so_far_usd or 0 for run in own):.2f} USD",
                 f"{sum(run.at_most_usd for run in own):.2f} USD",
                 next((_winner(run.result) for run in own if run.result), "no result"),
             ]

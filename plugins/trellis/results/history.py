@@ -30,7 +30,8 @@ class Change:
 @dataclass(frozen=True)
 class Month:
     """at_most_usd: the limits of its runs together. spent_usd: what those of them have cost that
-    told: by their jobs' own times, or, in earlier versions, their trainings and baselines.
+    told: by their jobs' own times, or, in earlier versions, their trainings and baselines. Failed
+    runs count with what they had cost by then.
     """
 
     month: str
@@ -101,6 +102,6 @@ def months(runs: Sequence[RunRecord]) -> list[Month]:
 
 
 def _spent(run: RunRecord) -> float:
-    if run.spent_usd is not None or run.result is None:
-        return run.spent_usd or 0.0
+    if run.so_far_usd is not None or run.result is None:
+        return run.so_far_usd or 0.0
     return run.result.contenders_usd

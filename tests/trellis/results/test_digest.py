@@ -6,6 +6,7 @@ from tests.airflow_side import run_dag
 from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
 from trellis.results import Index, digest_dag
 from trellis.results.digest import lines
+from trellis.workflow.contracts.record import Failure
 from trellis.workflow.spec.platform import Digest, Limits
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
@@ -20,12 +21,14 @@ def test_a_week_with_everything(digits, breast_cancer):
     bad = a_run(breast_cancer, "bad", a_board(), failure="training/2: out of memory\nTraceback")
     before = a_run(digits, "before", a_board(), created="2025-12-31T23:59:59+00:00")
     after = a_run(digits, "after", a_board(), created="2026-01-08T00:00:00+00:00")
-    runs = (good, bad, a_run(digits, "open"), before, after)
+    failure = Failure(at="2026-01-02", task="tune", why="no quota", so_far_usd={"export": 0.25})
+    stopped = a_run(breast_cancer, "stopped").model_copy(update={"failure": failure})
+    runs = (good, bad, stopped, a_run(digits, "open"), before, after)
     limits = Limits(group="20 USD", owners={digits.owner: "10 USD", "others": "5 USD"})
     text = lines(index(*runs, rollbacks=[a_rollback()]), START, END, limits)
     assert text[0] == (
-        "Trellis, 2026-01-01 to 2026-01-08: 3 runs, 1.50 USD spent, 2 changes of a champion, "
-        "1 failed, 1 without a result"
+        "Trellis, 2026-01-01 to 2026-01-08: 4 runs, 1.75 USD spent, 2 changes of a champion, "
+        "2 failed, 1 without a result"
     )
     assert text[2].startswith("experiment     owner")
     (of_digits,) = (line for line in text if line.startswith("digits "))
@@ -36,6 +39,7 @@ def test_a_week_with_everything(digits, breast_cancer):
     )
     assert "digits: version 1 in place of 2, rolled back by ada" in "\n".join(text)
     assert "  breast-cancer/bad: training/2: out of memory" in text
+    assert "  breast-cancer/stopped: tune: no quota" in text
     assert "  digits/open, at most 1.92 USD" in text
     assert text[-3:] == [
         "2026-01, the group: 7.26 of 20 USD",

@@ -328,3 +328,10 @@ def test_without_a_trial_nothing_is_trained(google, a_dag):
     assert run.state == "failed"
     assert states(run)["tune"] == "failed"
     assert {j["kind"] for j in jobs(google, dag)} == {"dataflow", "tuning"}
+    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
+    record = json.loads(next(index.iterdir()).read_text())
+    assert (record["result"], record["failure"]["task"]) == (None, "tune")
+    so_far = record["failure"]["so_far_usd"]
+    assert so_far["export"] > 0
+    assert so_far["tune"] > 0
+    assert so_far["train"] == 0

@@ -52,12 +52,17 @@ _OF_BASELINES = (
 )
 
 
-def on_failure(platform: Platform, words: Mapping[str, str] | None = None) -> Callable[[Any], None]:
+def on_failure(
+    platform: Platform,
+    words: Mapping[str, str] | None = None,
+    record: Callable[[Any], None] | None = None,
+) -> Callable[[Any], None]:
     """Airflow's callback for a task that failed after its last retry: one error record in its log,
     and a message to those whom platform.yaml names.
 
     On Composer the task log is in Cloud Logging, where an alerting policy on "TRELLIS FAILURE"
-    notifies the person on duty, too. words: what to do, by task, in another kind of DAG.
+    notifies the person on duty, too. words: what to do, by task, in another kind of DAG. record:
+    writes the failure down, after everybody was told.
     """
 
     def on_failure(context: Any) -> None:
@@ -65,6 +70,11 @@ def on_failure(platform: Platform, words: Mapping[str, str] | None = None) -> Ca
         log.error("%s", text)
         if platform.notify and not _told(context):
             send(platform, context, text)
+        if record is not None:
+            try:
+                record(context)
+            except Exception:
+                log.exception("The failure is not in the index of runs")
 
     return on_failure
 

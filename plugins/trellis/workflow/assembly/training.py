@@ -29,6 +29,7 @@ from trellis.workflow.stages import (
     choose,
     compare,
     export,
+    failed,
     plan,
     promote,
     result,
@@ -65,7 +66,12 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         tags=["research", experiment.model, experiment.task],
         access_control=access_control(platform, [experiment.owner]),
         deadline=deadline(experiment, platform),
-        default_args={"owner": experiment.owner, **arguments(platform, on_failure(platform))},
+        default_args={
+            "owner": experiment.owner,
+            **arguments(
+                platform, on_failure(platform, record=failed.recorder(experiment, platform))
+            ),
+        },
     ) as dag:
         planned = plan.task(experiment, platform)
         exported = export.task(experiment, platform)

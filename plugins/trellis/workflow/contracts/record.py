@@ -99,13 +99,26 @@ class Result(_Document):
     actual_usd: dict[str, float] | None = None
 
 
+class Failure(_Document):
+    """A task that has failed for good in a run without a result; of several, the last.
+
+    at: ISO 8601. why: the first line of its cause. so_far_usd: what the jobs that had ended by then
+    have cost, by stage, an estimate without baselines; None if it is not known.
+    """
+
+    at: str
+    task: str
+    why: str
+    so_far_usd: dict[str, float] | None
+
+
 class RunRecord(_Document):
     """One run of an experiment.
 
     uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
     record was made from the run's files. at_most_usd: the limit that was checked against the
     budget. begun: when it was planned, ISO 8601; None in records of earlier versions, and in those
-    made from files. result: None until the task `result` has run.
+    made from files. result: None until the task `result` has run; failure: None from then on.
     """
 
     format: Literal[1] = 1
@@ -125,6 +138,7 @@ class RunRecord(_Document):
     at_most_usd: float
     begun: str | None = None
     result: Result | None = None
+    failure: Failure | None = None
 
     @property
     def month(self) -> str:
@@ -138,8 +152,17 @@ class RunRecord(_Document):
         return None if actual is None else sum(actual.values())
 
     @property
+    def so_far_usd(self) -> float | None:
+        """What it has cost; of a run that failed without a result, until its last failure."""
+        if self.failure is None or self.failure.so_far_usd is None:
+            return self.spent_usd
+        return sum(self.failure.so_far_usd.values())
+
+    @property
     def usd(self) -> float:
-        """What it has cost; where that is not known, at most."""
+        """What it has cost; at most, where that is not known, or more may come: a failed run may be
+        cleared.
+        """
         return self.at_most_usd if self.spent_usd is None else self.spent_usd
 
     @property
@@ -205,7 +228,7 @@ class RunRecord(_Document):
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
         )
-        return self.model_copy(update={"result": result})
+        return self.model_copy(update={"result": result, "failure": None})
 
 
 class RollbackRecord(_Document):

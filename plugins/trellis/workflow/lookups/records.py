@@ -9,7 +9,7 @@ from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.record import RollbackRecord, RunRecord, text_of
+from trellis.workflow.contracts.record import Failure, RollbackRecord, RunRecord, text_of
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
 
@@ -34,6 +34,21 @@ def end(
         record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
     ended = record.ended(board, deployment, failure, now(), actual_usd)
     ended.upload(storage.blob(platform, run.record))
+
+
+def fail(platform: Platform, run: layout.Run, failure: Failure) -> None:
+    """Note a failure in the record of a run without a result. Of no record, nothing."""
+    blob = storage.blob(platform, run.record)
+    try:
+        blob.reload()
+        record = RunRecord.model_validate_json(text_of(blob))
+        if record.result is None:
+            failed = record.model_copy(update={"failure": failure})
+            failed.upload(blob, if_generation_match=blob.generation)
+    except (NotFound, ValidationError):
+        print(f"{run.record} is not there: the run was not planned, or by another version.")
+    except PreconditionFailed:
+        print(f"{run.record} was changed at the same moment, by another failure or the result.")
 
 
 def trained_on(platform: Platform, experiment: str, without: str = "") -> frozenset[str]:

@@ -1,0 +1,42 @@
+"""Writes down that a task of a run has failed for good, and what the run has cost until then.
+
+`result` completes a run's record; without a leaderboard it does not run.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.record import Failure
+from trellis.workflow.lookups import plans, records
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import spent
+
+_LOST = "its process was lost; Airflow knows no more"
+
+
+def recorder(experiment: Experiment, platform: Platform) -> Callable[[Any], None]:
+    """For Airflow's callback of a failed task. What it calls raises what Google's clients raise."""
+
+    def record(context: Any) -> None:
+        ti = context["ti"]
+        failure = Failure(
+            at=records.now(),
+            task=ti.task_id if ti.map_index < 0 else f"{ti.task_id} [{ti.map_index}]",
+            why=(str(context.get("exception") or _LOST).splitlines() or [_LOST])[0][:400],
+            so_far_usd=_so_far(experiment, platform, ti),
+        )
+        records.fail(platform, layout.Run.of(experiment, platform, ti.run_id), failure)
+
+    return record
+
+
+def _so_far(experiment: Experiment, platform: Platform, ti: Any) -> dict[str, float] | None:
+    """By stage, of jobs that have ended, without baselines; None if it is not known."""
+    try:
+        plan = plans.load(experiment, platform, ti.run_id)
+        return spent.by_stage(plan, platform, ti, {"contenders": ()})
+    except Exception as error:
+        print(f"What the run has cost so far is not known: {error}")
+        return None
