@@ -83,21 +83,21 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
 
 def digest(dag_file: str) -> dict[str, DAG]:
     """The one DAG `digest`, if platform.yaml asks for it."""
-    from trellis.results import digest_dag
-
     group = _platform(dag_file)
     if group.digest is None:
         return {}
+    from trellis.results import digest_dag
+
     return {group.dag_id(digest_dag.NAME): digest_dag.build(group, group.digest)}
 
 
 def idle_endpoints(dag_file: str) -> dict[str, DAG]:
     """The one DAG `idle_endpoints`, if platform.yaml asks for it."""
-    from trellis.workflow.assembly import idle_endpoints as assembly
-
     group = _platform(dag_file)
     if group.idle_endpoints is None:
         return {}
+    from trellis.workflow.assembly import idle_endpoints as assembly
+
     return {group.dag_id(assembly.NAME): assembly.build(group, group.idle_endpoints)}
 
 

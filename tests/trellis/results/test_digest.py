@@ -42,8 +42,8 @@ def test_a_week_with_everything(digits, breast_cancer):
     assert "  breast-cancer/stopped: tune: no quota" in text
     assert "  digits/open, at most 1.92 USD" in text
     assert text[-3:] == [
-        "2026-01, the group: 7.26 of 20 USD",
-        f"2026-01, {digits.owner}: 7.26 of 10 USD",
+        "2026-01, the group: 9.18 of 20 USD",
+        f"2026-01, {digits.owner}: 9.18 of 10 USD",
         "2026-01, others: 0.00 of 5 USD",
     ]
 
