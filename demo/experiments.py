@@ -60,9 +60,7 @@ class FinishedRun:
         if board:
             say(f"Report        {self.folder / 'leaderboard' / 'report.html'}")
         say(f"Airflow UI    {self.url}")
-        say(
-            f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder / 'training'}"
-        )
+        say(f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder}")
         if served and served["models"]:
             self._show_how_to_ask(served)
 

@@ -10,8 +10,10 @@ import hypertune
 import keras
 import numpy as np
 from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPlateau
+from tensorboard.plugins.hparams import api as hparams
 
 from trainer import schema
+from trainer.dataset_description import DatasetDescription
 from trainer.training.settings import Settings
 
 
@@ -51,7 +53,12 @@ _STATE = {
 
 
 def build(
-    settings: Settings, model: keras.Model, last_phase: int, *, is_chief: bool
+    settings: Settings,
+    dataset: DatasetDescription,
+    model: keras.Model,
+    last_phase: int,
+    *,
+    is_chief: bool,
 ) -> CallbackList:
     """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last."""
     h = settings.hyperparameters
@@ -71,7 +78,11 @@ def build(
             )
         )
     if is_chief:
-        callbacks.append(keras.callbacks.TensorBoard(str(settings.places.logs), write_graph=False))
+        logs = str(settings.places.logs)
+        callbacks.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+        # TensorBoard's tab HParams: a row for each folder of logs, so for each trial.
+        values = {"model": settings.model, **settings.read_hyperparameters(dataset.kind)}
+        callbacks.append(hparams.KerasCallback(logs, values, trial_id=logs))
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))

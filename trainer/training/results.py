@@ -36,7 +36,7 @@ smoothing. A replica's entry is a process: its steps, and the examples of all it
 import keras
 import numpy as np
 
-from trainer import contracts, decision, hyperparameters, metrics, storage
+from trainer import contracts, decision, metrics, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
 from trainer.models.inputs import standard
@@ -73,13 +73,7 @@ def write(
         **({"model_sha256": settings.own.sha256} if settings.own else {}),
         "task": settings.task,
         "metric": settings.metric,
-        "hyperparameters": hyperparameters.of_training(
-            settings.hyperparameters,
-            settings.model,
-            dataset.kind,
-            settings.task,
-            settings.metric,
-        ),
+        "hyperparameters": settings.read_hyperparameters(dataset.kind),
         "seed": settings.seed,
         "strategy": strategy,
         "epochs_run": len(history),

@@ -76,7 +76,7 @@ def _train_together(
     data = Input(settings.dataset, dataset, spread, h, settings.seed, settings.epochs)
     trainee = _build(settings, dataset, spread)
     last_phase = trainee.phases[-1].epoch
-    calls = callbacks.build(settings, trainee.model, last_phase, is_chief=is_chief)
+    calls = callbacks.build(settings, dataset, trainee.model, last_phase, is_chief=is_chief)
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
         model=trainee.model.variables,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer import hyperparameters
+from trainer.hyperparameter_field import Value
 from trainer.hyperparameters import Common
 from trainer.models import MODELS
 from trainer.models.own import OwnModel
@@ -62,3 +64,8 @@ class Settings:
     def monitor(self) -> str:
         """Name in an epoch's logs of the metric that selects the best epoch."""
         return f"val_{self.metric}"
+
+    def read_hyperparameters(self, kind: str) -> dict[str, Value]:
+        """Those that this training reads. kind: of the dataset, "image" or "table"."""
+        h = self.hyperparameters
+        return hyperparameters.of_training(h, self.model, kind, self.task, self.metric)

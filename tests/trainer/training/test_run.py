@@ -5,6 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.context import RequestContext
+from tensorboard.plugins.base_plugin import TBContext
+from tensorboard.plugins.hparams import api_pb2, list_session_groups
+from tensorboard.plugins.hparams.backend_context import Context
 
 from tests.trainer.training.helpers import arguments, without_seconds
 from trainer import predictions
@@ -43,6 +49,32 @@ def test_a_training_leaves_a_model_predictions_and_metrics(train, few_digits, tm
     right = test.probabilities.argmax(axis=1) == test.labels
     assert metrics["test"]["accuracy"] == pytest.approx(right.mean())
     assert [path.name for path in (tmp_path / "out/logs").rglob("events*")]
+
+
+def test_tensorboard_compares_trials_by_their_hyperparameters(train, few_digits, tmp_path):
+    wanted = {}
+    for rate in (0.01, 0.1):
+        flags = {"learning_rate": rate, "epochs": 2, "outputs": "metrics"}
+        metrics = train(few_digits, output=f"trials/{rate}", **flags)
+        wanted[rate] = pytest.approx(metrics["history"][-1]["val_accuracy"])
+    folder = str(tmp_path / "trials")
+    runs = EventMultiplexer().AddRunsFromDirectory(folder)
+    runs.Reload()
+    board = Context(TBContext(data_provider=MultiplexerDataProvider(runs, folder)))
+    request = api_pb2.ListSessionGroupsRequest(
+        slice_size=10, allowed_statuses=[api_pb2.STATUS_SUCCESS]
+    )
+    found = list_session_groups.Handler(RequestContext(), board, "", request).run()
+    accuracies = {}
+    for group in found.session_groups:
+        assert group.hparams["model"].string_value == "dense"
+        [accuracy] = [
+            metric.value
+            for metric in group.metric_values
+            if (metric.name.group, metric.name.tag) == ("validation", "epoch_accuracy")
+        ]
+        accuracies[group.hparams["learning_rate"].number_value] = accuracy
+    assert accuracies == wanted
 
 
 @pytest.mark.slow
