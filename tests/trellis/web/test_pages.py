@@ -119,7 +119,7 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     assert "training/1 (winner) 0.9700 [0.9500, 0.9800]" in text
     assert "training/1 is promoted: training/1 passes all 2 checks." in text
     assert "at most 1.92 USD" in text
-    assert f"tensorboard --logdir gs://{bucket}/digits/runs/r/<" in text
+    assert f"tensorboard --logdir gs://{bucket}/digits/runs/r/ " in text
     raw = get("ada", "/trellis/experiments/digits/runs/r").text
     assert 'src="/trellis/experiments/digits/runs/r/report"' in raw
     assert "https://console.cloud.google.com/agent-platform/models?project=1" in raw
