@@ -11,13 +11,13 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from googleapiclient.errors import HttpError
 
 from trellis import console
+from trellis.dataflow import jobs
 from trellis.dataflow.triggers import FlexTemplateTrigger
-from trellis.identity import job_labels, label_value, task_key
+from trellis.identity import job_labels
 from trellis.verdict import NOT_RETRIED, RETRIED
 
 # Phrases of Dataflow's errors that may be transient.
 _PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
-_ENDED = {"FAILED", "CANCELLED", "CANCELLING", "DRAINED", "DRAINING", "UPDATED"}
 _LAST_MESSAGES = 10
 
 
@@ -67,15 +67,21 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
     def execute(self, context: Any) -> Any:
         ti = context["ti"]
         launch = self.body["launchParameter"]
-        key = task_key(ti.dag_id, ti.run_id, ti.task_id, ti.map_index, self.generation)
-        launch["jobName"] = f"{label_value(launch['jobName']).replace('_', '-')}-{key[:16]}"
+        launch["jobName"] = jobs.job_name(
+            launch["jobName"],
+            dag=ti.dag_id,
+            run=ti.run_id,
+            task=ti.task_id,
+            copy=ti.map_index,
+            generation=self.generation,
+        )
         environment = launch.setdefault("environment", {})
         environment["additionalUserLabels"] = {
             **environment.get("additionalUserLabels", {}),
             **job_labels(ti, self.generation),
         }
         self.job = self._find(launch["jobName"])
-        if self.job and self.job["currentState"] == "JOB_STATE_DONE":
+        if self.job and jobs.is_done(self.job):
             return self._succeed(context, self.job)
         if not self.job and self._committed():
             raise AirflowSkipException(f"{self.commit_mark} already exists: nothing to do.")
@@ -118,21 +124,13 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
 
     def _find(self, name: str) -> dict[str, Any] | None:
         """The job of this name that an attempt adopts: active, or done with its result present."""
-        request = self._jobs.list(
-            projectId=self.project_id, location=self.location, name=name, filter="ALL"
-        )
-        found = []
-        while request is not None:
-            answer = request.execute(num_retries=self.hook.num_retries)
-            found += [job for job in answer.get("jobs", []) if job["name"] == name]
-            request = self._jobs.list_next(request, answer)
-        states = [(job, job["currentState"].removeprefix("JOB_STATE_")) for job in found]
-        for job, state in states:
-            if state not in {*_ENDED, "DONE"}:
+        found = jobs.named(self.hook, self.project_id, self.location, name)
+        for job in found:
+            if jobs.is_active(job):
                 self.log.info("This task already has Dataflow job %s: adopting it", job["id"])
                 return job
-        for job, state in states:
-            if state == "DONE" and self._committed():
+        for job in found:
+            if jobs.is_done(job) and self._committed():
                 return job
         return None
 
@@ -183,7 +181,8 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         )
 
     def _errors(self, job_id: str) -> list[str]:
-        request = self._jobs.messages().list(
+        dataflow = self.hook.get_conn().projects().locations().jobs()
+        request = dataflow.messages().list(
             projectId=self.project_id,
             location=self.location,
             jobId=job_id,
@@ -194,11 +193,6 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         except HttpError as error:
             return [f"Its messages could not be read: {error}"]
         return [m["messageText"] for m in answer.get("jobMessages", [])][-_LAST_MESSAGES:]
-
-    @property
-    def _jobs(self) -> Any:
-        """Dataflow's REST resource projects.locations.jobs."""
-        return self.hook.get_conn().projects().locations().jobs()
 
     def _console(self, job_id: str) -> str:
         return console.dataflow(self.project_id, self.location, job_id)

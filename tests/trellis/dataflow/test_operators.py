@@ -10,6 +10,7 @@ from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 from airflow.sdk import DAG, Asset
 
 from tests.airflow_side import clear_and_run, run_dag
+from trellis.dataflow import jobs
 from trellis.dataflow.operators import FlexTemplateOperator
 from trellis.dataflow.triggers import FlexTemplateTrigger
 from trellis.identity import label_value
@@ -165,6 +166,9 @@ def test_a_failed_job_says_why_and_is_not_repeated_until_cleared(a_dag, launches
     assert task_instance(run).try_number == 1
     assert len(launches(dag)) == 1
     assert clear_and_run(dag, run) == {"export": "failed"}
+    # Both launches have cost something.
+    made = jobs.named(DataflowHook(), "local-gcp", "us-central1", launches(dag)[0]["display_name"])
+    assert [jobs.hours_worked(job) > 0 for job in made] == [True, True]
     assert len(launches(dag)) == 2
 
 

@@ -53,6 +53,11 @@ def announcement(plan: Plan, platform: Platform) -> dict[str, str]:
     return {"uri": plan.dataset.uri, "fingerprint": plan.dataset.fingerprint}
 
 
+def job_prefix(experiment: Experiment) -> str:
+    """What its jobs' names begin with."""
+    return f"{experiment.name}-export"
+
+
 def body(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The launch request of a run's export."""
     flags = {
@@ -62,7 +67,7 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
         **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
     }
     labels = job_messages.labels(plan.experiment, platform)
-    return launch(platform, f"{plan.experiment.name}-export", labels, flags)
+    return launch(platform, job_prefix(plan.experiment), labels, flags)
 
 
 def launch(

@@ -1,8 +1,9 @@
 """What a run has cost so far, by stage: its jobs' own times and billed bytes, at list prices.
 
 An estimate. Spot machines count at the price of others, Dataflow as if all workers that it may have
-had worked all the time. Jobs that were retried count; storage, network, the deployed model and what
-Google gives a group for less do not. Vertex AI's jobs are found by their labels.
+had worked all the time. Jobs that failed or were retried count; storage, network, the deployed model
+and what Google gives a group for less do not. Vertex AI's jobs are found by their labels, Dataflow's
+by their name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +15,13 @@ from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 
 from trellis.bigquery.submission import Work
+from trellis.dataflow import jobs
 from trellis.identity import label_value, task_key
 from trellis.vertex.jobs import CUSTOM, TUNING, JobKind, Jobs
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import snapshot
+from trellis.workflow.stages import export, snapshot
 
 # As identity.job_labels names them.
 _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
@@ -32,7 +34,7 @@ def by_stage(plan: Plan, platform: Platform, ti: Any, board: Mapping[str, Any]) 
     """
     return {
         **_bigquery(plan, platform, ti),
-        **_export(platform, ti),
+        **_export(plan, platform, ti),
         **_vertex(plan, platform, ti),
         **{
             contender["name"].removeprefix("baselines/"): contender["cost_usd"] or 0
@@ -56,13 +58,13 @@ def _vertex(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
     client = CustomJobHook(gcp_conn_id=platform.connection).get_job_service_client(platform.region)
     dag, run = label_value(ti.dag_id), label_value(ti.run_id)
 
-    def jobs(kind: JobKind, task: str) -> list[Any]:
+    def made_by(kind: JobKind, task: str) -> list[Any]:
         """All of a task, those of its copies and of earlier attempts and generations, too."""
         every = Jobs(client, kind, platform.project, platform.region).with_label(_RUN, run)
         return [j for j in every if (j.labels.get(_DAG), j.labels.get(_TASK)) == (dag, task)]
 
     def worked(task: str) -> float:
-        return sum(hours(job.start_time, job.end_time) for job in jobs(CUSTOM, task))
+        return sum(hours(job.start_time, job.end_time) for job in made_by(CUSTOM, task))
 
     usd = {
         "train": worked("train") * plan.rates["training"],
@@ -70,19 +72,23 @@ def _vertex(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
     }
     if plan.experiment.tune is None:
         return usd
-    trials = [trial for job in jobs(TUNING, "tune") for trial in job.trials]
+    trials = [trial for job in made_by(TUNING, "tune") for trial in job.trials]
     return {"tune": trials_hours(trials) * plan.rates["trial"], **usd}
 
 
-def _export(platform: Platform, ti: Any) -> dict[str, float]:
-    made = ti.xcom_pull(task_ids="export")
-    if not made:
-        return {"export": 0.0}  # the dataset was there
-    job = DataflowHook(gcp_conn_id=platform.connection).get_job(
-        job_id=made["id"], project_id=platform.project, location=platform.region
+def _export(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
+    """Nothing if the dataset was there. Exports that failed or were cancelled count."""
+    name = jobs.job_name(
+        export.job_prefix(plan.experiment),
+        dag=ti.dag_id,
+        run=ti.run_id,
+        task="export",
+        copy=-1,
+        generation=plan.experiment.generation,
     )
-    times = (datetime.fromisoformat(job[name]) for name in ("createTime", "currentStateTime"))
-    return {"export": hours(*times) * cost.export(platform)}
+    hook = DataflowHook(gcp_conn_id=platform.connection)
+    made = jobs.named(hook, platform.project, platform.region, name)
+    return {"export": sum(map(jobs.hours_worked, made)) * cost.export(platform)}
 
 
 def _bigquery(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:

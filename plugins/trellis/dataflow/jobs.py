@@ -1,0 +1,51 @@
+"""Dataflow jobs by name. Dataflow lists jobs by their name, not by their labels."""
+
+from datetime import datetime
+from typing import Any
+
+from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
+
+from trellis.identity import label_value, task_key
+
+_DONE = "JOB_STATE_DONE"
+_ENDED = frozenset(f"JOB_STATE_{s}" for s in ("FAILED", "CANCELLED", "DRAINED", "UPDATED"))
+_ENDING = frozenset(("JOB_STATE_CANCELLING", "JOB_STATE_DRAINING"))
+
+
+def job_name(prefix: str, *, dag: str, run: str, task: str, copy: int, generation: int) -> str:
+    """The name of a task's jobs, one for each launch: prefix, and the task's key.
+
+    copy: the task's map index.
+    """
+    key = task_key(dag, run, task, copy, generation)
+    return f"{label_value(prefix).replace('_', '-')}-{key[:16]}"
+
+
+def named(hook: DataflowHook, project: str, location: str, name: str) -> list[dict[str, Any]]:
+    """All jobs of this name, as Dataflow's REST API describes them."""
+    jobs = hook.get_conn().projects().locations().jobs()
+    request = jobs.list(projectId=project, location=location, name=name, filter="ALL")
+    found = []
+    while request is not None:
+        answer = request.execute(num_retries=hook.num_retries)
+        found += [job for job in answer.get("jobs", []) if job["name"] == name]
+        request = jobs.list_next(request, answer)
+    return found
+
+
+def is_done(job: dict[str, Any]) -> bool:
+    """Whether it has succeeded."""
+    return job["currentState"] == _DONE
+
+
+def is_active(job: dict[str, Any]) -> bool:
+    """Whether it goes on, and nobody has asked for its end."""
+    return job["currentState"] not in {_DONE, *_ENDED, *_ENDING}
+
+
+def hours_worked(job: dict[str, Any]) -> float:
+    """From its creation to its end; none if it has not ended."""
+    if job["currentState"] not in {_DONE, *_ENDED}:
+        return 0.0
+    created, ended = (datetime.fromisoformat(job[n]) for n in ("createTime", "currentStateTime"))
+    return (ended - created).total_seconds() / 3600
