@@ -1,9 +1,9 @@
 """What a run has cost so far, by stage: its jobs' own times and billed bytes, at list prices.
 
 An estimate. Spot machines count at the price of others, Dataflow as if all workers that it may have
-had worked all the time. Jobs that failed or were retried count; storage, network, the deployed model
-and what Google gives a group for less do not. Vertex AI's jobs are found by their labels, Dataflow's
-by their name.
+had worked all the time. Jobs that failed or were retried count; storage, network, the deployed
+model and what Google gives a group for less do not. Vertex AI's jobs are found by their labels,
+Dataflow's by their name.
 """
 
 from collections.abc import Iterable, Mapping
