@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from trellis.results import Index, load_index
 from trellis.results.comparison import compare
+from trellis.results.curves import load_curves
 from trellis.results.files import RunFiles, load_files, read
 from trellis.results.index import run_folders
 from trellis.results.selection import Selection
@@ -126,7 +127,9 @@ def comparison(
     if not 2 <= len(chosen) <= MOST_COMPARED:
         raise HTTPException(400, f"Choose 2 to {MOST_COMPARED} runs, not {len(chosen)}.")
     files = [_files(seen, name, folder) for name, folder in chosen]
-    return HTMLResponse(pages.comparison(request, chosen, files, compare(files)))
+    clients = [_client(_source(seen, name).place.connection) for name, _ in chosen]
+    curves = load_curves(list(zip(clients, files, strict=True)))
+    return HTMLResponse(pages.comparison(request, chosen, files, compare(files), curves))
 
 
 @app.get("/style.css")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trellis.results.curves import Curve, Curves
 from trellis.results.scores import places, score
 from trellis.workflow.contracts.record import Result, RunRecord
 
@@ -85,6 +86,62 @@ def history(runs: Sequence[RunRecord]) -> History | None:
         left_out=len(ended) - len(shown),
         first=shown[0][0].created[:10],
         last=shown[-1][0].created[:10],
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A training's curve.
+
+    place: of its run, from 1. points: as an SVG polyline has them. best: where, in pixels, the kept
+    epoch is; None if its value is not finite.
+    """
+
+    place: int
+    points: str
+    best: tuple[float, float] | None
+    label: str
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Learning curves on common axes. epochs: of the longest."""
+
+    metric: str
+    lines: tuple[Line, ...]
+    ticks: tuple[Tick, ...]
+    epochs: int
+
+
+def learning(curves: Curves) -> Learning:
+    """Of the runs that have a curve."""
+    drawn = [(place, curve) for place, curve in enumerate(curves.curves, 1) if curve]
+    values = [value for _, curve in drawn for _, value in curve.points]
+    epochs = max(epoch for _, curve in drawn for epoch, _ in curve.points)
+    ticks = _ticks(min(values), max(values))
+    low, high = ticks[0], ticks[-1]
+
+    def at(epoch: int, value: float) -> tuple[float, float]:
+        x = _LEFT + (epoch - 1) / max(epochs - 1, 1) * (WIDTH - _LEFT - _RIGHT)
+        y = _TOP + (high - value) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
+        return round(x, 1), round(y, 1)
+
+    def line(place: int, curve: Curve) -> Line:
+        best = dict(curve.points).get(curve.best)
+        kept = "" if best is None else f": {best:.4g} in epoch {curve.best}, which was kept"
+        return Line(
+            place,
+            " ".join(f"{x},{y}" for x, y in (at(*point) for point in curve.points)),
+            None if best is None else at(curve.best, best),
+            f"run {place}, {curve.training}{kept}",
+        )
+
+    digits = max(0, -math.floor(math.log10(ticks[1] - ticks[0])))
+    return Learning(
+        curves.metric,
+        tuple(line(place, curve) for place, curve in drawn),
+        tuple(Tick(at(1, tick)[1], f"{tick:.{digits}f}") for tick in ticks),
+        epochs,
     )
 
 

@@ -14,6 +14,7 @@ from fastapi import Request
 from trellis import console
 from trellis.results import Index
 from trellis.results.comparison import Comparison, Score
+from trellis.results.curves import Curves
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
 from trellis.results.scores import Scored, score
@@ -123,9 +124,11 @@ def comparison(
     chosen: Sequence[tuple[str, str]],
     files: Sequence[RunFiles],
     found: Comparison,
+    curves: Curves | None,
 ) -> str:
     """Runs side by side. chosen: DAG and folder of each."""
-    return _render(request, "compare", chosen=chosen, files=files, found=found)
+    learning = charts.learning(curves) if curves else None
+    return _render(request, "compare", chosen=chosen, files=files, found=found, learning=learning)
 
 
 def message(request: Request, text: str, login: str | None) -> str:

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trellis.results.made import a_board, a_contender, a_run
-from trellis.web.charts import HEIGHT, MOST, WIDTH, _ticks, history
+from trellis.results.curves import Curve, Curves
+from trellis.web.charts import HEIGHT, MOST, WIDTH, _ticks, history, learning
 
 
 def test_without_a_result_there_is_nothing_to_draw(digits):
@@ -45,3 +46,26 @@ def test_ticks_are_few_and_enclose_the_values(low, span):
     assert 2 <= len(ticks) <= 8
     assert ticks[0] - slack <= low
     assert low + span <= ticks[-1] + slack
+
+
+def test_learning_curves_share_their_axes():
+    short = Curve("training/1", ((1, 0.5), (2, 0.9)), best=2)
+    long = Curve("training/2", ((1, 0.5), (2, 0.6), (3, 0.7)), best=3)
+    drawn = learning(Curves("accuracy", (short, None, long)))
+    assert [line.place for line in drawn.lines] == [1, 3]
+    one, other = (line.points.split() for line in drawn.lines)
+    assert one[0] == other[0]
+    assert one[1].split(",")[0] == other[1].split(",")[0]
+    assert f"{drawn.lines[1].best[0]},{drawn.lines[1].best[1]}" == other[-1]
+    assert drawn.lines[0].label == "run 1, training/1: 0.9 in epoch 2, which was kept"
+    assert drawn.epochs == 3
+
+
+@given(st.lists(st.lists(numbers, min_size=1, max_size=5), min_size=1, max_size=8))
+def test_every_learning_curve_is_within_the_drawing(values):
+    curves = tuple(Curve("t", tuple(enumerate(one, 1)), best=1) for one in values)
+    for line in learning(Curves("loss", curves)).lines:
+        for point in line.points.split():
+            x, y = map(float, point.split(","))
+            assert 0 < x < WIDTH
+            assert 0 <= y <= HEIGHT

@@ -14,6 +14,7 @@ from tests.trellis.results.made import (
     a_plan_of,
     a_rollback,
     a_run,
+    a_training,
     with_cost,
     write_files,
 )
@@ -149,12 +150,23 @@ def test_runs_side_by_side(google, digits, bucket, page):
         plan["configuration"]["seed"] = accuracy
         write_files(google.buckets, plan, board)
     text = page("/trellis/compare?run=digits/a&run=digits/b")
+    assert "None of them has a record of a training." in text
     assert "accuracy ↑ 0.9000 [0.8000, 0.9900] 0.9500 [0.8000, 0.9900]" in text
     assert "All on the same test split." in text
     assert "seed 0.9 0.95" in text
     page("/trellis/compare?run=digits/a", status=400)
     page("/trellis/compare?run=digits/a&run=digits/a", status=400)
     page("/trellis/compare?run=digits/a&run=digits/gone", status=404)
+
+
+def test_learning_curves_of_the_selected_trainings(google, digits, bucket, page):
+    for folder in ("a", "b"):
+        board = a_board(a_contender("training/1", 0.9, 0.8, 0.99, selected=True))
+        write_files(google.buckets, a_plan_of(digits, folder, bucket), board)
+    a_training(google.buckets / bucket / "digits/runs/a/training/1", [0.5, 0.75])
+    text = page("/trellis/compare?run=digits/a&run=digits/b")
+    assert "run 1, training/1: 0.75 in epoch 2, which was kept" in text
+    assert "The other runs have no record" in text
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

@@ -1,0 +1,75 @@
+"""Learning curves of runs side by side: those of their selected trainings."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.results.files import RunFiles, read
+from trellis.workflow.contracts.documents import DocumentError, check
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One training on its validation split.
+
+    points: (epoch, value). best: the epoch whose weights were kept.
+    """
+
+    training: str
+    points: tuple[tuple[int, float], ...]
+    best: int
+
+
+@dataclass(frozen=True)
+class Curves:
+    """metric: what the values are. curves: of each run, None for one without a record of it."""
+
+    metric: str
+    curves: tuple[Curve | None, ...]
+
+
+def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
+    """Of each run's selected training; None if no run has one that can be read.
+
+    The metric is that of the first training, or the loss if another one did not record it. runs:
+    each with a google.cloud.storage.Client that may read it.
+    """
+    with ThreadPoolExecutor(len(runs)) as pool:
+        found = list(pool.map(lambda one: _record(*one), runs))
+    records = [record for _, record in filter(None, found)]
+    if not records:
+        return None
+    wanted = f"val_{records[0]['metric']}"
+    common = all(wanted in epoch for record in records for epoch in record["history"])
+    column = wanted if common else "val_loss"
+    return Curves(
+        column.removeprefix("val_"),
+        tuple(_curve(*one, column) if one else None for one in found),
+    )
+
+
+def _record(client: Any, run: RunFiles) -> tuple[str, Mapping[str, Any]] | None:
+    """The name of the selected training and its metrics.json."""
+    contenders = run.leaderboard["contenders"] if run.leaderboard else []
+    selected = [c["name"] for c in contenders if c["selected"]]
+    if not selected:
+        return None
+    uri = f"{run.run.uri}{selected[0]}/metrics.json"
+    text = read(client, uri)
+    if text is None:
+        return None
+    try:
+        content = json.loads(text)
+        check("metrics", content, uri)
+    except (ValueError, DocumentError):
+        return None
+    return selected[0], content
+
+
+def _curve(name: str, record: Mapping[str, Any], column: str) -> Curve | None:
+    points = [(epoch["epoch"], epoch.get(column, math.nan)) for epoch in record["history"]]
+    finite = tuple((epoch, value) for epoch, value in points if math.isfinite(value))
+    return Curve(name, finite, record["best_epoch"]) if finite else None
