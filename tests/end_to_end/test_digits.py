@@ -44,6 +44,7 @@ def test_both_workers_took_part_with_equal_weights(first_run, demo):
 def test_the_report_is_one_file(first_run, demo):
     report = (demo.runs()[0] / "leaderboard" / "report.html").read_text()
     assert "<svg" in report
+    assert "The plan allowed, USD" in report
     assert 'src="http' not in report
 
 

@@ -16,7 +16,7 @@ from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents, plans, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import spent
+from trellis.workflow.stages import cost_in_report, spent
 from trellis.workflow.stages.deploy.record import RETREATED, SERVING
 
 
@@ -39,6 +39,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             broken = _failed_tasks(ti, dag)
             failure = failure or not_served(board, record, broken)
         actual = _spent(experiment, platform, ti, board)
+        if actual is not None:
+            _report_cost(experiment, platform, ti, run.report, actual)
         records.end(platform, run, board, record, failure, actual)
         if failure:
             raise AirflowFailException(failure)
@@ -67,6 +69,17 @@ def _spent(
         f"By its jobs' own times, the run has cost about {sum(stages.values()):.2f} USD ({parts})"
     )
     return stages
+
+
+def _report_cost(
+    experiment: Experiment, platform: Platform, ti: Any, report: str, actual: dict[str, float]
+) -> None:
+    """A report that cannot be written fails no run: the record has the cost, too."""
+    try:
+        plan = plans.load(experiment, platform, ti.run_id)
+        cost_in_report.write(platform, report, plan, actual)
+    except Exception as error:
+        print(f"The report does not say what the run has cost: {error}")
 
 
 def incomplete(board: dict[str, Any], report: str) -> str | None:

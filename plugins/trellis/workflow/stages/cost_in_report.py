@@ -1,0 +1,74 @@
+"""What a run has cost, in its report.
+
+trainer.compare writes the report before the run has ended, with a place for the cost between two
+marks (trainer/report/templates/cost.html.j2). The run's last task fills it.
+"""
+
+from collections.abc import Mapping
+from html import escape
+
+from google.cloud.exceptions import NotFound
+
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import storage
+from trellis.workflow.spec.platform import Platform
+
+BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
+
+
+def write(platform: Platform, uri: str, plan: Plan, actual: Mapping[str, float]) -> None:
+    """Fill the place of the report at `uri`, whatever is in it already.
+
+    actual: US dollars by stage. A report without the place, of an older trainer, stays as it is.
+    Raises google.cloud.exceptions.PreconditionFailed if another process writes the report at the
+    same time, and what else Google's client raises.
+    """
+    blob = storage.blob(platform, uri)
+    try:
+        blob.reload()
+    except NotFound:
+        return
+    page = blob.download_as_text(if_generation_match=blob.generation)
+    filled = fill(page, table(plan.cost["stages"], actual))
+    if filled != page:
+        blob.upload_from_string(
+            filled, content_type="text/html", if_generation_match=blob.generation
+        )
+
+
+def fill(page: str, content: str) -> str:
+    """The page with this content between its marks; the page itself if it has none."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{content}\n{END}{after}" if begin and end else page
+
+
+def table(at_most: Mapping[str, float], actual: Mapping[str, float]) -> str:
+    """HTML: a line for each stage, with the plan's limit and what it came to, in US dollars."""
+    stages = dict.fromkeys([*at_most, *actual])
+    lines = [_line("td", stage, at_most.get(stage), actual.get(stage)) for stage in stages]
+    total = _line("th", "together", sum(at_most.values()), sum(actual.values()))
+    return "\n".join(
+        [
+            '<p class="lede">By its jobs&rsquo; own times and billed bytes, at list prices: an '
+            "estimate. The deployed model, predictions, storage and discounts are left out.</p>",
+            '<table class="narrow">',
+            '<thead><tr><th scope="col">Stage</th>'
+            '<th scope="col" class="number">The plan allowed, USD</th>'
+            '<th scope="col" class="number">It came to, USD</th></tr></thead>',
+            f"<tbody>{''.join(lines)}</tbody>",
+            f"<tfoot>{total}</tfoot>",
+            "</table>",
+        ]
+    )
+
+
+def _line(cell: str, stage: str, *values: float | None) -> str:
+    numbers = "".join(f'<{cell} class="number">{_usd(value)}</{cell}>' for value in values)
+    return f'<tr><th scope="row">{escape(stage)}</th>{numbers}</tr>'
+
+
+def _usd(value: float | None) -> str:
+    if value is None:
+        return "&ndash;"
+    return f"{value:,.2f}" if value >= 0.005 or value == 0 else "&lt; 0.01"
