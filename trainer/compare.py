@@ -29,6 +29,7 @@ from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Check, Gate, Promotion, decide
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import REGRESSION_METRICS
+from trainer.comparison.repeats import read_repeats
 from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
@@ -85,7 +86,8 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     if deploy is not None:
         promotion = decide(Gate.of(deploy), run, scores, selected, failures)
         promotion, challenging = _challenger(promotion, run, deploy)
-    board = leaderboard.document(run, outcomes, scores, selected, failures, promotion)
+    repeats = read_repeats(run_uri, run.plan, selected, split, scores)
+    board = leaderboard.document(run, outcomes, scores, selected, failures, promotion, repeats)
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the other files exist.

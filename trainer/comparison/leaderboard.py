@@ -15,6 +15,7 @@ from trainer.comparison.intervals import LEVEL
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
+from trainer.comparison.repeats import Repeats
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import (
     Difference,
@@ -36,11 +37,13 @@ def document(
     selected: str | None,
     failures: Mapping[str, str],
     promotion: Promotion | None,
+    repeats: Repeats | None = None,
 ) -> dict:
     """The content of leaderboard.json.
 
     outcomes, scores: of the contenders that were scored. selected: the training that competes.
     failures: reason by name, of the others. promotion: None without a deploy section.
+    repeats: of the selected training, if the experiment asks for any.
     """
     plan, dataset = run.plan, run.dataset
     primary, standings = scores.primary, scores.standings
@@ -91,11 +94,14 @@ def document(
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by)
+        "notes": notes(
+            outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats
+        )
         + remarks,
         "winner": standings[0].name,
         "promotion": _promotion(promotion),
         "contenders": ranked + failed,
+        **({"repeats": _repeats(repeats)} if repeats else {}),
     }
 
 
@@ -204,6 +210,18 @@ def _difference(difference: Difference | None) -> dict | None:
         "won_by_winner": difference.won_by_winner,
         "won_by_this": difference.won_by_this,
         "distinguishable": difference.distinguishable,
+    }
+
+
+def _repeats(repeats: Repeats) -> dict:
+    return {
+        "of": repeats.of,
+        "seeds": list(repeats.seeds),
+        "metrics": {
+            name: {"mean": spread.mean, "sd": spread.sd, "values": list(spread.values)}
+            for name, spread in repeats.metrics.items()
+        },
+        "failed": [{"seed": seed, "reason": reason} for seed, reason in repeats.failed.items()],
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.repeats import Repeats
 from trainer.comparison.scoreboard import Scoreboard, Standing
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
@@ -28,17 +29,20 @@ def notes(
     selected: str | None,
     classes: Sequence[str],
     by: str | None = None,
+    repeats: Repeats | None = None,
 ) -> list[str]:
-    """Sentences about the selection, groups, a small test split, rare classes and failures.
+    """Sentences about the selection, seeds, groups, a small test split, rare classes and failures.
 
     failed: how many contenders could not be scored. selected: the training that competes. classes:
     empty for a regression, which has fewer notes. by: what the groups of the test split are.
+    repeats: of the selected training, if there are any.
     """
     of_classes = of_kind(outcomes, Outcome)
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
         _unrecognized(of_classes, competing, classes),
         _selection(selected, len(scores.not_selected)),
+        _seeds(repeats, scores) if repeats else None,
         _optimism(competing),
         _groups(next(iter(outcomes.values())), by),
         _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
@@ -77,6 +81,21 @@ def _selection(selected: str | None, others: int) -> str | None:
     return (
         f"The validation split selected {selected} among {others + 1} trainings. The test split "
         "judges that one; the others are listed after it and do not compete."
+    )
+
+
+def _seeds(repeats: Repeats, scores: Scoreboard) -> str:
+    failed = len(repeats.failed)
+    lacking = f" {failed} of {failed + len(repeats.seeds)} seeds failed." if failed else ""
+    spread = repeats.metrics.get(scores.primary.name)
+    if spread is None or spread.sd is None:
+        return f"There is no second seed of {repeats.of} to compare with.{lacking}"
+    places = max(0, scores.decimals(scores.primary) - 2)
+    mean, sd = (f"{value:.{places}f}" for value in (spread.mean, spread.sd))
+    return (
+        f"Over {len(repeats.seeds)} training seeds, {repeats.of} has a mean {scores.primary.title} "
+        f"of {mean} with a standard deviation of {sd} on the same test split, which the intervals "
+        f"do not include.{lacking}"
     )
 
 

@@ -6,6 +6,7 @@
     RUN/tuning/TRIAL/metrics.json       the epochs of a trial
     RUN/training/RANK/metrics.json      the epochs of a full training
     RUN/training/RANK/predictions.parquet   its predictions for the test split
+    RUN/training/RANK/seeds/            the same training with other seeds, see `repeats`
     RUN/baselines/NAME/                 a baseline, see `baselines`
     RUN/served.json                     what the experiment's endpoint serves, see `served`
 
@@ -250,9 +251,8 @@ def _trainings(run_uri: str, tuning: Tuning | None, rate: float) -> list[Contend
     for rank in sorted(found | set(chosen), key=lambda rank: (len(rank), rank)):
         name = f"training/{rank}"
         uri = storage.join(run_uri, name) + "/"
-        training = _metrics(uri)
+        training, predicted, reason = read_training(uri)
         trial = chosen.get(rank)
-        predicted, reason = _predictions(uri, training)
         seconds = _seconds(training)
         contenders.append(
             Contender(
@@ -269,6 +269,17 @@ def _trainings(run_uri: str, tuning: Tuning | None, rate: float) -> list[Contend
             )
         )
     return contenders
+
+
+def read_training(
+    uri: str,
+) -> tuple[Mapping[str, Any] | None, Predictions | Values | None, str | None]:
+    """A training's metrics.json, None if there is none; its predictions, or why it has none.
+
+    uri: of its folder. Raises RunError for a metrics.json that does not fit its schema.
+    """
+    training = _metrics(uri)
+    return training, *_predictions(uri, training)
 
 
 def _parameters(training: Mapping[str, Any] | None, trial: Trial | None) -> Mapping[str, Any]:

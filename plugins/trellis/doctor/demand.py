@@ -101,7 +101,7 @@ def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
     tune, train = experiment.tune, experiment.train
     if tune is not None:
         yield _Pool(f"{file}, tune", "training", tune.machines, tune.parallel, tune.machines.spot)
-    workers = train.top * train.machines.workers
+    workers = max(train.top, train.seeds - 1) * train.machines.workers
     yield _Pool(f"{file}, train", "training", train.machines, workers, train.machines.spot)
     if experiment.deploy is not None:
         serving = experiment.deploy.machines

@@ -107,6 +107,17 @@ class LoadedRun:
             rows.append(row | _parameters(contender["hyperparameters"]))
         return pd.DataFrame(rows).set_index("name")
 
+    def seeds(self) -> pd.DataFrame:
+        """A row for each seed with which the selected training was repeated, its own first.
+
+        Columns: the metrics on the test split. Raises NoRunError if `train.seeds` is 1.
+        """
+        repeats = self.board.get("repeats")
+        if repeats is None:
+            raise NoRunError(f"{self.uri} has no repeats: `train.seeds` asks for none")
+        columns = {name: spread["values"] for name, spread in repeats["metrics"].items()}
+        return pd.DataFrame(columns, index=pd.Index(repeats["seeds"], name="seed"))
+
     def trials(self) -> pd.DataFrame:
         """A row for each trial of the tuning, by its id.
 

@@ -137,28 +137,37 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
 
 
-def test_a_run_without_a_search_trains_once_with_the_files_hyperparameters(
+def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_seed(
     google, a_dag, folder, digits
 ):
     changes = {
         ("tune",): None,
         ("train", "maximize"): "balanced_accuracy",
         ("train", "top"): 1,
+        ("train", "seeds"): 2,
         ("hyperparameters",): {"learning_rate": 0.007},
     }
     dag = a_dag(changes=changes)
     assert not {"trials", "parallel", "tune_epochs", "top"} & dag.params.keys()
     assert dag.params["learning_rate"] == 0.007
     run = run_dag(dag)
-    names = ["plan", "export", "changes", "train 0", "trained", "compare", "result"]
+    repeats = ["select", "repeat 0", "repeated"]
+    names = ["plan", "export", "changes", "train 0", "trained", *repeats, "compare", "result"]
     assert states(run) == dict.fromkeys(names, "success")
-    # The export, the training and the comparison.
-    assert sorted(job["kind"] for job in jobs(google, dag)) == ["custom", "custom", "dataflow"]
+    # The export, the training with both seeds, and the comparison.
+    made = sorted(job["kind"] for job in jobs(google, dag))
+    assert made == ["custom", "custom", "custom", "dataflow"]
+    seeds = [
+        json.loads((folder(dag) / name / "metrics.json").read_text())["seed"]
+        for name in ("training/1", "training/1/seeds/1")
+    ]
+    assert seeds == [0, 1]
     arguments = rendered(run, "train 0")["custom_job"]["job_spec"]["worker_pool_specs"][0]
     assert "--learning_rate=0.007" in str(arguments)
     assert "--metric=balanced_accuracy" in str(arguments)
     plan = json.loads((folder(dag) / "plan.json").read_text())
-    assert plan["jobs"]["tuning"] == 0
+    assert (plan["jobs"]["tuning"], plan["jobs"]["custom"]) == (0, 3)
+    assert plan["cost"]["stages"]["repeat"] == plan["cost"]["stages"]["train"]
     assert plan["rates"].keys() == {"training"}
     assert "tune" not in plan["cost"]["stages"]
     # The next run finds the dataset, and trains all the same.

@@ -33,6 +33,9 @@ ADVICE = {
     "choose": "The search found nothing to train: see the stage `tune`.",
     "train": "Clear this task to continue the training from its last checkpoint. The other "
     "trainings, and their leaderboard, do not wait for it.",
+    "select": "The trainings are safe. Clear this task; the repeats and the comparison follow.",
+    "repeat": "Clear this task to continue the repeat from its last checkpoint; the comparison "
+    "follows. The leaderboard that exists by then shows this seed as failed.",
     "served": "Clear this task once the cause is fixed. The comparison waits for it, the trainings "
     "do not.",
     "compare": "The trainings are safe. Clear this task to compare again.",
@@ -89,7 +92,8 @@ def told_already(context: Any) -> bool:
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
     failed = {name for name, state in states.items() if state == "failed"}
     if ti.task_id == "result":
-        of_others = {name for name in failed if re.match(r"train_|train$|promote$|deploy\.", name)}
+        causes = re.compile(r"(train|repeat)(_|$)|promote$|deploy\.")
+        of_others = {name for name in failed if causes.match(name)}
         return bool(of_others) and isinstance(context.get("exception"), AirflowFailException)
     copies = {name for name in failed if re.fullmatch(rf"{re.escape(ti.task_id)}_\d+", name)}
     return ti.map_index >= 0 and bool(copies - {f"{ti.task_id}_{ti.map_index}"})

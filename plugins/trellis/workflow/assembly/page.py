@@ -19,7 +19,7 @@ _PAGE = """\
 {rows}| export | writes {source} as TFRecords (Dataflow); skipped if this dataset exists already |
 | changes | compares the dataset with the last one trained on; {changes} what is beyond a limit |
 {tuning}| train | trains {trained} for up to {epochs} epochs on {workers} worker(s) (Vertex AI) |
-{baselines}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
+{others}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 {deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
 [All runs, their scores and what was served](trellis/experiments/{dag}). The files of each run are
@@ -86,7 +86,7 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         source=_source(experiment, platform),
         rows="" if experiment.source.kind == "image" else _ROWS,
         changes={"warn": "warns of", "refuse": "refuses"}[experiment.source.changes.beyond],
-        baselines=_baselines(experiment),
+        others=_repeats(train.seeds) + _baselines(experiment),
         tuning=_tuning(experiment),
         trained="each of them" if experiment.tune else one,
         epochs=train.epochs,
@@ -111,6 +111,13 @@ def _tuning(experiment: Experiment) -> str:
         metric=tune.metric,
         top=experiment.train.top,
     )
+
+
+def _repeats(seeds: int) -> str:
+    if seeds == 1:
+        return ""
+    what = f"trains the best one again with {seeds - 1} other seed(s) (Vertex AI)"
+    return f"| select, repeat | {what} |\n"
 
 
 def _deployment(experiment: Experiment) -> str:

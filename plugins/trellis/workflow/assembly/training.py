@@ -32,6 +32,7 @@ from trellis.workflow.stages import (
     failed,
     plan,
     promote,
+    repeat,
     result,
     served,
     snapshot,
@@ -47,7 +48,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     """The stages and their order, by what the experiment asks for.
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
-    -> promote -> deploy -> result, without tune and choose if there is no search
+    -> promote -> deploy -> result, without tune and choose if there is no search, and with
+    select -> repeat (each further seed) before compare if `train.seeds` is above 1
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
     snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -93,6 +95,11 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         )
         resulted = result.task(experiment, platform)
         trained >> compared >> resulted
+        if experiment.train.seeds > 1:
+            selected, repeat_ = repeat.tasks(experiment, platform, chosen)
+            # A repeat that failed is in the report.
+            repeated = EmptyOperator(task_id="repeated", trigger_rule="all_done")
+            trained >> selected >> repeat_ >> repeated >> compared
 
         if experiment.source.kind == "image":
             # AutoML takes the images that the export took.

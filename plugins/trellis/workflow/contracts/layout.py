@@ -10,6 +10,7 @@ gs://BUCKET/EXPERIMENT/
         changes.json              how the dataset differs from the last one trained on
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
+            seeds/SEED/           the same of this training with another seed
         baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
         served.json               which model is served when the run compares
         served/                   predictions.parquet: what that model says of the test split
@@ -92,6 +93,14 @@ class Run:
     def training(self, rank: int) -> str:
         """Base of the training of the trial ranked `rank`, from 1."""
         return f"{self.uri}training/{rank}/"
+
+    def training_metrics(self, rank: int) -> str:
+        """What that training writes last."""
+        return f"{self.training(rank)}metrics.json"
+
+    def repeat(self, rank: int, seed: int) -> str:
+        """Base of the same training with another seed."""
+        return f"{self.training(rank)}seeds/{seed}/"
 
     def baseline(self, name: str) -> str:
         """A baseline's files: raw/ (its predictions), service/ (its service's own results) and

@@ -113,7 +113,9 @@ def check_budget(what: str, limit: Cost, budget: float, remedies: str) -> None:
 
 def within_budget(experiment: Experiment, limit: Cost) -> None:
     """Raises BudgetError if a run of the experiment may cost more than its budget."""
-    remedies = "fewer trials, trainings or workers, smaller machines, shorter timeouts, no AutoML"
+    remedies = (
+        "fewer trials, trainings, seeds or workers, smaller machines, shorter timeouts, no AutoML"
+    )
     check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
 
 
@@ -132,6 +134,7 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     """
     tune, train, region = experiment.tune, experiment.train, platform.region
     table, known = prices(), machines.table(region)
+    training = train.machines.workers * _machine(train.machines, region) * _hours(train.timeout)
     stages = {
         **_bigquery(experiment, source_bytes),
         "export": export(platform) * _hours(platform.dataflow.timeout),
@@ -140,10 +143,8 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
             if tune
             else {}
         ),
-        "train": train.top
-        * train.machines.workers
-        * _machine(train.machines, region)
-        * _hours(train.timeout),
+        "train": train.top * training,
+        **({"repeat": (train.seeds - 1) * training} if train.seeds > 1 else {}),
         "compare": comparison(platform) * _hours(platform.compare.timeout),
         **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
     }

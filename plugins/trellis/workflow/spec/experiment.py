@@ -28,6 +28,13 @@ class Train(Section):
     maximize: str | None = key("metric that decides, without `tune`; one of both is required", None)
     minimize: str | None = key("metric that decides, without `tune`, if less of it is better", None)
     top: int = key("how many of the best trials are trained in full", 1, ge=1, le=20)
+    seeds: int = key(
+        "how many seeds the best training is trained with, from `seed` on; of several, the report "
+        "has the mean and standard deviation of each score",
+        1,
+        ge=1,
+        le=20,
+    )
     epochs: int = key(
         "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
     )

@@ -27,7 +27,9 @@ class CompareOperator(CustomJobOperator):
         ti = context["ti"]
         served = ti.xcom_pull(task_ids="served")
         compared = {
-            "trainings": sorted(job["name"] for job in ti.xcom_pull(task_ids=["train"]) if job),
+            "trainings": sorted(
+                job["name"] for job in ti.xcom_pull(task_ids=["train", "repeat"]) if job
+            ),
             "baselines": ti.xcom_pull(task_ids="baselines") or {},
             "served": served["model"] if served else None,
         }

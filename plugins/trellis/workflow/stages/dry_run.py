@@ -42,6 +42,8 @@ def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
         f"{trained} for up to {train.epochs} epochs, each on {train.machines.workers} x "
         f"{_machine(train.machines)}",
     )
+    if train.seeds > 1:
+        yield "repeat", f"the best training with {train.seeds - 1} other seeds"
     for name in plan.baselines:
         yield name, "baseline"
     yield "compare", "all on one test split"

@@ -125,7 +125,7 @@ def scheduling(timeout: timedelta, machines: Machines, workers: int = 1) -> dict
 def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[str, Value]) -> list:
     """Flags of trainer.task for a trial (outputs: metrics) or a full training (outputs: all).
 
-    `values`: hyperparameters beside those that the experiment fixes.
+    `values`: hyperparameters beside those that the experiment fixes; a seed in place of its own.
     """
     experiment = plan.experiment
     own = experiment.own_model

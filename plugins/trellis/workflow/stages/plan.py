@@ -284,7 +284,7 @@ def _jobs(experiment: Experiment, exists: bool) -> dict[str, int]:
     return {
         "dataflow": int(not exists),
         "tuning": int(experiment.tune is not None),
-        "custom": experiment.train.top + 1,
+        "custom": experiment.train.top + experiment.train.seeds,
         "automl": automl,
         "batch": automl,
     }

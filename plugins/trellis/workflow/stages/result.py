@@ -162,12 +162,18 @@ def winner(board: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed(board: dict[str, Any]) -> str:
-    """The trainings that failed, with the reason; empty if none did.
+    """The trainings and their repeats that failed, with the reason; empty if none did.
 
     A failed baseline is only shown on the leaderboard.
     """
-    return "; ".join(
+    trainings = [
         f"{contender['name']} failed ({contender['reason']})"
         for contender in board["contenders"]
         if contender["status"] != "ok" and contender["name"].startswith("training/")
-    )
+    ]
+    repeats = board.get("repeats", {"of": "", "failed": ()})
+    others = [
+        f"seed {one['seed']} of {repeats['of']} failed ({one['reason']})"
+        for one in repeats["failed"]
+    ]
+    return "; ".join(trainings + others)

@@ -70,6 +70,8 @@ def _vertex(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
         "train": worked("train") * plan.rates["training"],
         "compare": worked("compare") * cost.comparison(platform),
     }
+    if plan.experiment.train.seeds > 1:
+        usd["repeat"] = worked("repeat") * plan.rates["training"]
     if plan.experiment.tune is None:
         return usd
     trials = [trial for job in made_by(TUNING, "tune") for trial in job.trials]

@@ -20,7 +20,7 @@ UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 class TrainOperator(CustomJobOperator):
     """Trains one trial in full.
 
-    :param chosen: an entry of trials.json's `chosen`, or UNTUNED.
+    :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of a repeat, with its "seed".
     """
 
     def __init__(self, *, chosen: dict[str, Any], **kwargs: Any):
@@ -30,8 +30,13 @@ class TrainOperator(CustomJobOperator):
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
     """The Airflow task, one instance for each of the `chosen` trials; None: nothing is tuned."""
+    return operator(experiment, platform, "train", [UNTUNED] if chosen is None else chosen)
+
+
+def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: Any) -> Any:
+    """A task with one instance for each entry of `chosen`."""
     return TrainOperator.partial(
-        task_id="train",
+        task_id=task_id,
         project_id=platform.project,
         region=platform.region,
         custom_job=planned(experiment, platform, job, lambda context: context["task"].chosen),
@@ -40,25 +45,29 @@ def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
         poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
         **slots(platform.pools.vertex, experiment.train.machines.workers),
-    ).expand(chosen=[UNTUNED] if chosen is None else chosen)
+    ).expand(chosen=chosen)
 
 
 def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The CustomJob that trains one chosen trial. `chosen`: an entry of trials.json, or UNTUNED."""
+    """The CustomJob that trains one chosen trial. chosen: as TrainOperator's."""
     train = plan.experiment.train
     workers = train.machines.workers
-    arguments = job_messages.training_arguments(plan, train.epochs, "all", chosen["parameters"])
+    seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
+    values = {**chosen["parameters"], **seed}
+    arguments = job_messages.training_arguments(plan, train.epochs, "all", values)
     pools = [job_messages.pool(platform, "train", arguments, train.machines)]
     if workers > 1:
         pools.append(job_messages.pool(platform, "train", arguments, train.machines, workers - 1))
     rank, trial = chosen["rank"], chosen["trial"]
     origin = "" if trial is None else f" (trial {trial})"
+    folder = plan.run.repeat(rank, chosen["seed"]) if seed else plan.run.training(rank)
+    name = folder.removeprefix(plan.run.uri).rstrip("/")
     return {
-        "display_name": f"{plan.experiment.name} training/{rank}{origin}",
+        "display_name": f"{plan.experiment.name} {name}{origin}",
         "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
             "worker_pool_specs": pools,
-            "base_output_directory": {"output_uri_prefix": plan.run.training(rank)},
+            "base_output_directory": {"output_uri_prefix": folder},
             "scheduling": job_messages.scheduling(train.timeout, train.machines, workers),
             **job_messages.identity(platform),
         },

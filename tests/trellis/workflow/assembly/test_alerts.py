@@ -7,7 +7,7 @@ from tests.airflow_side import ROOT
 from trellis.workflow.assembly import training
 from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure, told_already
 from trellis.workflow.spec.platform import load as load_platform
-from trellis.workflow.validation.file import load
+from trellis.workflow.validation.file import load, with_changes
 
 
 @dataclass
@@ -66,6 +66,7 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
         (Task(), OSError(), {"tune": "failed", "train_other_0": "failed"}, False),
         (Task("result", map_index=-1), AirflowFailException(), {"train_0": "failed"}, True),
         (Task("result", map_index=-1), AirflowFailException(), {"train": "failed"}, True),
+        (Task("result", map_index=-1), AirflowFailException(), {"repeat_1": "failed"}, True),
         (Task("result", map_index=-1), AirflowFailException(), {"deploy.smoke": "failed"}, True),
         # It fails by itself, or the other failure was no reason.
         (Task("result", map_index=-1), OSError(), {"train_0": "failed"}, False),
@@ -80,10 +81,11 @@ def test_one_cause_is_told_once(task, exception, states, told):
 
 def test_there_is_advice_for_every_stage():
     table = load(ROOT / "dags/experiments/breast-cancer.yaml")
+    table = with_changes(table, {("train", "seeds"): 2})
     stages = set(training.build(table, load_platform(ROOT / "dags")).task_ids)
     grouped = {stage for stage in stages if stage.startswith(("bqml.", "automl.", "deploy."))}
     # These only wait.
-    assert set(ADVICE) == stages - grouped - {"trained", "settled"}
+    assert set(ADVICE) == stages - grouped - {"trained", "repeated", "settled"}
 
 
 def test_a_step_of_a_deployment_is_no_baseline():

@@ -36,6 +36,14 @@ def test_without_a_search_the_chain_has_one_training(digits, group):
     assert "| tune |" not in dag.doc_md
 
 
+def test_further_seeds_wait_for_the_trainings_and_the_comparison_for_them(digits, group):
+    dag = training.build(with_changes(digits, {("train", "seeds"): 3}), group)
+    for before, after in itertools.pairwise(["trained", "select", "repeat", "repeated", "compare"]):
+        assert after in dag.get_task(before).downstream_task_ids
+    assert dag.get_task("repeated").trigger_rule == "all_done"
+    assert "again with 2 other seed(s)" in dag.doc_md
+
+
 def test_the_chain_of_stages_from_a_table(breast_cancer, group):
     """Nothing is trained on rows that were not checked; baselines do not wait for trainings."""
     dag = training.build(breast_cancer, group)

@@ -123,6 +123,16 @@ def test_a_training_runs_on_all_its_workers(plan, group):
     assert job.display_name == "digits training/1 (trial 4)"
 
 
+def test_a_repeat_has_a_seed_and_a_folder_of_its_own(plan, group):
+    job = message_of(CUSTOM, train.job(plan, group, {**CHOSEN, "seed": 7}), {})
+    for pool in job.job_spec.worker_pool_specs:
+        assert list(pool.container_spec.args).count("--seed=7") == 1
+        assert flags(pool)["learning_rate"] == "0.01"
+    base = job.job_spec.base_output_directory.output_uri_prefix
+    assert base == f"{RUN.training(1)}seeds/7/"
+    assert job.display_name == "digits training/1/seeds/7 (trial 4)"
+
+
 def test_a_training_on_one_machine_has_one_pool(changed, group):
     plan = changed({("train", "machines"): {"workers": 1}})
     job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})

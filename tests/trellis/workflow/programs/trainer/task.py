@@ -47,7 +47,7 @@ metrics = {
         {"epoch": 1, "val_loss": loss, "learning_rate": options.learning_rate, "seconds": 1},
         {"epoch": 2, "val_loss": 2 * loss, "learning_rate": options.learning_rate, "seconds": 1},
     ],
-    "validation": {"accuracy": accuracy, "loss": loss},
+    "validation": {"accuracy": accuracy, options.metric: accuracy, "loss": loss},
     "test": None,
     "replicas": {
         "chief:0": {

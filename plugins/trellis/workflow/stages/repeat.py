@@ -1,0 +1,63 @@
+"""repeat: trains the best training again with other seeds, since a seed changes every score.
+
+The repeats do not compete: the training that `select` finds does, with the experiment's own seed.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import documents, plans
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import train
+
+_SEEDS = 2**31
+
+
+def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
+    """The Airflow tasks `select` and `repeat`, a repeat for each further seed.
+
+    chosen: what `choose` returns; None: nothing is tuned.
+    """
+
+    @airflow_task(task_id="select")
+    def select(chosen, run_id=None):
+        plan = plans.load(experiment, platform, run_id)
+        best = best_of(chosen, plan, platform)
+        seeds = further_seeds(plan.experiment)
+        print(f"training/{best['rank']} is repeated with the seeds {', '.join(map(str, seeds))}")
+        return [{**best, "seed": seed} for seed in seeds]
+
+    selected = select([train.UNTUNED] if chosen is None else chosen)
+    return selected, train.operator(experiment, platform, "repeat", selected)
+
+
+def further_seeds(experiment: Experiment) -> list[int]:
+    """Those after the experiment's own."""
+    return [(experiment.seed + n) % _SEEDS for n in range(1, experiment.train.seeds)]
+
+
+def best_of(chosen: Sequence[dict[str, Any]], plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The entry whose training is best on the validation split, as the comparison selects it
+    (trainer/comparison/selection.py).
+
+    Raises AirflowFailException if none of them has ended.
+    """
+    sign = -1 if plan.experiment.goal == "maximize" else 1
+    ended = []
+    for entry in chosen:
+        metrics = documents.find(platform, "metrics", plan.run.training_metrics(entry["rank"]))
+        if metrics is not None:
+            validation = metrics["validation"]
+            order = sign * validation[metrics["metric"]], validation["loss"], entry["rank"]
+            ended.append((order, entry))
+    if not ended:
+        raise AirflowFailException(
+            f"There is no metrics.json below {plan.run.uri}training/, which each training writes "
+            "when it ends: clear `train`."
+        )
+    return min(ended, key=lambda one: one[0])[1]

@@ -1,0 +1,96 @@
+"""The selected training with other seeds: how much of its score is the seed's.
+
+    RUN/training/RANK/seeds/SEED/       as RUN/training/RANK/, of the same training with this seed
+
+Repeats do not compete, and no best one is chosen among them: their mean and standard deviation
+describe the procedure that made the selected training, which has the experiment's own seed.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainer import storage
+from trainer.comparison.metric import Metric
+from trainer.comparison.run_folder import Plan, read_training
+from trainer.comparison.scoreboard import Scoreboard, decimals, metrics_for
+from trainer.comparison.test_split import TestSplit, TestSplitError
+
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A metric over seeds. values: in their order. sd: with n - 1; None of a single value."""
+
+    values: Sequence[float]
+    mean: float
+    sd: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float], places: int) -> "Spread":
+        """Rounded to the published decimals."""
+        sd = round(statistics.stdev(values), places) if len(values) > 1 else None
+        return cls(values, round(statistics.fmean(values), places), sd)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """of: name of the training. seeds: those that were scored, its own first. metrics: by name,
+    those that are defined for all of them. failed: why the other seeds have no score.
+    """
+
+    of: str
+    seeds: Sequence[int]
+    metrics: Mapping[str, Spread]
+    failed: Mapping[int, str]
+
+
+def seeds_of(plan: Plan) -> list[int]:
+    """All seeds that the experiment asks for, its own first."""
+    configuration = plan.configuration
+    first, count = configuration.get("seed", 0), configuration["train"].get("seeds", 1)
+    return [(first + n) % _SEEDS for n in range(count)]
+
+
+def read_repeats(
+    run_uri: str, plan: Plan, selected: str | None, split: TestSplit, scores: Scoreboard
+) -> Repeats | None:
+    """Those of the selected training; None if the experiment asks for none, or there is none."""
+    own, *others = seeds_of(plan)
+    if not others or selected is None:
+        return None
+    metrics = metrics_for(split.is_regression)
+    standing = next(one for one in scores.standings if one.name == selected)
+    scored = {own: {name: estimate.value for name, estimate in standing.metrics.items()}}
+    failed = {}
+    for seed in others:
+        _, predicted, reason = read_training(
+            storage.join(run_uri, selected, "seeds", str(seed)) + "/"
+        )
+        if predicted is None:
+            failed[seed] = reason or "it left no predictions"
+            continue
+        try:
+            outcome = split.outcome(predicted)
+        except TestSplitError as error:
+            failed[seed] = str(error)
+            continue
+        scored[seed] = {
+            name: round(value, decimals(metric, outcome.labels))
+            for name, metric in metrics.items()
+            if not math.isnan(value := metric.point(outcome))
+        }
+    return Repeats(selected, tuple(scored), _spreads(scored, metrics, scores), failed)
+
+
+def _spreads(
+    scored: Mapping[int, Mapping[str, float]], metrics: Mapping[str, Metric], scores: Scoreboard
+) -> dict[str, Spread]:
+    found = {}
+    for name, metric in metrics.items():
+        values = [figures[name] for figures in scored.values() if name in figures]
+        if len(values) == len(scored):
+            found[name] = Spread.of(values, scores.decimals(metric))
+    return found
