@@ -188,6 +188,15 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
     return usd + scanned * prices_.bigquery["create_model_tib"]
 
 
+def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:
+    """US dollars of a BigQuery ML baseline whose statements together were billed for these bytes.
+
+    BigQuery does not tell which of a script's bytes are those of CREATE MODEL: each of its
+    statements reads the same rows, so they count alike.
+    """
+    return baseline(experiment, name, bytes_ // _BASELINE_READS)
+
+
 def rates(experiment: Experiment, region: str) -> dict[str, float]:
     """US dollars per hour of one trial, if there are any, and of one full training with all its
     workers.

@@ -45,7 +45,7 @@ def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
         "options": dict(runs[-1].get("trainingOptions", {})) if runs else {},
         "seconds": (job.ended - job.started).total_seconds(),
         "cost_usd": round(
-            cost.baseline(plan.experiment, f"bqml-{name}", job.total_bytes_billed or 0), 4
+            cost.billed_baseline(plan.experiment, f"bqml-{name}", job.total_bytes_billed or 0), 4
         ),
         "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
         "evaluation": evaluation[0] if evaluation else {},
