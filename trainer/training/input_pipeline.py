@@ -11,6 +11,7 @@
   number of steps, and what is missing from the last batches is filled with examples of weight 0.
 """
 
+import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ class Input:
         self._seed = seed
         self._epochs = epochs
         self._records = records.of(dataset)
-        self._varied = Augmentation(h)
+        self._varied: Augmentation | None = Augmentation(h)
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
@@ -124,6 +125,20 @@ class Input:
         accumulates.
         """
         return self._distribute(lambda context: self.train_batches(context, first_step))
+
+    def keys(self, step: int) -> list[str]:
+        """Keys of the examples that this process takes in a step, 0 the first of the training.
+
+        Reads up to the step as a restart does.
+        """
+        cluster = self._distribution.cluster
+        context = tf.distribute.InputContext(
+            len(cluster), cluster.names.index(cluster.name), self._distribution.replicas
+        )
+        same = copy.copy(self)
+        same._records, same._varied = records.keyed(self._dataset), None
+        batches = same.train_batches(context, step).take(self._distribution.local_replicas)
+        return [key.decode() for _, keys in batches for key in keys.numpy()]
 
     def evaluation(self, split: str) -> Iterator:
         """Batches (inputs, labels, weights float32 (b,)) of every replica, the split over and
@@ -236,7 +251,7 @@ class Input:
 
     def _augmentation(self, epoch: tf.Tensor, worker: int) -> Callable[..., tuple]:
         def vary(index, batch):
-            if not self._varied.varies:
+            if self._varied is None or not self._varied.varies:
                 return batch
             seed = tf.random.fold_in(self._seeds(epoch), index)
             images, labels = batch

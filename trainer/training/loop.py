@@ -10,6 +10,7 @@ without further messages.
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,8 +20,7 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import CallbackList
 
-from trainer.hyperparameters import Common
-from trainer.training import TrainingError, phases, schedule
+from trainer.training import TrainingError, checkpoints, phases, schedule
 from trainer.training.averages import Averages
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
@@ -35,6 +35,9 @@ STEPS_PER_CALL = 16
 
 # Checkpoints within an epoch, in addition to the one at its end.
 CHECKPOINT_SECONDS = 60.0
+
+# Examples that are named when the loss is no number.
+_SHOWN_KEYS = 64
 
 # Sums over one call: places in the vector that all replicas add up.
 _MEASURES = slice(0, 2)
@@ -127,7 +130,6 @@ def fit(
     """
     if progress.finished(settings.epochs):
         return
-    h = settings.hyperparameters
     phase = None
     evaluate = _evaluation(distribution, trainee, data)
     batches = data.train(progress.step)
@@ -145,7 +147,8 @@ def fit(
             # Some replicas may see it one step later than the others: rounded down.
             if (good := int(sums[_FINITE]) // distribution.replicas) < count:
                 distribution.part()
-                raise _diverged(progress.step + good + 1, epoch + 1, trainee, h)
+                _print_keys(data, progress.step + good)
+                raise _diverged(settings, progress.step + good + 1, epoch + 1, trainee)
             progress.add(sums, count, time.monotonic() - begun)
             if not checked:
                 check_equal_weights(trainee.model, distribution, progress.step)
@@ -162,7 +165,7 @@ def fit(
             validation = evaluate()
             if not math.isfinite(validation["loss"]):
                 distribution.part()
-                raise _diverged(progress.step, epoch + 1, trainee, h)
+                raise _diverged(settings, progress.step, epoch + 1, trainee)
             row = {
                 **trainee.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
                 **{f"val_{name}": value for name, value in validation.items()},
@@ -342,9 +345,21 @@ def _evaluation(
     return evaluate
 
 
-def _diverged(step: int, epoch: int, trainee: Trainee, h: Common) -> TrainingError:
+def _print_keys(data: Input, step: int) -> None:
+    """Which examples this process had in a step, from 0, in which the loss was no number."""
+    keys = data.keys(step)
+    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+    shown = ", ".join(keys[:_SHOWN_KEYS])
+    print(f"examples of step {step + 1} in this process: {shown}{more}", file=sys.stderr)
+
+
+def _diverged(settings: Settings, step: int, epoch: int, trainee: Trainee) -> TrainingError:
+    h, last = settings.hyperparameters, checkpoints.latest(settings.places.checkpoints)
+    none = last == checkpoints.NONE
+    kept = "there is no checkpoint" if none else f"the last good checkpoint is {last}"
     return TrainingError(
         f"the loss is not a number at step {step} (epoch {epoch}), learning rate "
         f"{float(trainee.optimizer.learning_rate.numpy()):.3g}: the training diverged. Lower "
-        f"learning_rate ({h.learning_rate:g}) or raise warmup_epochs ({h.warmup_epochs:g})"
+        f"learning_rate ({h.learning_rate:g}) or raise warmup_epochs ({h.warmup_epochs:g}), or "
+        f"look at the examples of that step, which each process has printed; {kept}"
     )

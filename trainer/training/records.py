@@ -25,6 +25,12 @@ class Records(abc.ABC):
     """Reads one kind of dataset. example_bytes: maximum size of a parsed example in memory."""
 
     example_bytes: int
+    _label: str
+    _label_type: tf.DType
+
+    def take_as_label(self, name: str, kind: tf.DType) -> None:
+        """Return this field of a record in place of its label."""
+        self._label, self._label_type = name, kind
 
     @abc.abstractmethod
     def parse(self, serialized: tf.Tensor) -> tuple:
@@ -38,6 +44,13 @@ class Records(abc.ABC):
 def of(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
     """The reader for a dataset's records."""
     return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset)
+
+
+def keyed(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
+    """A reader of the same records, whose labels are the examples' keys (b,) string."""
+    reader = of(dataset)
+    reader.take_as_label("key", tf.string)
+    return reader
 
 
 class ImageRecords(Records):

@@ -18,6 +18,7 @@ from trainer.training import (
     checkpoints,
     cluster,
     distribution,
+    failures,
     loop,
     objective,
     optimizer,
@@ -41,7 +42,8 @@ LOST, STOPPED = os.EX_TEMPFAIL, 143
 def train(settings: Settings, dataset: DatasetDescription) -> int:
     """Train, and write the results; returns the exit code. Raises TrainingError."""
     try:
-        _train(settings, dataset)
+        with failures.explained(settings.dataset, dataset):
+            _train(settings, dataset)
         return 0
     except ModelError as error:
         raise TrainingError(str(error)) from error

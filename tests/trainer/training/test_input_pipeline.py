@@ -12,6 +12,7 @@ from trainer.dataset_description import Shard
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module
+from trainer.training.cluster import Cluster
 from trainer.training.input_pipeline import Input, divide
 
 TRAIN, VALIDATION = 103, 29
@@ -43,9 +44,8 @@ def memory(request, monkeypatch):
 
 
 def make(address, workers=1, local=1, seed=0, **hyperparameters):
-    distribution = SimpleNamespace(
-        cluster=range(workers), local_replicas=local, replicas=workers * local
-    )
+    cluster = Cluster({f"worker:{n}": "" for n in range(workers)}, "worker:0")
+    distribution = SimpleNamespace(cluster=cluster, local_replicas=local, replicas=workers * local)
     h = Hyperparameters(**{"batch_size": 8} | hyperparameters)
     return Input(address, dataset_description.load(address), distribution, h, seed, EPOCHS)
 
@@ -109,6 +109,15 @@ def test_a_restart_augments_as_before(address, mix):
     for ours, before in zip(rest, whole[14:], strict=True):
         for one, other in zip(ours, before, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("step", [0, 5, 12, 20])
+def test_the_keys_of_a_step_are_those_of_its_examples(address, memory, step):
+    """Also of augmented and mixed images: an example's label is its number, as its key tells."""
+    data = make(address, augment=True)
+    (batch,) = data.train_batches(contexts(1)[0], step).take(1).as_numpy_iterator()
+    keys = make(address, augment=True, mix="mixup").keys(step)
+    assert [int(key[7:12]) for key in keys] == batch[1].tolist()
 
 
 def test_each_device_of_a_machine_takes_the_next_batch(address):

@@ -249,12 +249,18 @@ def test_a_checkpoint_of_another_training_is_refused(train, few_digits):
         train(few_digits, epochs=2, outputs="metrics", learning_rate=0.1)
 
 
-def test_divergence_stops_with_step_and_rate(few_digits, train, tmp_path, monkeypatch):
+def test_divergence_stops_with_step_rate_and_examples(
+    few_digits, train, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(optimizer, "peak_rate", lambda h, replicas: 1e30)
     with pytest.raises(TrainingError) as error:
         train(few_digits, optimizer="sgd", warmup_epochs=0)
     assert "not a number at step 2 (epoch 1), learning rate 1e+30" in str(error.value)
+    assert "there is no checkpoint" in str(error.value)
     assert not (tmp_path / "out/metrics.json").exists()
+    told = capsys.readouterr().err
+    assert "examples of step 2 in this process: images/" in told
+    assert told.count("images/") == 32
 
 
 def test_a_model_that_does_not_fit_the_images_is_refused(train, few_digits):
