@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 from demo import tables
 
 FIRST_DAY = datetime.date(2024, 1, 1)
-DAYS = 3
+DAYS = 5
 
 
 def main(name: str) -> None:

@@ -1,6 +1,8 @@
 """The breast-cancer experiment: a BigQuery table, two kinds of baselines, past partitions."""
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -11,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 SMALL = {"trials": 1, "parallel": 1, "top": 1, "tune_epochs": 1, "train_epochs": 4}
-DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
+DAYS = tuple(f"2024-01-0{day}" for day in range(1, 6))
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -78,7 +80,13 @@ def test_a_baseline_can_be_switched_off(first_run, demo):
 
 @pytest.mark.slow
 def test_a_backfill_runs_each_day_on_its_own_rows_and_a_second_one_spends_nothing(first_run, demo):
-    backfill(demo)
+    """Two days at a time; the scheduler is killed while they are trained on."""
+    before = {job["name"] for job in demo.jobs()}
+    create_backfill(demo)
+    wait_for(lambda: trainings(demo, before))
+    os.kill(demo.supervised_pid("airflow:scheduler"), signal.SIGKILL)
+    assert most_at_once(demo) == 2
+
     runs = {read(run / "plan.json")["data_interval"]["start"]: run for run in backfilled(demo)}
     assert [start[:10] for start in sorted(runs)] == list(DAYS)
     plans = [read(run / "plan.json") for run in runs.values()]
@@ -86,17 +94,21 @@ def test_a_backfill_runs_each_day_on_its_own_rows_and_a_second_one_spends_nothin
     assert len({plan["dataset"]["fingerprint"] for plan in plans}) == len(DAYS)
     assert sum(sum(b["dataset"]["examples"].values()) for b in boards) == 569
     assert {board["promotion"] for board in boards} == {None}
+    made = Counter(job["kind"] for job in demo.jobs() if job["name"] not in before)
+    planned = sum((Counter(plan["jobs"]) for plan in plans), Counter())
+    assert {kind: made[kind] for kind in planned} == planned
     jobs = sorted(job["name"] for job in demo.jobs())
 
-    backfill(demo)
+    create_backfill(demo)
+    most_at_once(demo)
     assert len(backfilled(demo)) == len(DAYS)
     assert sorted(job["name"] for job in demo.jobs()) == jobs
 
 
-def backfill(demo):
-    """`airflow backfill create` over the days of the table, by the command line, to its end."""
+def create_backfill(demo):
+    """`airflow backfill create` over the days of the table, by the command line."""
     arguments = (
-        *("backfill", "create", "--dag-id", "breast-cancer"),
+        *("backfill", "create", "--dag-id", "breast-cancer", "--max-active-runs", "2"),
         *("--from-date", DAYS[0], "--to-date", DAYS[-1], "--dag-run-conf", json.dumps(SMALL)),
     )
     for attempts_left in reversed(range(20)):
@@ -108,14 +120,36 @@ def backfill(demo):
             if not attempts_left:
                 raise
             time.sleep(5)
-    deadline = time.monotonic() + 900
+
+
+def most_at_once(demo):
+    """How many runs of the backfill have gone on at the same time, when all have ended well."""
+    most, deadline = 0, time.monotonic() + 1200
     while True:
         states = Counter(run["state"] for run in demo.dag_runs("breast-cancer"))
+        most = max(most, states["running"])
         if not states["running"] + states["queued"]:
             break
         assert time.monotonic() < deadline, states
         time.sleep(3)
     assert set(states) == {"success"}
+    return most
+
+
+def trainings(demo, before):
+    """The full trainings that run, and are not of an earlier run."""
+    return [
+        job
+        for job in demo.jobs("custom", "breast-cancer training/")
+        if job["name"] not in before and job["state"] == "JOB_STATE_RUNNING"
+    ]
+
+
+def wait_for(look, seconds=600):
+    deadline = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < deadline, f"not seen within {seconds} s"
+        time.sleep(0.5)
 
 
 def backfilled(demo):
