@@ -19,6 +19,7 @@ from airflow.sdk import DAG, get_parsing_context
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.schedule import MANUAL, by_time
 from trellis.workflow.validation.file import check_on, load
 
 
@@ -79,6 +80,21 @@ def undeploy_previous(dag_file: str) -> dict[str, DAG]:
     if not deploying:
         return {}
     return {dag_id: assembly.build(group, [experiment.owner for experiment in deploying])}
+
+
+def watch(dag_file: str) -> dict[str, DAG]:
+    """The one DAG `watch`, if an experiment waits for new data or for another's champion."""
+    group = _platform(dag_file)
+    experiments = {
+        e.name: e for e in _experiments(dag_file, group, lambda _: group.dag_id("watch"))
+    }
+    if all(by_time(e.schedule) or e.schedule == MANUAL for e in experiments.values()):
+        return {}
+    from trellis.workflow.assembly import watch as assembly
+
+    if not assembly.asked(experiments):
+        return {}
+    return {group.dag_id(assembly.NAME): assembly.build(experiments, group)}
 
 
 def digest(dag_file: str) -> dict[str, DAG]:

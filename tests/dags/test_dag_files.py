@@ -136,6 +136,27 @@ def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
     assert dags[f"lab-{name}"].schedule == {"digest": "0 7 * * 1"}.get(name, "@daily")
 
 
+def test_what_experiments_wait_for_is_watched(parse, folder):
+    assert parse("trellis_watch.py") == ({}, {})
+    for name, schedule in (("digits", "new data"), ("patients", "new champion of digits")):
+        file = folder / f"experiments/{name}.yaml"
+        file.write_text(file.read_text().replace("schedule: manual", f"schedule: {schedule}"))
+    dags, errors = parse("trellis_watch.py")
+    assert (set(dags), errors) == ({"watch"}, {})
+    assert set(dags["watch"].task_ids) == {"digits.source", "digits.champion"}
+    assert parse("trellis_errors.py") == ({}, {})
+
+
+def test_who_waits_for_a_missing_experiment_or_itself_is_told(parse, folder):
+    for name, other in (("digits", "digit"), ("patients", "patients")):
+        file = folder / f"experiments/{name}.yaml"
+        text = file.read_text().replace("schedule: manual", f"schedule: new dataset of {other}")
+        file.write_text(text)
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "schedule: there is no experiment 'digit' here; Known: " in report
+    assert "schedule: waits for its own dataset, and would run for ever" in report
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file", sorted((ROOT / "dags").glob("trellis_*.py")), ids=lambda f: f.stem)
 def test_the_dag_processor_imports_googles_libraries_once(file):

@@ -26,6 +26,9 @@ def airflow(local_gcp):
     try:
         airflow.install()
         (airflow.dags / "experiments/daily.yaml").write_text(daily(airflow.dags))
+        (airflow.dags / "experiments/waiting.yaml").write_text(waiting(airflow.dags))
+        platform = airflow.dags / "platform.yaml"
+        platform.write_text(f"watch: {{schedule: manual}}\n{platform.read_text()}")
         airflow.start()
         yield airflow
     finally:
@@ -35,11 +38,21 @@ def airflow(local_gcp):
 
 
 def daily(dags: Path) -> str:
-    """The experiment file of digits: small, by a schedule that ends in two days, not served."""
-    text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
+    """Of digits, by a schedule that ends in two days."""
     until = datetime.date.today() + datetime.timedelta(days=2)
+    return small(dags, f'schedule: "@daily"\nuntil: {until}')
+
+
+def waiting(dags: Path) -> str:
+    """Of digits, whenever their manifest changes."""
+    return small(dags, "schedule: new data")
+
+
+def small(dags: Path, schedule: str) -> str:
+    """The experiment file of digits: small, by this schedule, not served."""
+    text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
     for old, new in {
-        "schedule: manual": f'schedule: "@daily"\nuntil: {until}',
+        "schedule: manual": schedule,
         "trials: 6": "trials: 2",
         "epochs: 4": "epochs: 1",
         "top: 2": "top: 1",
@@ -78,6 +91,40 @@ def test_a_run_goes_from_the_plan_to_a_served_model(airflow, local_gcp):
     }
     assert {"tune", "train"} <= airflow.deferred("digits", "small")
     assert airflow.ended() == []
+
+
+def test_each_change_of_the_data_is_one_run(airflow, local_gcp):
+    airflow.unpause("waiting")
+    airflow.unpause("watch")
+
+    def look(name: str) -> str | None:
+        """A look, and the state of its task."""
+        airflow.api.trigger("watch", name, {})
+        assert ended(airflow, "watch", name) == "success"
+        (task,) = airflow.api.task_instances("watch", name)
+        return task["state"]
+
+    assert look("first") == "success"
+    (first,) = airflow.wait("a run", lambda: airflow.api.runs("waiting"))
+    assert first["run_type"] == "asset_triggered"
+    assert ended(airflow, "waiting", first["dag_run_id"]) == "success"
+    assert look("second") == "skipped"
+
+    (manifest,) = local_gcp.buckets.glob("*/digits/manifest.csv")
+    *lines, last = manifest.read_text().splitlines(keepends=True)
+    manifest.write_text("".join(lines))
+    assert look("third") == "success"
+    runs = airflow.wait(
+        "a second run", lambda: r if len(r := airflow.api.runs("waiting")) > 1 else None
+    )
+    assert len(runs) == 2
+    (second,) = [run for run in runs if run["dag_run_id"] != first["dag_run_id"]]
+    assert ended(airflow, "waiting", second["dag_run_id"]) == "success"
+    assert look("fourth") == "skipped"
+    assert len(airflow.api.runs("waiting")) == 2
+    # Late data make a new dataset, and the old run keeps its own.
+    assert len(list(local_gcp.buckets.glob("*/waiting/datasets/*/dataset.json"))) == 2
+    manifest.write_text("".join([*lines, last]))
 
 
 def ended(airflow: InstalledAirflow, dag: str, run: str) -> str:

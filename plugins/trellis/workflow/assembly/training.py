@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.schedules import CronUntilTimetable
@@ -15,11 +15,12 @@ from trellis.workflow.assembly.deadline import deadline
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.links import ResultsLink
 from trellis.workflow.assembly.page import page
+from trellis.workflow.contracts import assets
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.schedule import MANUAL
+from trellis.workflow.spec.schedule import MANUAL, NEW_DATA, after
 from trellis.workflow.stages import (
     automl,
     baselines,
@@ -60,7 +61,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         dag_id=platform.dag_id(experiment.name),
         description=experiment.about.partition("\n")[0],
         doc_md=page(experiment, platform, cost.at_most(experiment, platform)),
-        schedule=_schedule(experiment),
+        schedule=_schedule(experiment, platform),
         start_date=_FIRST_DAY,
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
@@ -139,10 +140,20 @@ def _baselines(experiment: Experiment, platform: Platform, ready: Any, compared:
         ready >> made >> baselines.task(experiment, platform, ready.task_id) >> compared
 
 
-def _schedule(experiment: Experiment) -> CronDataIntervalTimetable | CronUntilTimetable | None:
-    """Runs that cover an interval: the run of a week starts when that week is over."""
-    if experiment.schedule == MANUAL:
+def _schedule(
+    experiment: Experiment, platform: Platform
+) -> CronDataIntervalTimetable | CronUntilTimetable | list[Asset] | None:
+    """By time, runs cover an interval: the run of a week starts when that week is over. Else an
+    event of an Asset starts a run.
+    """
+    schedule = experiment.schedule
+    if schedule == MANUAL:
         return None
+    if schedule == NEW_DATA:
+        return [assets.source(experiment.name, platform)]
+    if (found := after(schedule)) is not None:
+        of = {"dataset": assets.dataset, "champion": assets.champion}[found.what]
+        return [of(found.experiment, platform)]
     if experiment.until is not None:
-        return CronUntilTimetable(experiment.schedule, experiment.until.isoformat())
-    return CronDataIntervalTimetable(experiment.schedule, timezone="UTC")
+        return CronUntilTimetable(schedule, experiment.until.isoformat())
+    return CronDataIntervalTimetable(schedule, timezone="UTC")

@@ -144,6 +144,16 @@ def find(
     return Source(client, section, name, sql.identifier(name), columns, known, None)
 
 
+def changed(platform: Platform, given: TableSource | QuerySource) -> list[dict[str, Any]]:
+    """The time of the last change, and the rows, of each table that a table or query reads.
+
+    A dry run tells which, for views too. Raises SourceError.
+    """
+    source = find(platform, "source", given)
+    job = source.dry_run(f"SELECT * FROM {source.sql}")
+    return _versions(source.client, job, source.known)
+
+
 def snapshot_sql(
     experiment: Experiment, described: table.Table, source: str, partition: Partition | None
 ) -> str:

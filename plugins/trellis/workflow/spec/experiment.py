@@ -16,7 +16,7 @@ from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
 from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue, Form, Scalar
-from trellis.workflow.spec.schedule import MANUAL, Schedule
+from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
 from trellis.workflow.spec.tuning import Maximize, Minimize, Range, Tune
@@ -78,7 +78,7 @@ class Experiment(Section):
     about: str = Field(exclude=True)
     own_model: SkipValidation[OwnModel | None] = Field(None, exclude=True)
     owner: str = key("person or group who answers for it", min_length=1)
-    schedule: Schedule = key("when it runs (UTC)", MANUAL)
+    schedule: ExperimentSchedule = key("when it runs (UTC)", MANUAL)
     until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
     budget: USD = key("limit for one run: a run that may cost more is refused")
     deadline: Duration | None = key(
@@ -112,8 +112,8 @@ class Experiment(Section):
     @field_validator("until")
     @classmethod
     def _ends_a_schedule(cls, until: date | None, info: ValidationInfo) -> date | None:
-        if until is not None and info.data.get("schedule") == MANUAL:
-            raise broken("ends a schedule, but this experiment has none")
+        if until is not None and not by_time(info.data.get("schedule", MANUAL)):
+            raise broken("ends a schedule by time, but this experiment has none")
         return until
 
     @property

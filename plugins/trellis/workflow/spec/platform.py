@@ -101,6 +101,12 @@ class IdleEndpoints(Section):
     undeploy: bool = key("undeploy their models, rather than only name them", False)
 
 
+class Watch(Section):
+    """The look for new data and champions that experiments wait for: the DAG `watch`."""
+
+    schedule: Schedule = key("when it looks (UTC)", "*/15 * * * *")
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -135,6 +141,9 @@ class Platform(Section):
     )
     idle_endpoints: IdleEndpoints | None = key(
         "a regular look for endpoints that cost money and that nobody asks", None
+    )
+    watch: Watch = key(
+        "how often experiments with `schedule: new data`, or for another's champion, look", Watch()
     )
     service_account: str | None = key("service account of jobs and deployed models", None)
     network: str | None = key(

@@ -6,10 +6,8 @@ its fingerprint, so that other DAGs can be scheduled on it.
 
 from typing import Any
 
-from airflow.sdk import Asset
-
 from trellis.dataflow.operators import FlexTemplateOperator
-from trellis.workflow.contracts import layout
+from trellis.workflow.contracts import assets, layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -29,22 +27,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         gcp_conn_id=platform.connection,
         body=planned(experiment, platform, body),
         commit_mark=planned(experiment, platform, job_messages.dataset_mark),
-        outlets=[dataset_asset(experiment, platform)],
+        outlets=[assets.dataset(experiment.name, platform)],
         outlet_extra=planned(experiment, platform, announcement),
         generation=experiment.generation,
         poll_sleep=platform.poll_seconds,
         # A table's extract is skipped if it exists.
         trigger_rule="none_failed",
         **slots(platform.pools.dataflow, platform.dataflow.max_workers),
-    )
-
-
-def dataset_asset(experiment: Experiment, platform: Platform) -> Asset:
-    """The Asset of the experiment's newest dataset."""
-    return Asset(
-        name=f"{experiment.name} dataset",
-        uri=f"gs://{platform.bucket}/{experiment.name}/datasets",
-        group="dataset",
     )
 
 

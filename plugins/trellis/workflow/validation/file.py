@@ -18,8 +18,9 @@ from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.problems import FileError, Problem, did_you_mean
 from trellis.workflow.spec.profile import Profile
+from trellis.workflow.spec.schedule import after
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import Document, parse
@@ -82,12 +83,12 @@ def profiles_of(path: Path) -> tuple[Profile | None, ...]:
 def check_on(
     platform: Platform, path: Path, experiment: Experiment, profile: Profile | None = None
 ) -> None:
-    """Raises FileError if no run of the file's experiment could start: for its cost, or for
-    what platform.yaml lacks.
+    """Raises FileError if no run of the file's experiment could start: for its cost, for what
+    platform.yaml lacks, or because it waits for an experiment that is not beside it.
 
     The size of a table or query, which only BigQuery knows, is left out of the cost here.
     """
-    if problems := list(_on(platform, experiment)):
+    if problems := [*_on(platform, experiment), *_others(path, experiment)]:
         raise _read(path, profile).error(problems)
 
 
@@ -103,6 +104,19 @@ def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
             prediction_cost.within_budget(experiment, limit)
     except cost.BudgetError as error:
         yield Problem(("budget",), str(error))
+
+
+def _others(path: Path, experiment: Experiment) -> Iterator[Problem]:
+    """What is wrong with the experiment that this one waits for."""
+    waits = after(experiment.schedule)
+    if waits is None:
+        return
+    known = {file.stem for file in path.parent.glob("*.yaml")}
+    if waits.experiment == experiment.name:
+        yield Problem(("schedule",), f"waits for its own {waits.what}, and would run for ever")
+    elif waits.experiment not in known:
+        hint = did_you_mean(waits.experiment, known - {experiment.name})
+        yield Problem(("schedule",), f"there is no experiment '{waits.experiment}' here; {hint}")
 
 
 def _read(path: Path, profile: Profile | None) -> Document:

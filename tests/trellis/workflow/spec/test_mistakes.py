@@ -14,6 +14,8 @@ MISTAKES = [
     ("owner: lab", "owner:", 3, "owner", "got nothing; expected text"),
     ("owner: lab", "owner: lab\nschedule: weekly", 4, "schedule", "@weekly"),
     ("owner: lab", "owner: lab\nschedule: 0 25 * * *", 4, "schedule", "cron"),
+    ("owner: lab", "owner: lab\nschedule: new champion", 4, "schedule", "new champion of E"),
+    ("owner: lab", "owner: lab\nschedule: new data\nuntil: 2024-01-04", 5, "until", "by time"),
     ("owner: lab", "owner: lab\nname: x", 4, "name", "no key: the file's name is"),
     ("owner: lab", "owner: lab\ngeneration: 0", 4, "generation", "at least 1"),
     ("6 USD", "6 EUR", 4, "budget", "as in '6 USD'"),
