@@ -120,6 +120,7 @@ bench: setup ## Measure speed and memory (benchmarks/)
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/models.py
+	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/equivalence.py
 	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/serving.py
 
 .venv/tools/.ready: tools.txt

@@ -1,4 +1,4 @@
-"""Ways to spread the same batches over devices, processes and time. About ten minutes.
+"""Ways to spread the same batches over devices, processes and time. About 15 minutes.
 
     PYTHONPATH=. .venv/trainer/bin/python benchmarks/equivalence.py
 
