@@ -42,6 +42,10 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
      "label":    {"name": "label", "dtype": "int64",                 or "float32": regression
                   "column": "malignant",      the name in the source; absent: images
                   "statistics": {...}},       numeric's; absent: classification
+     "weight":   {"name": "weight",                           absent: all rows count the same
+                  "column": "sampling_weight",                the name in the source
+                  "statistics": {...},                        numeric's
+                  "classes": {"0": 160.5, ...}},              train's sums; {} of a regression
      "classes":  ["0", "1", ...],             class i is the i-th name; [] for regression
      "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
      "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
@@ -61,7 +65,7 @@ from typing import Any
 
 from trainer import contracts, storage
 from trainer.contracts import ContractError
-from trainer.dataset_features import IMAGE, Feature, Label, Statistics, TermStatistics
+from trainer.dataset_features import IMAGE, Feature, Label, Statistics, TermStatistics, Weight
 
 SCHEMA_VERSION = 2
 
@@ -138,6 +142,7 @@ class DatasetDescription:
     warnings: tuple[str, ...] = ()
     label: Label = field(default_factory=Label)
     task: str | None = None
+    weight: Weight | None = None
 
     @property
     def kind(self) -> str:
@@ -188,6 +193,7 @@ class DatasetDescription:
                 for feature in self.features
             ],
             "label": _without_none(asdict(self.label)),
+            **({"weight": _without_none(asdict(self.weight))} if self.weight else {}),
             "classes": self.classes,
             "counts": {
                 split: {"examples": counts.examples, "classes": dict(counts.classes)}
@@ -242,6 +248,7 @@ class DatasetDescription:
             rejected=document["rejected"],
             warnings=tuple(document["warnings"]),
             task=document["task"],
+            weight=Weight(**_with_statistics(document["weight"])) if "weight" in document else None,
         )
 
 

@@ -22,6 +22,7 @@ and a record of a table's rows
     sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
                                       element NaN is stored as NaN
     label        int64, 1 value: index into `classes`; regression: float32, 1 value
+    weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
                                    of the example's group
 
@@ -42,7 +43,8 @@ record's vector. Every statistic and vocabulary is of the train split alone:
                 another term (count = sum of frequencies + other)
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast, get_args
 
 # Kinds of features. An image is the only feature of its dataset.
@@ -192,6 +194,28 @@ class Label:
         if self.statistics is None:
             raise TypeError("the label has no statistics: it is a class")
         return self.statistics
+
+
+@dataclass(frozen=True)
+class Weight:
+    """What a table's rows count in the loss that training minimizes; never a feature.
+
+    column: its name in the source. statistics: of the train split. classes: the sum of the train
+    split's weights by class; {}: regression. name: of the record's feature.
+    """
+
+    column: str
+    statistics: Statistics
+    classes: Mapping[str, float] = field(default_factory=dict)
+    name: str = "weight"
+
+    @property
+    def effective(self) -> float:
+        """How many examples of equal weight tell as much of a mean as those of the train split do:
+        (sum of the weights)² / sum of their squares (Kish, Survey Sampling, 1965).
+        """
+        known = self.statistics
+        return known.count * known.mean**2 / (known.mean**2 + known.stddev**2)
 
 
 def _present(value: Value | None, feature: Feature, field_name: str) -> Value:

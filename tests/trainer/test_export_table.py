@@ -307,6 +307,28 @@ def test_rows_of_one_group_stay_together_and_the_test_split_says_whose_they_are(
     assert set(test.groups.sizes) == {3}
 
 
+def test_weights_arrive_with_their_sums_by_class(tmp_path):
+    weights = [n / 10 for n in range(ROWS)]
+    table, weight = small(example_weight=weights), {"name": "sampled"}
+    source = write_table(tmp_path / "source", table, SMALL, weight=weight)
+    assert run(source, tmp_path / "dataset") == 0
+    description = dataset_description.load(str(tmp_path / "dataset"))
+    assert [feature.name for feature in description.features] == ["the x", "s"]
+    for name in SPLITS:
+        for example in read_examples(tmp_path / "dataset", name):
+            place = KEYS.index(example["key"][0].decode())
+            assert example["weight"] == pytest.approx([weights[place]])
+    train = [n for n, split in enumerate(split_of(KEYS)) if split == "train"]
+    found = description.weight
+    assert found.column == "sampled"
+    assert found.statistics.mean == pytest.approx(np.mean([weights[n] for n in train]))
+    assert found.classes == pytest.approx(
+        {name: sum(weights[n] for n in train if table["label"][n] == name) for name in "ab"}
+    )
+    squares = sum(weights[n] ** 2 for n in train)
+    assert found.effective == pytest.approx(sum(weights[n] for n in train) ** 2 / squares)
+
+
 def test_a_split_that_is_not_the_groups_is_refused(tmp_path, capsys):
     split = {name: list(edges) for name, edges in RANGES.items()} | {"by": "patient"}
     wrong = {"split": split_of(KEYS)}

@@ -101,6 +101,17 @@ def with_value(values, place, value):
             "the label (malignant) is infinite",
         ),
         ({"label": [1.0] * ROWS}, {"task": "regression"}, "is 1.0 in every row of the train split"),
+        (
+            {"example_weight": [None, math.nan, -0.5, *[1.0] * (ROWS - 3)]},
+            {"weight": {"name": "w"}},
+            "\n  the weight (w) is NULL: in 1 row, key 'été/0'\n  the weight (w) is NaN: in 1 row, "
+            "key 'été/1'\n  the weight (w) is negative: in 1 row, key 'été/2'",
+        ),
+        (
+            {"example_weight": [float(split == "test") for split in split_of(KEYS)]},
+            {"weight": {"name": "w"}},
+            "the weight (w) is 0 in every row of the train split",
+        ),
     ],
 )
 def test_a_bad_table_is_refused_and_leaves_nothing(tmp_path, capsys, changed, others, message):

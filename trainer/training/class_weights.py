@@ -2,10 +2,12 @@
 
 `balanced` is scikit-learn's rule (compute_class_weight), after King & Zeng 2001
 (https://gking.harvard.edu/files/0s.pdf): examples / (classes * examples of the class), so that all
-classes have the same share of the loss, and an example counts 1 on average.
+classes have the same share of the loss, and an example counts 1 on average. Where examples have
+weights of their own, these are counted in place of examples, as scikit-learn does.
 """
 
 import json
+from collections.abc import Mapping
 
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
@@ -21,10 +23,12 @@ def of(dataset: DatasetDescription, h: Common) -> list[float] | None:
         return None
     classes = dataset.classes
     if h.class_weights == "balanced":
-        of_class = dataset.counts["train"].classes
+        of_class: Mapping[str, float] = dataset.counts["train"].classes
+        if dataset.weight:
+            of_class = dataset.weight.classes
         total = sum(of_class.values())
-        # What a class without examples would count does not matter.
-        return [total / (len(classes) * max(1, of_class[name])) for name in classes]
+        # What a class without examples, or of no weight, would count does not matter.
+        return [total / (len(classes) * (of_class[name] or total)) for name in classes]
     named = json.loads(h.class_weights)
     if unknown := [name for name in named if name not in classes]:
         raise TrainingError(

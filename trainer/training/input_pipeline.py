@@ -39,7 +39,8 @@ _EVEN = 0.01
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 # An epoch, or None for the order on disk -> a worker's records.
 Read = Callable[[tf.Tensor | None], tf.data.Dataset]
-# (epoch, batches in it, batches to pass over) -> the rest, each (its index, (inputs, labels)).
+# (epoch, batches in it, batches to pass over) -> the rest, each (its index, what Records.parse
+# returns).
 Epoch = Callable[[tf.Tensor, int, tf.Tensor], tf.data.Dataset]
 
 
@@ -120,9 +121,9 @@ class Input:
         return -(-shares.largest // (self._h.batch_size * self._distribution.local_replicas))
 
     def train(self, first_step: int) -> Iterator:
-        """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed) of every replica, to
-        the last epoch's end, from step `first_step` of the whole training on. b: all that it
-        accumulates.
+        """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed, weights (b,) as
+        Records.parse has them) of every replica, to the last epoch's end, from step `first_step` of
+        the whole training on. b: all that it accumulates.
         """
         return self._distribute(lambda context: self.train_batches(context, first_step))
 
@@ -142,7 +143,8 @@ class Input:
 
     def evaluation(self, split: str) -> Iterator:
         """Batches (inputs, labels, weights float32 (b,)) of every replica, the split over and
-        over: `evaluation_steps` of them are the split once.
+        over: `evaluation_steps` of them are the split once. weights: 1, or 0 of what only fills a
+        batch: metrics count every example once, whatever it counts in training.
         """
         return self._distribute(lambda context: self.evaluation_batches(context, split))
 
@@ -175,7 +177,7 @@ class Input:
         padding = tf.data.Dataset.from_tensors((self._records.blank(), 0.0)).repeat()
         batches = self._batched(real.concatenate(padding), self._h.batch_size).take(steps)
         parsed = batches.map(
-            lambda serialized, weights: (*self._records.parse(serialized), weights),
+            lambda serialized, weights: (*self._records.parse(serialized)[:2], weights),
             tf.data.AUTOTUNE,
         )
         return (parsed.cache() if self._fits(split) else parsed).repeat().prefetch(2)
@@ -254,8 +256,9 @@ class Input:
             if self._varied is None or not self._varied.varies:
                 return batch
             seed = tf.random.fold_in(self._seeds(epoch), index)
-            images, labels = batch
-            return self._varied(images, labels, tf.random.fold_in(seed, worker))
+            images, labels, weights = batch
+            # Images have no weights of their own that a mixture would have to share.
+            return *self._varied(images, labels, tf.random.fold_in(seed, worker)), weights
 
         return vary
 

@@ -221,12 +221,15 @@ def _train_steps(
     rate_of = schedule.build(h, trainee.peak_rate * phase.rate, data.steps_per_epoch, length)
     global_batch = float(data.global_batch)
 
-    def back(inputs, labels):
+    def back(inputs, labels, weights):
         """Loss, the objective's measures, and gradients, all summed over the examples."""
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
-            loss = tf.reduce_sum(of_mixed(objective.losses, labels, outputs)) / global_batch
+            # By its size, not by its weights: then the mean over all batches of an epoch is that
+            # over all examples, however they are shared out.
+            losses = of_mixed(objective.losses, labels, outputs) * weights
+            loss = tf.reduce_sum(losses) / global_batch
             scaled = optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, variables)
         # An embedding's gradient names its rows: summed up here, every strategy can add it up.
@@ -257,13 +260,12 @@ def _train_steps(
         return [gradient / replicas for gradient in total]
 
     def replica_step(batch, stop):
-        inputs, labels = batch
-        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(inputs, labels)
+        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(*batch)
         if h.clip_norm:
             gradients = clipped(gradients)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
-        examples = tf.cast(tf.shape(tf.nest.flatten(labels)[0])[0], tf.float32)
+        examples = tf.cast(tf.shape(batch[-1])[0], tf.float32)
         sums.add(
             *measures,
             tf.math.is_finite(loss),

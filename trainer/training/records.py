@@ -34,7 +34,9 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def parse(self, serialized: tf.Tensor) -> tuple:
-        """Serialized records (b,) -> inputs, labels (b,)."""
+        """Serialized records (b,) -> inputs, labels (b,), weights (b,) float32: what each example
+        counts in the loss, 1 on average over the train split.
+        """
 
     @abc.abstractmethod
     def blank(self) -> bytes:
@@ -62,7 +64,7 @@ class ImageRecords(Records):
         self._shape = dataset.features[0].image_shape
         self.example_bytes = int(np.prod(self._shape))
 
-    def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """See Records."""
         parsed = tf.io.parse_example(
             serialized,
@@ -71,7 +73,8 @@ class ImageRecords(Records):
                 self._label: tf.io.FixedLenFeature([], self._label_type),
             },
         )
-        return preprocessing.decode(parsed[self._name], self._shape), parsed[self._label]
+        pixels, labels = preprocessing.decode(parsed[self._name], self._shape), parsed[self._label]
+        return pixels, labels, tf.ones_like(labels, tf.float32)
 
     def blank(self) -> bytes:
         """See Records."""
@@ -81,7 +84,7 @@ class ImageRecords(Records):
         return example({self._name: image, self._label: label})
 
     def examples(self, records: tf.data.Dataset) -> tf.data.Dataset:
-        """Single examples (image, label)."""
+        """Single examples (image, label, weight)."""
         batch = max(1, min(1024, _DECODE_BYTES // self.example_bytes))
         return records.batch(batch).map(self.parse, tf.data.AUTOTUNE).unbatch()
 
@@ -92,6 +95,7 @@ class TableRecords(Records):
     def __init__(self, dataset: DatasetDescription):
         self._label = dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
+        self._weight = dataset.weight
         types = {"numeric": tf.float32, "categorical": tf.int64, "timestamp": tf.int64}
         self._vectors = {
             name: tf.io.FixedLenFeature([size], types[name])
@@ -100,16 +104,17 @@ class TableRecords(Records):
         }
         sequences = dataset.features_of(SEQUENCE)
         self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
-        self.example_bytes = self._label_type.size
+        # The weight is kept, too.
+        self.example_bytes = self._label_type.size + tf.float32.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
         # The row's offset, and the elements of the longest sequence.
         self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
 
-    def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
         """See Records."""
-        inputs, labels = self._parse(serialized)
-        return self._padded(inputs), labels
+        inputs, labels, weights = self._parse(serialized)
+        return self._padded(inputs), labels, weights
 
     def inputs(self, serialized: tf.Tensor) -> dict[str, tf.Tensor]:
         """Serialized records (b,), with or without a label -> inputs."""
@@ -120,6 +125,8 @@ class TableRecords(Records):
         features = {}
         for name, vector in self._vectors.items():
             features[name] = numbers(np.zeros(vector.shape), vector.dtype)
+        if self._weight:
+            features[self._weight.name] = numbers(np.zeros(1), tf.float32)
         return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
 
     def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
@@ -130,14 +137,17 @@ class TableRecords(Records):
         """
         batches = list(records.batch(_PARSE_RECORDS).map(self._parse, tf.data.AUTOTUNE))
         columns = {
-            name: tf.concat([inputs[name] for inputs, _ in batches], 0)
+            name: tf.concat([inputs[name] for inputs, *_ in batches], 0)
             for name in (batches[0][0] if batches else ())
         }
-        labels = tf.concat([labels for _, labels in batches], 0) if batches else tf.zeros([0])
+        labels, weights = (
+            tf.concat([batch[place] for batch in batches], 0) if batches else tf.zeros([0])
+            for place in (1, 2)
+        )
 
         def gather(places: tf.Tensor) -> tuple:
             inputs = {name: tf.gather(column, places) for name, column in columns.items()}
-            return self._padded(inputs), tf.gather(labels, places)
+            return self._padded(inputs), tf.gather(labels, places), tf.gather(weights, places)
 
         return len(labels), gather
 
@@ -146,9 +156,17 @@ class TableRecords(Records):
         return self._vectors | ragged
 
     def _parse(self, serialized: tf.Tensor) -> tuple:
-        label = {self._label: tf.io.FixedLenFeature([], self._label_type)}
-        parsed = tf.io.parse_example(serialized, self._specification() | label)
-        return self._inputs(parsed), parsed[self._label]
+        scalars = {self._label: tf.io.FixedLenFeature([], self._label_type)}
+        if self._weight:
+            scalars[self._weight.name] = tf.io.FixedLenFeature([], tf.float32)
+        parsed = tf.io.parse_example(serialized, self._specification() | scalars)
+        labels = parsed[self._label]
+        if self._weight is None:
+            return self._inputs(parsed), labels, tf.ones_like(labels, tf.float32)
+        # Divided by the train split's mean, so that a learning rate means what it does without
+        # weights, and their unit nothing.
+        weights = parsed[self._weight.name] / self._weight.statistics.mean
+        return self._inputs(parsed), labels, weights
 
     def _inputs(self, parsed: dict) -> dict:
         vectors = {name: parsed[name] for name in self._vectors}

@@ -31,6 +31,7 @@ from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.documents import DocumentError, check
+from trellis.workflow.contracts.table import WEIGHT
 
 _ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")
 _IMAGE = re.compile(r"gs://[^/]+/(?P<key>.+)", re.DOTALL)
@@ -195,8 +196,9 @@ class LoadedRun:
     def rows(self, split: str = "test") -> pd.DataFrame:
         """What the examples of a split were made of, by key.
 
-        Of a table, its features under their own names, as they were frozen for this dataset. Of
-        images, `uri`: of all splits, and only while the manifest is the one that was exported.
+        Of a table, its features and weights under their own names, as they were frozen for this
+        dataset. Of images, `uri`: of all splits, and only while the manifest is the one that was
+        exported.
         """
         features = self.dataset["features"]
         if any(feature["kind"] == "image" for feature in features):
@@ -210,9 +212,10 @@ class LoadedRun:
             raise NoRunError(f"the rows of this dataset are no longer in {folder}")
         frame = pa.concat_tables(tables).to_pandas()
         frame = frame[frame["split"] == split].set_index("key").sort_index()
-        return frame[[f["column"] for f in features]].set_axis(
-            [f["name"] for f in features], axis="columns"
-        )
+        names = {f["column"]: f["name"] for f in features}
+        if weight := self.dataset.get("weight"):
+            names[WEIGHT] = weight["column"]
+        return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> Any:
         """The SavedModel of a full training, loaded by TensorFlow.

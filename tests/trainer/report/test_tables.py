@@ -1,10 +1,14 @@
 """The report of a run over a table: features, drift, baselines, and a regression's charts."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.trainer.report.test_page import Page, report
 from tests.trainer.table_run import numeric, some_features
+from trainer import dataset_description
+from trainer.dataset_features import Statistics, Weight
 
 LABELS = np.arange(80) % 2
 
@@ -62,6 +66,17 @@ def test_changes_beyond_the_limits_are_told_with_the_limits(run):
     assert "Changes beyond the limits None." in Page(report(run, "auc")).text
     run._write("changes.json", CHANGES | {"findings": [], "remark": "it was deleted"})
     assert "were not applied: it was deleted." in Page(report(run, "auc")).text
+
+
+def test_weights_are_told_with_what_they_leave_of_the_examples(run):
+    path = run.dataset / "dataset.json"
+    known = dataset_description.DatasetDescription.from_json(path.read_text())
+    # Half of the rows weigh 1, half 3: (1 + 3)^2 / (2 (1 + 9)) of them are left.
+    statistics = Statistics(640, 0, 2.0, 1.0, 1.0, 3.0, (1.0,) * 10 + (3.0,) * 11)
+    weight = Weight("sampled", statistics, {"false": 640.0, "true": 640.0})
+    path.write_text(dataclasses.replace(known, weight=weight).to_json())
+    text = Page(report(run, "auc")).text
+    assert "sampled, 1 to 3: the 640 training examples tell as much as 512 of equal weight" in text
 
 
 def test_without_an_earlier_dataset_the_page_says_so(run):

@@ -28,6 +28,7 @@ from trainer.dataset_features import (
     Label,
     Statistics,
     TermStatistics,
+    Weight,
 )
 
 Column = tuple[str, Sequence[Any]]  # its kind, and a value for each row; NULL is None
@@ -41,11 +42,12 @@ def write_table(
     task: str = "binary_classification",
     files: Mapping[str, Sequence[int]],
     vocabulary: int = 1000,
+    weights: Sequence[float] | None = None,
 ) -> str:
     """Write rows as trainer.export would; returns the address.
 
     Timestamps are microseconds since 1970. files: rows in each file of each split, dealt out in
-    the order of the rows; a row's key is its number.
+    the order of the rows; a row's key is its number. weights: of each row.
     """
     folder.mkdir(parents=True)
     rows = range(sum(files["train"]))
@@ -68,7 +70,10 @@ def write_table(
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for row in range(first, first + size):
                     values = {name: column[1][row] for name, column in columns.items()}
-                    writer.write(example(features, values, str(row), labels[row], regression))
+                    weight = None if weights is None else weights[row]
+                    writer.write(
+                        example(features, values, str(row), labels[row], regression, weight)
+                    )
             shards[split].append(Shard(path.name, size, path.stat().st_size))
             first += size
         of_split = labels[begin:first]
@@ -86,12 +91,21 @@ def write_table(
         rejected=0,
         label=Label("label", "float32" if regression else "int64", "target", in_train),
         task=task,
+        weight=None if weights is None else _weight(label, [weights[row] for row in rows], classes),
     )
     (folder / "dataset.json").write_text(description.to_json())
     return str(folder)
 
 
-def example(features, values, key, label, regression) -> bytes:
+def _weight(label, values, classes) -> Weight:
+    sums = dict.fromkeys(classes, 0.0)
+    for name, value in zip(label, values, strict=False):
+        if classes:
+            sums[str(name)] += value
+    return Weight("counts_for", _statistics(values), sums)
+
+
+def example(features, values, key, label, regression, weight=None) -> bytes:
     """A row as a record."""
     stored = {"key": _bytes(key.encode())}
     vectors = {name: [] for name in VECTORS}
@@ -108,6 +122,8 @@ def example(features, values, key, label, regression) -> bytes:
     for name, vector in vectors.items():
         if vector:
             stored[name] = _floats(vector) if name == NUMERIC else _integers(vector)
+    if weight is not None:
+        stored["weight"] = _floats([weight])
     stored["label"] = _floats([label]) if regression else _integers([label])
     return tf.train.Example(features=tf.train.Features(feature=stored)).SerializeToString()
 

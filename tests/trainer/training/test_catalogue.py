@@ -46,7 +46,7 @@ def test_the_savedmodel_answers_as_the_model(name, kind, few, tmp_path):
     records = (ImageRecords if kind == "image" else TableRecords)(dataset)
     files = [f"{address}/{shard.name}" for shard in dataset.files["test"]]
     (batch,) = tf.data.TFRecordDataset(files).batch(1000)
-    inputs, _ = records.parse(batch)
+    inputs, *_ = records.parse(batch)
     expected = tf.nn.softmax(model(inputs, training=False)).numpy()
     assert np.ptp(expected, axis=0).max() > 1e-3
     np.testing.assert_allclose(answers, expected, atol=1e-6)

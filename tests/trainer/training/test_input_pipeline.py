@@ -57,7 +57,7 @@ def contexts(workers):
 def train_labels(data, context, first_step=0):
     """(batches, batch size) numbers of the examples, in their order."""
     batches = data.train_batches(context, first_step).as_numpy_iterator()
-    return np.array([labels for _, labels in batches])
+    return np.array([labels for _, labels, _ in batches])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -71,7 +71,7 @@ def test_in_every_epoch_workers_see_different_examples(address, memory, workers)
 
 
 def test_images_stay_with_their_labels(address, memory):
-    for images, labels in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
+    for images, labels, _ in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
         np.testing.assert_array_equal(images[:, 0, 0, 0], labels)
 
 

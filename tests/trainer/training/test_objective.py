@@ -29,6 +29,7 @@ def of_classes(*in_validation):
         is_regression=False,
         classes=tuple(counts.classes),
         counts={"train": counts, "validation": counts},
+        weight=None,
     )
 
 

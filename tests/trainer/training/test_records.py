@@ -22,7 +22,9 @@ EPOCHS = 2
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Rows whose every feature tells their number, as their label does; sequences by length too."""
+    """Rows whose every feature tells their number, as label and weight do; sequences by length
+    too.
+    """
     numbers = range(sum(sum(sizes) for sizes in FILES.values()))
     columns = {
         "x": (NUMERIC, [None if n == 7 else n for n in numbers]),
@@ -31,7 +33,10 @@ def address(tmp_path_factory):
         "s": (SEQUENCE, [[float(n)] * (n % 4) for n in numbers]),
     }
     folder = tmp_path_factory.mktemp("d") / "d"
-    return write_table(folder, columns, list(numbers), task="regression", files=FILES)
+    weights = [n / 2 for n in numbers]
+    return write_table(
+        folder, columns, list(numbers), task="regression", files=FILES, weights=weights
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -61,11 +66,14 @@ def contexts(workers):
 
 def labels(data, context, first_step=0):
     batches = data.train_batches(context, first_step).as_numpy_iterator()
-    return np.array([numbers for _, numbers in batches])
+    return np.array([numbers for _, numbers, _ in batches])
 
 
 def test_a_rows_features_stay_together(address, memory):
-    for inputs, numbers in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
+    for inputs, numbers, weights in make(address).train_batches(contexts(1)[0], 0):
+        inputs, numbers = {n: v.numpy() for n, v in inputs.items()}, numbers.numpy()
+        # Half of the rows' numbers, by their mean over the train split.
+        np.testing.assert_allclose(weights, numbers / ((TRAIN - 1) / 2), rtol=1e-6)
         x = inputs["numeric"][:, 0]
         np.testing.assert_array_equal(x[numbers != 7], numbers[numbers != 7])
         assert np.isnan(x[numbers == 7]).all()

@@ -30,6 +30,7 @@ def client(google):
           MOD(n, 2) = 0 AS malignant,
           SIN(n) + MOD(n, 2) AS radius,
           IF(MOD(n, 3) = 0, 'early', 'late') AS stage,
+          1 + MOD(n, 3) AS counts_for,
           DATE_ADD(DATE '2024-01-01', INTERVAL MOD(n, 4) DAY) AS measured_on
         FROM UNNEST(GENERATE_ARRAY(1, 400)) AS n
         """
@@ -46,6 +47,7 @@ def a_dag(client, breast_cancer, group):
         own = {"bucket": "table-runs", "registry": "example.com/stand-in", "retry_seconds": 1}
         changes = {
             ("source", "bigquery"): TABLE,
+            ("source", "weight"): "counts_for",
             ("schedule",): "manual",
             ("until",): None,
             ("tune", "maximize"): "accuracy",

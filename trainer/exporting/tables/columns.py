@@ -8,6 +8,7 @@ trainer/contracts/columns.schema.json describes every field:
                "by": "patient_id"},              only where groups, not keys, decide the split
               or {"rule": "column fold"}         where no hash does: as the column `split` says
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
+     "weight": {"name": "sampling_weight"},      only where rows have weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
      "vocabulary": 1000,            maximum number of terms per categorical feature
@@ -16,7 +17,8 @@ trainer/contracts/columns.schema.json describes every field:
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
 validation or test), `label` (STRING, or FLOAT64 for a regression), one column per feature, and
-`split_by` (STRING), the group of each row, if groups decide the split.
+`split_by` (STRING), the group of each row, if groups decide the split, and `example_weight`
+(FLOAT64), if rows have weights.
 """
 
 import hashlib
@@ -34,10 +36,11 @@ from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = ("key", "split", "label")
-
 SPLIT_BY = "split_by"
 """Column of each row's group, where groups decide the split."""
+
+WEIGHT = "example_weight"
+"""Column of each row's weight, where rows have weights."""
 
 
 def _is_string(type_: pa.DataType) -> bool:
@@ -98,7 +101,8 @@ class TableFeature:
 class Columns:
     """columns.json; the module's docstring explains the fields.
 
-    sha256: of the file's bytes. findings: what the data checks found, in sentences.
+    sha256: of the file's bytes. findings: what the data checks found, in sentences. weight: None
+    where all rows count the same.
     """
 
     task: str
@@ -110,6 +114,7 @@ class Columns:
     source: Mapping[str, object]
     sha256: str
     findings: tuple[str, ...] = ()
+    weight: str | None = None
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -128,15 +133,22 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """The columns to read from the Parquet files."""
-        grouped = [SPLIT_BY] if self.is_grouped else []
-        return [*_RESERVED, *grouped, *(feature.column for feature in self.features)]
+        return [*self.roles, *(feature.column for feature in self.features)]
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The columns other than features: BigQuery's type of each."""
+        return {
+            "key": "STRING",
+            "split": "STRING",
+            "label": "FLOAT64" if self.is_regression else "STRING",
+            **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
+            **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
+        }
 
     def check_schema(self, schema: pa.Schema, where: str) -> None:
         """Raise ExportError, naming the differences, unless a Parquet file has these columns."""
-        label_type = "FLOAT64" if self.is_regression else "STRING"
-        expected = {"key": "STRING", "split": "STRING", "label": label_type}
-        expected |= {SPLIT_BY: "STRING"} if self.is_grouped else {}
-        expected |= {feature.column: feature.type for feature in self.features}
+        expected = self.roles | {feature.column: feature.type for feature in self.features}
         wrong = []
         for column, type_ in expected.items():
             if schema.get_field_index(column) < 0:
@@ -167,6 +179,7 @@ def parse(content: bytes, address: str) -> Columns:
         source=document["source"],
         sha256=hashlib.sha256(content).hexdigest(),
         findings=tuple(entry["text"] for entry in document.get("findings", ())),
+        weight=document["weight"]["name"] if "weight" in document else None,
     )
     try:
         _check(columns)
@@ -194,7 +207,7 @@ def _check(columns: Columns) -> None:
         if repeated := sorted({value for value in values if values.count(value) > 1}):
             raise ExportError(f"two features have the {attribute} {repeated[0]!r}")
     for feature in columns.features:
-        reserved = (*_RESERVED, SPLIT_BY) if columns.is_grouped else _RESERVED
+        reserved = columns.roles
         if not _PLAIN_NAME.fullmatch(feature.column) or feature.column in reserved:
             raise ExportError(
                 f"{feature.title}: a column's name is a plain identifier other than "

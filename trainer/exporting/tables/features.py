@@ -17,6 +17,7 @@ from trainer.dataset_features import (
     Label,
     Statistics,
     TermStatistics,
+    Weight,
 )
 from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
@@ -41,6 +42,7 @@ class TablePlan:
     survey: Survey
     features: tuple[Feature, ...]
     label: Label
+    weight: Weight | None
     warnings: tuple[str, ...]
 
 
@@ -49,7 +51,8 @@ def make_plan(
 ) -> TablePlan:
     """Describe the features.
 
-    Raises ExportError for repeated keys, a feature without a value, or a constant numeric label.
+    Raises ExportError for repeated keys, a feature without a value, a constant numeric label, or
+    weights that are all 0.
     """
     summary.findings.refuse(settings.source)
     places = dict.fromkeys(_VECTOR_OF.values(), 0)
@@ -86,7 +89,21 @@ def make_plan(
     if statistics:
         label = Label(label.name, label.dtype, label.column, statistics)
     warnings += absent_classes(surveyed.counts)
-    return TablePlan(columns, surveyed, tuple(features), label, tuple(warnings))
+    weight = _weight(columns, surveyed, summary)
+    return TablePlan(columns, surveyed, tuple(features), label, weight, tuple(warnings))
+
+
+def _weight(columns: Columns, surveyed: Survey, summary: RangeSummary) -> Weight | None:
+    found = summary.train.get("weight")
+    if columns.weight is None or not isinstance(found, Numbers):
+        return None
+    if not found.max:
+        raise ExportError(
+            f"the weight ({columns.weight}) is 0 in every row of the train split: there is nothing "
+            "to learn from"
+        )
+    of_class = {name: summary.weights.get(name, 0.0) for name in surveyed.classes}
+    return Weight(columns.weight, found.statistics(), of_class)
 
 
 def _is_empty(found: Summary) -> bool:

@@ -44,6 +44,8 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
         _find_duplicates(block, columns, summary)
         if split == _TRAIN:
             summary.train.update(_statistics(block, columns))
+            if columns.weight is not None and not columns.is_regression:
+                summary.weights.update(_weights_by_class(block))
             continue
         for name in _of_kind(schema, CATEGORICAL):
             terms = Terms.of(block.column(name))
@@ -64,6 +66,8 @@ def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
     found: dict[str, Summary] = {}
     if columns.is_regression:
         found["label"] = Numbers.of(block.column("label").to_numpy())
+    if columns.weight is not None:
+        found["weight"] = Numbers.of(block.column("weight").to_numpy())
     if NUMERIC in block.schema.names:
         for index, values in enumerate(np.ascontiguousarray(matrix(block, NUMERIC).T)):
             found[f"{NUMERIC}/{index}"] = Numbers.of(values)
@@ -76,6 +80,14 @@ def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
     for name in _of_kind(block.schema, SEQUENCE):
         found[name] = Lengths.of(block.column(name))
     return found
+
+
+def _weights_by_class(block: pa.RecordBatch) -> dict[str, float]:
+    encoded = block.column("label").dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    weights = block.column("weight").to_numpy().astype(np.float64)
+    sums = np.bincount(encoded.indices.to_numpy(), weights, len(names))
+    return dict(zip(names, sums.tolist(), strict=True))
 
 
 def _of_kind(schema: pa.Schema, kind: str) -> list[str]:

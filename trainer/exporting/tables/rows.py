@@ -6,6 +6,7 @@ A block is an Arrow record batch with the columns
     key          large_string
     label        large_string    class name; for a regression float32
     group        int64           fingerprint of the group, if groups decide the split
+    weight       float32         if rows have weights
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
     timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
     categorical/COLUMN  large_string       with NULL
@@ -32,7 +33,7 @@ from trainer.dataset_features import (
     TIMESTAMP,
 )
 from trainer.exporting.splits import assign_fingerprints, fingerprints
-from trainer.exporting.tables.columns import SPLIT_BY, Columns, TableFeature
+from trainer.exporting.tables.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
 from trainer.exporting.tables.findings import Findings
 
 _STRING = pa.large_string()
@@ -60,6 +61,8 @@ def block_schema(columns: Columns) -> pa.Schema:
     ]
     if columns.is_grouped:
         fields.append(("group", pa.int64()))
+    if columns.weight is not None:
+        fields.append(("weight", pa.float32()))
     for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
         if features := columns.of(*kinds):
             fields.append((name, pa.binary(size * len(features))))
@@ -110,6 +113,11 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     else:
         findings.add(f"column `split` is none of {', '.join(SPLITS)}", names[splits < 0])
     arrays["label"] = _label(batch.column("label"), columns, names, findings)
+    if columns.weight is not None:
+        title = f"the weight ({columns.weight})"
+        weights = _usable(batch.column(WEIGHT), title, names, findings)
+        findings.add(f"{title} is negative", names[weights < 0])
+        arrays["weight"] = pa.array(weights)
     for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
         if features := columns.of(*kinds):
             read = _numbers if name == NUMERIC else _microseconds
@@ -133,12 +141,17 @@ def _label(array: pa.Array, columns: Columns, names: np.ndarray, findings: Findi
         empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
         findings.add(f"{title} is NULL or empty", names[empty])
         return array
+    return pa.array(_usable(array, title, names, findings))
+
+
+def _usable(array: pa.Array, title: str, names: np.ndarray, findings: Findings) -> np.ndarray:
+    """Numbers, none of which may be missing or infinite."""
     missing = array.is_null().to_numpy(zero_copy_only=False)
     findings.add(f"{title} is NULL", names[missing])
     values = _float32(array)
     findings.add(f"{title} is NaN", names[np.isnan(values) & ~missing])
     findings.add(f"{title} is {_INFINITE}", names[np.isinf(values)])
-    return pa.array(values)
+    return values
 
 
 def _numbers(

@@ -124,11 +124,13 @@ class RangeSummary:
 
     train: the train split's summaries by column of a block ("numeric/3": the fourth of the
     vector). elsewhere: terms of the other splits. findings: keys that occur more than once.
+    weights: sums over the train split by class, of a classification with weights.
     """
 
     train: dict[str, Summary] = field(default_factory=dict)
     elsewhere: dict[str, Terms] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
+    weights: dict[str, float] = field(default_factory=dict)
 
     def merge(self, other: "RangeSummary") -> "RangeSummary":
         """The statistics of the rows of both."""
@@ -139,6 +141,10 @@ class RangeSummary:
             _merge_by_name(self.train, other.train),
             _merge_by_name(self.elsewhere, other.elsewhere),
             findings,
+            {
+                name: self.weights.get(name, 0.0) + other.weights.get(name, 0.0)
+                for name in sorted({*self.weights, *other.weights})
+            },
         )
 
 

@@ -73,6 +73,8 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
         if plan.columns.is_regression
         else pc.index_in(label, pa.array(plan.survey.classes, label.type)).to_numpy(),
     }
+    if plan.weight is not None:
+        encoded[plan.weight.name] = block.column("weight").to_numpy()
     for name in (NUMERIC, TIMESTAMP):
         if name in block.schema.names:
             encoded[name] = matrix(block, name)
@@ -110,6 +112,7 @@ def commit(
         split=columns.split,
         features=plan.features,
         label=plan.label,
+        weight=plan.weight,
         classes=survey.classes,
         counts=survey.counts,
         files={

@@ -26,6 +26,9 @@ RESERVED = ("key", "split", "label", "ml_use", "is_validation")
 SPLIT_BY = "split_by"
 """The same, of a dataset whose split is not its keys'."""
 
+WEIGHT = "example_weight"
+"""The same, of a dataset whose rows have weights."""
+
 KINDS = {
     "INT64": "numeric",
     "FLOAT64": "numeric",
@@ -118,7 +121,9 @@ class Feature:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table dataset. split_by: None where the key decides an example's split."""
+    """The columns of a table dataset. split_by: None where the key decides an example's split.
+    weight: None where all rows count the same.
+    """
 
     key: Column
     label: Column
@@ -126,6 +131,7 @@ class Table:
     features: Sequence[Feature]
     regression: bool
     split_by: Column | None = None
+    weight: Column | None = None
 
     @property
     def label_type(self) -> str:
@@ -148,21 +154,21 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it; part of plan.json."""
-        decides = {"split_by": asdict(self.split_by)} if self.split_by else {}
+        others = {"split_by": self.split_by, "weight": self.weight}
         return {
             "key": asdict(self.key),
             "label": asdict(self.label),
             "partition": asdict(self.partition) if self.partition else None,
             "features": [asdict(feature) for feature in self.features],
             "regression": self.regression,
-            **decides,
+            **{role: asdict(column) for role, column in others.items() if column},
         }
 
 
 def from_json(content: dict[str, Any]) -> Table:
     """The table in a plan.json."""
-    # Absent where the key decides, as in the plans of earlier versions.
-    partition, split_by = content["partition"], content.get("split_by")
+    # The last two are absent where there are none, as in the plans of earlier versions.
+    partition, split_by, weight = (content.get(k) for k in ("partition", "split_by", "weight"))
     return Table(
         Column(**content["key"]),
         Column(**content["label"]),
@@ -170,6 +176,7 @@ def from_json(content: dict[str, Any]) -> Table:
         [Feature(**feature) for feature in content["features"]],
         content["regression"],
         Column(**split_by) if split_by else None,
+        Column(**weight) if weight else None,
     )
 
 
@@ -219,17 +226,21 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         types, why = _DECIDING[type(wanted.split)]
         role = f"split.{wanted.split.opening[0]}"
         split_by = find(role, wanted.split.decided_by, types, why)
-    features = _features(experiment, known, by_name, (key, label, partition, split_by), problems)
+    weight = None
+    if wanted.weight is not None:
+        weight = find("weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
+    roles = (key, label, partition, weight, split_by)
+    features = _features(experiment, known, by_name, roles, problems)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
-    return Table(key, label, partition, features, regression, split_by)
+    return Table(key, label, partition, features, regression, split_by, weight)
 
 
 def _features(
     experiment: Experiment,
     known: Sequence[Column],
     by_name: dict[str, Column],
-    others: tuple[Column, Column, Column | None, Column | None],
+    others: tuple[Column, Column, Column | None, Column | None, Column | None],
     problems: list[str],
 ) -> list[Feature]:
     wanted = experiment.row_source
@@ -275,7 +286,8 @@ def _features(
             f"source.features: '{column.name}' is {column.type}, which is none of "
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
-    reserved = RESERVED if others[-1] is None else (*RESERVED, SPLIT_BY)
+    *_, weight, split_by = others
+    reserved = (*RESERVED, *([SPLIT_BY] if split_by else []), *([WEIGHT] if weight else []))
     aliases = _aliases([column.name for column in chosen], reserved)
     return [
         _feature(column, alias, column.name.lower() in categorical)

@@ -168,6 +168,7 @@ def snapshot_sql(
         features=described.features,
         split=experiment.source.split,
         split_by=described.split_by.name if described.split_by else None,
+        weight=described.weight.name if described.weight else None,
     )
 
 

@@ -18,12 +18,14 @@ class ModelType:
     """One type of model.
 
     importance: the function of BigQuery ML that says what matters to such a model, or None.
-    external: trained by Vertex AI on BigQuery's behalf, and billed as such.
+    external: trained by Vertex AI on BigQuery's behalf, and billed as such. weighted: learns from
+    rows with weights (INSTANCE_WEIGHT_COL); the others count all rows the same.
     """
 
     tasks: tuple[str, ...]
     importance: str | None
     external: bool
+    weighted: bool = False
 
     @property
     def regression(self) -> bool:
@@ -33,8 +35,12 @@ class ModelType:
 TYPES: Mapping[str, ModelType] = {
     "logistic_reg": ModelType(CLASSIFICATION, "ML.WEIGHTS", external=False),
     "linear_reg": ModelType(REGRESSION, "ML.WEIGHTS", external=False),
-    "boosted_tree_classifier": ModelType(CLASSIFICATION, "ML.FEATURE_IMPORTANCE", external=True),
-    "boosted_tree_regressor": ModelType(REGRESSION, "ML.FEATURE_IMPORTANCE", external=True),
+    "boosted_tree_classifier": ModelType(
+        CLASSIFICATION, "ML.FEATURE_IMPORTANCE", external=True, weighted=True
+    ),
+    "boosted_tree_regressor": ModelType(
+        REGRESSION, "ML.FEATURE_IMPORTANCE", external=True, weighted=True
+    ),
     "dnn_classifier": ModelType(CLASSIFICATION, None, external=True),
     "dnn_regressor": ModelType(REGRESSION, None, external=True),
 }

@@ -71,7 +71,13 @@ class RowSource(_Stored):
     )
     label: str = key("column to predict", min_length=1)
     features: list[str] | None = key(
-        "columns to predict it from; left out: all except key, label and partition",
+        "columns to predict it from; left out: all except key, label, weight and partition",
+        None,
+        min_length=1,
+    )
+    weight: str | None = key(
+        "column of numbers, 0 or more: what a row counts in the loss that training minimizes; "
+        "never a feature, and metrics count every row once",
         None,
         min_length=1,
     )

@@ -5,6 +5,9 @@ SELECT
 {% for feature in features %}
   {{ feature.clean }} AS {{ feature.column | identifier }},
 {% endfor %}
+{% if weight %}
+  example_weight,
+{% endif %}
   label
 FROM {{ snapshot | identifier }};
 

@@ -9,6 +9,9 @@ OPTIONS (
 {% for name, value in options.items() %}
   {{ name }} = {{ value }},
 {% endfor %}
+{% if weighted %}
+  instance_weight_col = 'example_weight',
+{% endif %}
   input_label_cols = ['label'],
   data_split_method = 'CUSTOM',
   data_split_col = 'is_validation'
@@ -17,6 +20,9 @@ SELECT
 {% for feature in features %}
   {{ feature.clean }} AS {{ feature.column | identifier }},
 {% endfor %}
+{% if weighted %}
+  example_weight,
+{% endif %}
   label,
   split = 'validation' AS is_validation
 FROM {{ snapshot | identifier }}

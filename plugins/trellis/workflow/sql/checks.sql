@@ -31,6 +31,30 @@ SELECT
     ORDER BY split, 2
     LIMIT {{ most_classes * 3 }}
   ) AS classes,
+{% if weight %}
+  STRUCT(
+    COUNTIF(example_weight IS NULL) AS missing,
+    COUNTIF(IS_NAN(example_weight)) AS not_a_number,
+    COUNTIF(IS_INF(example_weight)) AS infinite,
+    COUNTIF(example_weight < 0) AS negative,
+    MAX(example_weight) AS largest
+  ) AS weights,
+  ARRAY(
+    SELECT key
+    FROM {{ snapshot | identifier }}
+    WHERE key IS NOT NULL AND (example_weight IS NULL OR IS_NAN(example_weight) OR IS_INF(example_weight) OR example_weight < 0)
+    ORDER BY key
+    LIMIT 5
+  ) AS weights_bad_keys,
+  ARRAY(
+    SELECT AS STRUCT split, COUNT(*) AS examples
+    FROM {{ snapshot | identifier }}
+    WHERE split IS NOT NULL
+    GROUP BY split
+    HAVING COUNTIF(example_weight > 0) = 0
+    ORDER BY split
+  ) AS weights_zero,
+{% endif %}
 {% if split_by %}
   ARRAY(
     SELECT AS STRUCT split_by AS value, COUNT(*) AS examples, MIN(key) AS key

@@ -10,6 +10,9 @@ examples AS (
     {{ deciding("source." ~ (split_by | identifier), split) | trim }} AS split_by,
 {% endif %}
     CAST(source.{{ label | identifier }} AS {{ label_type }}) AS label,
+{% if weight %}
+    CAST(source.{{ weight | identifier }} AS FLOAT64) AS example_weight,
+{% endif %}
     {{ columns_of(features) | trim }}
   FROM source
 )
@@ -47,6 +50,9 @@ SELECT
   split_by,
 {% endif %}
   label,
+{% if weight %}
+  example_weight,
+{% endif %}
 {% for feature in features %}
   {{ feature.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}

@@ -8,7 +8,7 @@ from typing import Any
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.contracts.table import Feature, Table
+from trellis.workflow.contracts.table import WEIGHT, Feature, Table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -30,6 +30,7 @@ def views(plan: Plan, platform: Platform) -> dict[str, Any] | None:
         training=_training(plan, platform),
         test=_test(plan, platform),
         features=_table(plan).of_baselines(),
+        weight=_table(plan).weight is not None,
         encryption_key=platform.encryption_key,
     )
     return job_messages.query(plan.experiment, platform, statement)
@@ -56,6 +57,7 @@ def pipeline(plan: Plan, platform: Platform, dataset: str) -> dict[str, Any]:
         "training_task_inputs": {
             "predictionType": "regression" if table.regression else "classification",
             "targetColumn": "label",
+            **({"weightColumnName": WEIGHT} if table.weight else {}),
             "trainBudgetMilliNodeHours": milli_node_hours(plan.experiment),
             # Listed explicitly, or the split column would be a feature.
             "transformations": [_transformation(feature) for feature in table.of_baselines()],

@@ -68,6 +68,7 @@ def script(plan: Plan, platform: Platform, name: str) -> str:
         features=plan.table.of_baselines(),
         folder=plan.run.baseline(f"bqml-{name}"),
         regression=kind.regression,
+        weighted=kind.weighted and plan.table.weight is not None,
         importance=kind.importance,
         encryption_key=platform.encryption_key,
     )

@@ -7,6 +7,7 @@ describes the rows and lets the export start:
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},
                                   also "by": "COLUMN"; of a rule without hashes only "rule": TEXT
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},
+     "weight": {"name": "sampling_weight"},         only of rows with weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type", "kind"}],
      "vocabulary": 1000,
      "source": {"table", "query", "partition": {"column", "from", "to"} or null, "snapshot",
@@ -30,7 +31,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.stages import data_checks, job_messages, split_checks
+from trellis.workflow.stages import data_checks, job_messages, split_checks, weight_checks
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
@@ -67,6 +68,8 @@ class CheckOperator(BigQueryJobOperator):
             row, plan.table, plan.experiment.task, plan.experiment.source.split
         )
         # The number of rows of a view or query was unknown before.
+        automl = plan.experiment.baselines.automl is not None
+        problems += weight_checks.judge(row, plan.table, automl)
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
         unknown = group.unknown_classes(plan.experiment, {c["label"] for c in row["classes"]})
@@ -118,6 +121,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         bad_label=plan.table.bad_label,
         regression=plan.table.regression,
         split_by=plan.table.split_by is not None,
+        weight=plan.table.weight is not None,
         alone=plan.table.of_baselines(),
         cells=data_checks.MOST_CELLS,
         most_classes=MOST_CLASSES,
@@ -164,6 +168,7 @@ def columns_json(
         "split": _rule(source.split),
         "key": {"name": plan.table.key.name},
         "label": {"name": plan.table.label.name},
+        **({"weight": {"name": plan.table.weight.name}} if plan.table.weight else {}),
         "features": [asdict(feature) for feature in plan.table.features],
         "vocabulary": source.vocabulary,
         "source": {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trellis.workflow.spec import bqml, bqml_options
-from trellis.workflow.spec.experiment import Baselines, Experiment
+from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
@@ -67,6 +67,7 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
             message = f"'{column}' is the {role}; as a feature it would give the answer away"
             yield Problem(("source", "features", features.index(column)), message)
     yield from _split_column(source)
+    yield from _weight_column(source)
     for name, columns in (("features", features), ("categorical", source.categorical)):
         for n, column in enumerate(columns):
             if column in columns[:n]:
@@ -75,6 +76,27 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
         if source.features is not None and column not in features:
             message = f"'{column}' is not one of the features; {did_you_mean(column, features)}"
             yield Problem(("source", "categorical", n), message)
+
+
+def _weight_column(source: RowSource) -> Iterator[Problem]:
+    """Roles that the column of weights cannot have beside."""
+    if source.weight is None:
+        return
+    name, where = source.weight.lower(), ("source", "weight")
+    roles = {
+        "key": source.key_,
+        "label": source.label,
+        "partition": source.partition,
+        "split": source.split.decided_by,
+    }
+    for role, column in roles.items():
+        if (column or "").lower() == name:
+            yield Problem(where, f"'{column}' is the column of `{role}` already")
+    for role, columns in (("features", source.features or []), ("categorical", source.categorical)):
+        for n, column in enumerate(columns):
+            if column.lower() == name:
+                message = f"'{column}' is the weight, and no feature"
+                yield Problem(("source", role, n), message)
 
 
 def _split_column(source: RowSource) -> Iterator[Problem]:
@@ -166,7 +188,7 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             yield from _bqml(experiment, name, (*where, n))
             if name in baselines.bqml[:n]:
                 yield Problem((*where, n), f"'{name}' is listed twice")
-    yield from _options(baselines)
+    yield from _options(experiment)
     if baselines.automl is not None and kind == "image" and regression:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
         yield Problem(
@@ -182,7 +204,9 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             )
 
 
-def _options(baselines: Baselines) -> Iterator[Problem]:
+def _options(experiment: Experiment) -> Iterator[Problem]:
+    baselines, source = experiment.baselines, experiment.source
+    weighted = isinstance(source, RowSource) and source.weight is not None
     for name, options in baselines.options.items():
         where = ("baselines", "options", name)
         if name not in baselines.bqml:
@@ -194,6 +218,9 @@ def _options(baselines: Baselines) -> Iterator[Problem]:
         else:
             for option, message in bqml_options.problems(name, options):
                 yield Problem((*where, option), message)
+            if weighted and bqml.TYPES[name].weighted and options.get("auto_class_weights"):
+                message = "BigQuery ML takes this or `source.weight`, not both: leave it out"
+                yield Problem((*where, "auto_class_weights"), message)
 
 
 def _bqml(experiment: Experiment, name: str, where: Where) -> Iterator[Problem]:

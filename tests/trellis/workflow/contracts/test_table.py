@@ -143,9 +143,26 @@ def test_what_keeps_rows_together_is_no_feature(table):
     assert "split_by" not in plain.to_json()
 
 
+def test_what_rows_count_is_no_feature(table):
+    weight, clash = Column("Weight", "NUMERIC"), Column("example_weight", "FLOAT64")
+    found = table([*CELLS, weight, clash], weight="weight")
+    assert found.weight == weight
+    assert named(found.features)["example_weight"][0] == "example_weight_2"
+    assert "Weight" not in named(found.features)
+    assert from_json(found.to_json()) == found
+    plain = table([*CELLS, weight])
+    assert "Weight" in named(plain.features)
+    assert "weight" not in plain.to_json()
+
+
 @pytest.mark.parametrize(
     ("known", "changes", "message"),
     [
+        (
+            CELLS,
+            {"weight": "measured_on", "partition": None},
+            r"source.weight: 'measured_on' is DATE, a weight is a number \(INT64, FLOAT64",
+        ),
         (CELLS, {"split": {"by": "patient"}}, "source.split.by: there is no column 'patient'"),
         (CELLS, {"split": {"by": "mean radius"}}, "a group is text or a whole number"),
         (CELLS, {"label": "maligant"}, "source.label: there is no column 'maligant'; did you mean"),

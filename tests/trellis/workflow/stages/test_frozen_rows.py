@@ -13,6 +13,7 @@ from trellis.workflow.stages import (
     data_checks,
     job_messages,
     snapshot,
+    weight_checks,
 )
 from trellis.workflow.validation.file import with_changes
 
@@ -86,6 +87,58 @@ def test_good_rows_pass_and_nan_is_said(checked):
         [],
         ["feature 'x' is NaN in 3 rows: counted as NULL"],
     )
+
+
+@pytest.mark.parametrize(
+    ("weight", "problem"),
+    [
+        ("IF(n < 3, NULL, 1.0)", "weight 'w' is NULL in 2 rows, as at the keys '1', '2': give"),
+        (
+            "CASE n WHEN 3 THEN CAST('nan' AS FLOAT64) WHEN 4 THEN -1 WHEN 5 THEN -2 ELSE 1 END",
+            "weight 'w' is NaN in 1 row, negative in 2 rows, as at the keys '3', '4', '5'",
+        ),
+        ("IF(n = 9, CAST('inf' AS FLOAT64), 1)", "weight 'w' is infinite in 1 row"),
+        ("IF(fold = 2, 0, n)", "weight 'w' is 0 in all 100 rows of the test split"),
+        ("n * 1000", "weight 'w' is up to 300,000, and AutoML takes at most 10,000: divide it"),
+    ],
+)
+def test_weights_that_are_none_are_found(plan, client, group, weight, problem):
+    assert [problem in found for found in weighed(plan, client, group, weight)[1]] == [True]
+
+
+def test_rows_count_what_their_weights_say(plan, client, group):
+    """In the snapshot; and with those baselines that know weights."""
+    planned, problems = weighed(plan, client, group, "CAST(n AS NUMERIC) / 2")
+    assert problems == []
+    assert [f.name for f in planned.table.features] == ["x"]
+    table = job_messages.snapshot(planned, group)
+    rows = client.query_and_wait(f"SELECT key, example_weight FROM {table}")
+    assert all(float(key) == 2 * weight for key, weight in rows)
+    assert check.columns_json(planned, group, 300)["weight"] == {"name": "w"}
+    trees = bqml.script(planned, group, "boosted_tree_classifier")
+    assert "instance_weight_col = 'example_weight'" in trees
+    assert "\n  example_weight,\n" in trees
+    # BigQuery ML's linear models know no weights; as a column it would be a feature.
+    assert "example_weight" not in bqml.script(planned, group, "logistic_reg")
+    assert "\n  example_weight,\n" in automl_tables.views(planned, group)["query"]["query"]
+    inputs = automl_tables.pipeline(planned, group, "datasets/1")["training_task_inputs"]
+    assert inputs["weightColumnName"] == "example_weight"
+    assert inputs["transformations"] == [
+        {"numeric": {"columnName": "x", "invalidValuesAllowed": True}}
+    ]
+
+
+def weighed(plan, client, group, weight):
+    """Freezes rows with these weights and checks them: the plan, and the weights' problems."""
+    query = f"SELECT *, {weight} AS w FROM (SELECT {VISITS}, MOD(n, 3) AS fold, n FROM {ROWS})"
+    query = f"SELECT * EXCEPT (n) FROM ({query})"
+    rule = {"column": "fold", "names": {"train": [0], "validation": [1], "test": [2]}}
+    planned = plan("weighed", query=query, split=rule, weight="w")
+    for job in (snapshot.job(planned, group), check.job(planned, group)):
+        statement = job["query"].pop("query")
+        config = QueryJobConfig.from_api_repr(job)
+        rows = list(client.query_and_wait(statement, job_config=config))
+    return planned, weight_checks.judge(rows[0], planned.table, automl=True)
 
 
 VISITS = "CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant, CAST(n AS FLOAT64) AS x"
