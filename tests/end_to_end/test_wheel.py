@@ -11,13 +11,35 @@ import pytest
 from demo import experiments
 from tests.end_to_end.installed_airflow import InstalledAirflow
 from tests.end_to_end.local_run import SMALL
+from tests.trellis.workflow.assembly.mail_server import mail_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
+NOTIFY = """
+notify:
+  mail:
+    class: airflow.providers.smtp.notifications.smtp.SmtpNotifier
+    arguments:
+      to: lab@example.org
+      smtp_conn_id: mail
+      subject: "{{ trellis_subject }}"
+      html_content: "{{ trellis_message }}"
+watch: {schedule: manual}
+"""
+
+
 @pytest.fixture(scope="module")
-def airflow(local_gcp):
-    google = local_gcp.client_env
+def mails():
+    """What was sent, and the connection by which it was, as a variable."""
+    with mail_server() as (port, mails):
+        extra = "disable_ssl=true&disable_tls=true&from_email=airflow@example.org"
+        yield mails, {"AIRFLOW_CONN_MAIL": f"smtp://127.0.0.1:{port}/?{extra}"}
+
+
+@pytest.fixture(scope="module")
+def airflow(local_gcp, mails):
+    google = local_gcp.client_env | mails[1]
     experiments.make_bucket(google)
     experiments.load_data("digits", google)
     # Not pytest's tmp_path: Airflow's log paths are long.
@@ -28,7 +50,7 @@ def airflow(local_gcp):
         (airflow.dags / "experiments/daily.yaml").write_text(daily(airflow.dags))
         (airflow.dags / "experiments/waiting.yaml").write_text(waiting(airflow.dags))
         platform = airflow.dags / "platform.yaml"
-        platform.write_text(f"watch: {{schedule: manual}}\n{platform.read_text()}")
+        platform.write_text(platform.read_text() + NOTIFY)
         airflow.start()
         yield airflow
     finally:
@@ -38,9 +60,9 @@ def airflow(local_gcp):
 
 
 def daily(dags: Path) -> str:
-    """Of digits, by a schedule that ends in two days."""
+    """Of digits, by a schedule that ends in two days; its runs are late after 10 seconds."""
     until = datetime.date.today() + datetime.timedelta(days=2)
-    return small(dags, f'schedule: "@daily"\nuntil: {until}')
+    return small(dags, f'schedule: "@daily"\nuntil: {until}\ndeadline: 10 seconds')
 
 
 def waiting(dags: Path) -> str:
@@ -70,12 +92,16 @@ def test_trellis_is_installed_and_no_folder_holds_it(airflow):
     assert not (airflow.home / "no DAG folder").exists()
 
 
-def test_the_scheduler_lives_with_a_schedule_that_ends(airflow):
+def test_the_scheduler_lives_with_a_schedule_that_ends_and_tells_of_late_runs(airflow, mails):
     airflow.unpause("daily")
 
     (run,) = airflow.wait("a scheduled run", lambda: airflow.api.runs("daily"))
     assert run["run_type"] == "scheduled"
+    (mail,) = airflow.wait("the mail", lambda: mails[0])
+    assert mail["subject"] == "TRELLIS LATE: daily is not done after 10 seconds"
+    assert run["dag_run_id"] in mail.get_body(("html",)).get_content()
     assert ended(airflow, "daily", run["dag_run_id"]) == "success"
+    assert len(mails[0]) == 1
     assert airflow.ended() == []
     assert airflow.api.healthy()
 
