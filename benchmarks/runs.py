@@ -1,0 +1,215 @@
+"""Many runs through a real scheduler, with jobs that are over at once. 200 take about 40 minutes.
+
+    PYTHONPATH=.:local_gcp/src .venv/airflow/bin/python benchmarks/runs.py [--runs 200]
+
+An Airflow of its own, as Composer has it (Trellis from its wheel, LocalExecutor, four tasks at
+once), and a local_gcp of its own, whose job image is the tests' stand-in for the trainer. All runs
+are triggered together; each DAG has one run at a time. Measured is what Airflow and Trellis need
+for themselves: tasks a minute, the time from the end of a run's task to the start of its next one,
+and the memory of each part with its children over time. Fails unless every run succeeded with
+exactly its planned jobs.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import shutil
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+
+from local_gcp.testing import LocalGcp
+from tests.end_to_end.installed_airflow import InstalledAirflow
+
+ROOT = Path(__file__).resolve().parents[1]
+BUCKET = "many-runs"
+SAMPLE_SECONDS = 10
+OVER = ("success", "failed", "skipped", "upstream_failed")
+ENVIRONMENTS = {
+    name: ROOT / f".venv/{name}/bin/python" for name in ("airflow", "trainer", "local_gcp")
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=200, help="how many in all (default: 200)")
+    parser.add_argument(
+        "--experiments", type=int, default=20, help="of how many DAGs (default: 20)"
+    )
+    flags = parser.parse_args()
+    os.environ["LOCAL_GCP_IMAGES"] = (
+        f"{ROOT / 'tests/trellis/images.yaml'}:{ROOT / 'demo/images.yaml'}"
+    )
+    # Not below pytest's or the user's folders: Airflow's log paths are long.
+    home = Path(tempfile.mkdtemp(prefix="trellis-runs-"))
+    google = LocalGcp(home / "gcp", ENVIRONMENTS)
+    airflow = None
+    try:
+        google.up()
+        make_data(google.buckets)
+        airflow = InstalledAirflow(home, google.client_env)
+        say("installing Airflow and the wheel")
+        airflow.install()
+        names = write_experiments(airflow.dags, flags.experiments)
+        airflow.start()
+        for name in names:
+            airflow.unpause(name)
+        say(f"{flags.runs} runs of {len(names)} experiments begin")
+        for number in range(flags.runs):
+            airflow.api.trigger(names[number % len(names)], f"run-{number:04}")
+        samples = watch(airflow, flags.runs)
+        report(home, samples)
+        return check(home, google, flags.runs)
+    finally:
+        if airflow:
+            airflow.stop()
+        google.down()
+        if not os.environ.get("TRELLIS_KEEP"):
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def make_data(buckets: Path) -> None:
+    """A manifest of images that nobody reads."""
+    (buckets / BUCKET).mkdir()
+    lines = (f"gs://{BUCKET}/{n}.png,{n % 2}\n" for n in range(20))
+    (buckets / BUCKET / "manifest.csv").write_text("".join(lines))
+
+
+def write_experiments(dags: Path, count: int) -> list[str]:
+    """In place of the group's: as digits, not served, with two trials and one training."""
+    text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
+    for old, new in {
+        "images: digits/manifest.csv": "images: manifest.csv",
+        "trials: 6": "trials: 2",
+        "top: 2": "top: 1",
+        "workers: 2": "workers: 1",
+    }.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    for file in (dags / "experiments").iterdir():
+        file.unlink()
+    names = [f"many-{number:03}" for number in range(count)]
+    for name in names:
+        (dags / f"experiments/{name}.yaml").write_text(text)
+    platform = dags / "platform.yaml"
+    values = platform.read_text().replace("bucket: trellis-local", f"bucket: {BUCKET}")
+    registry = "registry: us-central1-docker.pkg.dev/local-gcp/trellis"
+    assert registry in values
+    platform.write_text(values.replace(registry, "registry: example.com/stand-in"))
+    return names
+
+
+def watch(airflow: InstalledAirflow, runs: int) -> list[dict]:
+    """Samples until all runs are over: seconds, tasks that are over, runs by state, MB by part."""
+    samples, begun = [], time.monotonic()
+    while True:
+        tasks, states = counts(airflow.home)
+        samples.append(
+            {
+                "seconds": time.monotonic() - begun,
+                "tasks": tasks,
+                "runs": states,
+                "memory": {part: memory(one.pid) for part, one in airflow._processes.items()},
+            }
+        )
+        over = states["success"] + states["failed"]
+        if len(samples) % 6 == 1:
+            say(f"{samples[-1]['seconds']:6.0f} s: {over} of {runs} runs, {tasks} tasks")
+        if over == runs:
+            return samples
+        if airflow.ended():
+            raise SystemExit(f"{airflow.ended()} ended:\n{airflow.last_lines(airflow.ended()[0])}")
+        time.sleep(SAMPLE_SECONDS)
+
+
+def counts(home: Path) -> tuple[int, Counter]:
+    """Tasks that are over, and runs by state, from Airflow's database."""
+    with closing(sqlite3.connect(f"file:{home / 'airflow/airflow.db'}?mode=ro", uri=True)) as base:
+        marks = ",".join("?" * len(OVER))
+        found = base.execute(f"SELECT count(*) FROM task_instance WHERE state IN ({marks})", OVER)
+        (tasks,) = found.fetchone()
+        return tasks, Counter(dict(base.execute("SELECT state, count(*) FROM dag_run GROUP BY 1")))
+
+
+def memory(pid: int) -> float:
+    """MB of a process with its children; of pages that they share each process's part (PSS)."""
+    total = 0
+    try:
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            try:
+                total += one.memory_full_info().pss
+            except psutil.Error:
+                continue
+    except psutil.Error:
+        return 0.0
+    return total / 2**20
+
+
+def report(home: Path, samples: list[dict]) -> None:
+    """Print the tables."""
+    end = samples[-1]
+    print(f"\n{end['tasks']} tasks in {end['seconds']:.0f} s: {rate(samples[0], end):.0f} a minute")
+    print("\n| part of the time | tasks a minute | " + " | ".join(end["memory"]) + " (MB) |")
+    print("|---|---|" + "---|" * len(end["memory"]))
+    quarter = max(1, len(samples) // 4)
+    for number in range(4):
+        part = samples[number * quarter : (number + 1) * quarter + 1]
+        if len(part) < 2:
+            continue
+        cells = [
+            f"{statistics.median(s['memory'][name] for s in part):.0f}" for name in end["memory"]
+        ]
+        print(f"| quarter {number + 1} | {rate(part[0], part[-1]):.0f} | {' | '.join(cells)} |")
+    gaps = between(home)
+    print(
+        "\nfrom the end of a task to the start of the next one of its run: median "
+        f"{statistics.median(gaps):.1f} s, 90th percentile "
+        f"{statistics.quantiles(gaps, n=10)[-1]:.1f} s"
+    )
+
+
+def rate(first: dict, last: dict) -> float:
+    return 60 * (last["tasks"] - first["tasks"]) / max(1e-9, last["seconds"] - first["seconds"])
+
+
+def between(home: Path) -> list[float]:
+    """Seconds between tasks that follow one another in a run."""
+    with closing(sqlite3.connect(f"file:{home / 'airflow/airflow.db'}?mode=ro", uri=True)) as base:
+        rows = base.execute(
+            "SELECT run_id || dag_id, julianday(start_date) * 86400, julianday(end_date) * 86400 "
+            "FROM task_instance WHERE start_date IS NOT NULL AND end_date IS NOT NULL ORDER BY 1, 2"
+        ).fetchall()
+    return [
+        max(0.0, start - before)
+        for (run, _, before), (other, start, _) in itertools.pairwise(rows)
+        if run == other
+    ]
+
+
+def check(home: Path, google: LocalGcp, runs: int) -> int:
+    """1, and what is wrong, unless all runs succeeded with their planned jobs."""
+    _, states = counts(home)
+    plans = google.buckets.glob(f"{BUCKET}/*/runs/*/plan.json")
+    planned = sum((Counter(json.loads(plan.read_text())["jobs"]) for plan in plans), Counter())
+    made = Counter(job["kind"] for job in google.status()["jobs"])
+    print(f"\nruns: {dict(states)}; jobs made: {dict(made)}; planned: {dict(planned)}")
+    good = states == {"success": runs} and all(made[kind] == planned[kind] for kind in planned)
+    print("all runs succeeded, with exactly their planned jobs" if good else "NOT as planned")
+    return int(not good)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
