@@ -52,6 +52,7 @@ def document(
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
     labels, groups = next(iter((o.labels, o.groups) for o in outcomes.values()))
     remarks = [run.served.remark] if run.served and run.served.remark else []
+    remarks += _reused(run)
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.experiment,
@@ -211,6 +212,17 @@ def _difference(difference: Difference | None) -> dict | None:
         "won_by_this": difference.won_by_this,
         "distinguishable": difference.distinguishable,
     }
+
+
+def _reused(run: Run) -> list[str]:
+    """What earlier runs have done alike, in sentences."""
+    parts = {"The tuning": run.tuning.reused if run.tuning else None}
+    parts |= {contender.name: contender.reused for contender in run.contenders}
+    return [
+        f"{name} is a copy of {folder}, of an equal job: it was not run again."
+        for name, folder in parts.items()
+        if folder
+    ]
 
 
 def _repeats(repeats: Repeats) -> dict:

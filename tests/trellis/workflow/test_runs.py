@@ -13,6 +13,9 @@ from trellis.workflow.validation.file import with_changes
 MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
 
 
+REGISTRY = "us-central1-docker.pkg.dev/stand-in/images"
+
+
 @pytest.fixture
 def a_dag(google, digits, group, request):
     """The demo's experiment under the test's own name; `seed` says what goes wrong."""
@@ -20,7 +23,7 @@ def a_dag(google, digits, group, request):
     (google.buckets / "runs-tests/manifest.csv").write_text(MANIFEST)
     values = group.model_dump(mode="json", exclude_none=True)
     platform = Platform.model_validate(
-        values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
+        values | {"bucket": "runs-tests", "registry": REGISTRY, "retry_seconds": 1}
     )
 
     def make(seed=0, deploy=None, changes=None, **tune):
@@ -130,11 +133,21 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")
     assert len(jobs(google, dag)) == len(made)
 
-    # The next run finds the dataset.
-    second = run_dag(dag)
+    # The next run finds the dataset, and reuses tuning and trainings: only the comparison is run.
+    first = folder(dag)
+    second = run_dag(dag, reuse=True)
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
-    assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+    assert sorted(job["kind"] for job in jobs(google, dag)) == sorted([*made, "custom"])
+    assert rendered(second, "tune")["reuse"] is True
+    (copy,) = set(first.parent.iterdir()) - {first}
+    for part in ("tuning/1", "training/1", "training/2"):
+        both = [(run / part / "metrics.json").read_bytes() for run in (first, copy)]
+        assert both[0] == both[1]
+    told = json.loads((copy / "training/1/reused.json").read_text())
+    assert told["from"].endswith(f"/runs/{first.name}/training/1/")
+    trials = [json.loads((run / "trials.json").read_text()) for run in (first, copy)]
+    assert trials[0] == trials[1]
 
 
 def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_seed(

@@ -4,7 +4,7 @@ schemas/run_plan.schema.json describes each field of the file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -47,7 +47,8 @@ class Plan:
 
     experiment: this run's Params applied. created: when the run was triggered, ISO 8601, as are
     start and end of the data_interval. table: None for images. jobs: how many, by kind. rates: US
-    dollars an hour. cost: the limit that was checked against the budget.
+    dollars an hour. cost: the limit that was checked against the budget. images: the content of the
+    trainings' images, sha256:... by address; none where it is not known.
     """
 
     experiment: Experiment
@@ -61,6 +62,7 @@ class Plan:
     jobs: Mapping[str, int]
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
+    images: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def model_address(self) -> str:
@@ -88,6 +90,7 @@ class Plan:
             "jobs": self.jobs,
             "rates": self.rates,
             "cost": self.cost,
+            "images": self.images,
         }
 
 
@@ -108,6 +111,8 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
         run=run,
         dataset=Dataset(**content["dataset"]),
         table=table_from_json(content["table"]) if content["table"] else None,
+        # Absent in the plans of earlier versions.
+        images=content.get("images", {}),
         **{
             name: content[name]
             for name in ("run_id", "created", "data_interval", "baselines", "jobs", "rates", "cost")

@@ -87,6 +87,11 @@ class Experiment(Section):
     generation: int = key(
         "increase it, then clear a run, to repeat work that is already done", 1, ge=1
     )
+    reuse: bool = key(
+        "take the results of equal jobs of earlier runs (dataset, hyperparameters, seed, image), "
+        "instead of tuning and training again",
+        False,
+    )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
     source: Source = key("where the examples come from")
     model: str = key("architecture: one of the trainer's models, or a Python file beside this one")

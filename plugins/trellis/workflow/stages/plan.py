@@ -7,10 +7,12 @@ and adds the run to the index. The stages make their jobs from the plan when the
 from dataclasses import dataclass
 from typing import Any
 
+from airflow.providers.google.cloud.hooks.gcs import GCSHook
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 from google.cloud.exceptions import Forbidden, NotFound
 
+from trellis.google_api import CredentialsError, GoogleApi, RefusedError
 from trellis.workflow.contracts import layout, run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.plan import Dataset, Plan
@@ -20,6 +22,7 @@ from trellis.workflow.lookups import (
     bigquery_source,
     documents,
     image_manifest,
+    images,
     pretrained,
     records,
     storage,
@@ -150,6 +153,7 @@ def decide(
         jobs=_jobs(experiment, dataset.exists),
         rates=cost.rates(experiment, platform.region),
         cost=_cost(experiment, platform, limit),
+        images=_images_now(experiment, platform),
     )
     return Decided(plan, found, limit)
 
@@ -201,6 +205,25 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Datase
         classes=found.classes,
         previous=previous.removesuffix("dataset.json") if previous else None,
     )
+
+
+def _images_now(experiment: Experiment, platform: Platform) -> dict[str, str]:
+    """The content of the images that train, by address; without those that cannot be looked up."""
+    if not images.in_artifact_registry(platform):
+        return {}
+    sections = [section for section in (experiment.tune, experiment.train) if section]
+    tag = trainer_schema.load().image_tag
+    found = {}
+    try:
+        api = GoogleApi(GCSHook(gcp_conn_id=platform.connection).get_credentials())
+        for wanted in {f"{tag}-gpu" if s.machines.gpu else tag for s in sections}:
+            if content := images.digest(api, platform, "trainer", wanted):
+                found[platform.image("trainer", wanted)] = content
+    except (RefusedError, CredentialsError) as error:
+        print(
+            f"The content of the images is not known, so no later run can reuse these jobs: {error}"
+        )
+    return found
 
 
 def _cost(experiment: Experiment, platform: Platform, limit: cost.Cost) -> dict[str, Any]:

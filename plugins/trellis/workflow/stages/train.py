@@ -12,20 +12,25 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.reuse import ReusingOperator, label, wanted
 
 UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 """In place of a chosen trial, if the experiment tunes nothing."""
 
 
-class TrainOperator(CustomJobOperator):
-    """Trains one trial in full.
+class TrainOperator(ReusingOperator, CustomJobOperator):
+    """Trains one trial in full, or reuses an equal training.
 
     :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of a repeat, with its "seed".
+    :param reuse: whether it reuses an equal training (templated).
     """
 
-    def __init__(self, *, chosen: dict[str, Any], **kwargs: Any):
+    template_fields = (*CustomJobOperator.template_fields, "reuse")
+
+    def __init__(self, *, chosen: dict[str, Any], reuse: Any, **kwargs: Any):
         super().__init__(**kwargs)
         self.chosen = chosen
+        self.reuse = reuse
 
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
@@ -37,6 +42,7 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
     """A task with one instance for each entry of `chosen`."""
     return TrainOperator.partial(
         task_id=task_id,
+        reuse=planned(experiment, platform, wanted),
         project_id=platform.project,
         region=platform.region,
         custom_job=planned(experiment, platform, job, lambda context: context["task"].chosen),
@@ -62,9 +68,10 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     origin = "" if trial is None else f" (trial {trial})"
     folder = plan.run.repeat(rank, chosen["seed"]) if seed else plan.run.training(rank)
     name = folder.removeprefix(plan.run.uri).rstrip("/")
+    step = label(plan, {"pools": pools}, pools[0]["container_spec"]["image_uri"])
     return {
         "display_name": f"{plan.experiment.name} {name}{origin}",
-        "labels": job_messages.labels(plan.experiment, platform),
+        "labels": {**job_messages.labels(plan.experiment, platform), **step},
         "job_spec": {
             "worker_pool_specs": pools,
             "base_output_directory": {"output_uri_prefix": folder},

@@ -11,6 +11,7 @@ from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.reuse import ReusingOperator, label, wanted
 from trellis.workflow.validation.file import known_to
 
 _ALGORITHMS = {
@@ -22,10 +23,24 @@ _ALGORITHMS = {
 _SCALES = {"linear": "UNIT_LINEAR_SCALE", "log": "UNIT_LOG_SCALE"}
 
 
+class TuneOperator(ReusingOperator, HyperparameterTuningJobOperator):
+    """Runs the tuning job, or reuses an equal one.
+
+    :param reuse: whether it reuses (templated).
+    """
+
+    template_fields = (*HyperparameterTuningJobOperator.template_fields, "reuse")
+
+    def __init__(self, *, reuse: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.reuse = reuse
+
+
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns {"name", "console", "trials"}."""
-    return HyperparameterTuningJobOperator(
+    return TuneOperator(
         task_id="tune",
+        reuse=planned(experiment, platform, wanted),
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
@@ -42,16 +57,21 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The HyperparameterTuningJob. Trial N writes below tuning/N/."""
     tune = plan.experiment.tuning
     arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
-    return {
-        "display_name": f"{plan.experiment.name} tuning",
-        "labels": job_messages.labels(plan.experiment, platform),
+    pool = job_messages.pool(platform, "train", arguments, tune.machines)
+    search = {
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
         # A run with fewer trials than that fails when all of them failed.
         "max_failed_trial_count": min(tune.max_failed, tune.trials),
         "study_spec": study(plan.experiment),
+    }
+    step = label(plan, {"pools": [pool], **search}, pool["container_spec"]["image_uri"])
+    return {
+        "display_name": f"{plan.experiment.name} tuning",
+        "labels": {**job_messages.labels(plan.experiment, platform), **step},
+        **search,
         "trial_job_spec": {
-            "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
+            "worker_pool_specs": [pool],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
             **job_messages.identity(platform),

@@ -24,6 +24,7 @@ def test_the_files_values_are_the_defaults(digits):
         "train_epochs": 25,
         "workers": 2,
         "seed": 0,
+        "reuse": False,
         "budget": "2 USD",
         "deploy": True,
         "deploy_backfill": False,
