@@ -139,7 +139,7 @@ class Input:
         same = copy.copy(self)
         same._records, same._varied = records.keyed(self._dataset), None
         batches = same.train_batches(context, step).take(self._distribution.local_replicas)
-        return [key.decode() for _, keys in batches for key in keys.numpy()]
+        return [key.decode() for _, keys, *_ in batches for key in keys.numpy()]
 
     def evaluation(self, split: str) -> Iterator:
         """Batches (inputs, labels, weights float32 (b,)) of every replica, the split over and
