@@ -21,9 +21,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainer import storage
-from trainer.comparison import challenger, leaderboard, scoreboard
+from trainer.comparison import challenger, importance, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.classification import CLASSIFICATION_METRICS
+from trainer.comparison.importance import Importance
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Check, Gate, Promotion, decide
@@ -87,7 +88,10 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         promotion = decide(Gate.of(deploy), run, scores, selected, failures)
         promotion, challenging = _challenger(promotion, run, deploy)
     repeats = read_repeats(run_uri, run.plan, selected, split, scores)
-    board = leaderboard.document(run, outcomes, scores, selected, failures, promotion, repeats)
+    told = _importance(run, selected, split, primary)
+    board = leaderboard.document(
+        run, outcomes, scores, selected, failures, promotion, repeats, told
+    )
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the other files exist.
@@ -101,6 +105,20 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         f"Leaderboard  {storage.join(folder, 'leaderboard.json')}\n"
         f"Report       {storage.join(folder, 'report.html')}"
     )
+
+
+def _importance(
+    run: Run, selected: str | None, split: TestSplit, primary: Metric
+) -> Importance | None:
+    """Of the selected training's features; None of images, or where it cannot be measured."""
+    contender = next((c for c in run.contenders if c.name == selected), None)
+    if contender is None or run.dataset.kind != "table":
+        return None
+    try:
+        return importance.measure(run, contender, split, primary)
+    except importance.ImportanceError as error:
+        print(f"No permutation importance of {selected}: {error}")
+        return None
 
 
 def _challenger(

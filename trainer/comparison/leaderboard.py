@@ -11,6 +11,7 @@ from typing import Any
 
 from trainer import contracts
 from trainer.comparison import bootstrap, provenance
+from trainer.comparison.importance import PERMUTATIONS, Importance
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.notes import notes
 from trainer.comparison.outcome import AnyOutcome
@@ -38,12 +39,13 @@ def document(
     failures: Mapping[str, str],
     promotion: Promotion | None,
     repeats: Repeats | None = None,
+    importance: Importance | None = None,
 ) -> dict:
     """The content of leaderboard.json.
 
     outcomes, scores: of the contenders that were scored. selected: the training that competes.
     failures: reason by name, of the others. promotion: None without a deploy section.
-    repeats: of the selected training, if the experiment asks for any.
+    repeats, importance: of the selected training, if the experiment asks for any; of a table.
     """
     plan, dataset = run.plan, run.dataset
     primary, standings = scores.primary, scores.standings
@@ -103,6 +105,7 @@ def document(
         "promotion": _promotion(promotion),
         "contenders": ranked + failed,
         **({"repeats": _repeats(repeats)} if repeats else {}),
+        **({"importance": _importance(importance)} if importance else {}),
     }
 
 
@@ -234,6 +237,19 @@ def _repeats(repeats: Repeats) -> dict:
             for name, spread in repeats.metrics.items()
         },
         "failed": [{"seed": seed, "reason": reason} for seed, reason in repeats.failed.items()],
+    }
+
+
+def _importance(found: Importance) -> dict:
+    return {
+        "of": found.of,
+        "metric": found.metric,
+        "examples": found.rows,
+        "permutations": PERMUTATIONS,
+        "features": [
+            {"feature": name, "value": loss.value, "interval": [loss.low, loss.high]}
+            for name, loss in found.features.items()
+        ],
     }
 
 

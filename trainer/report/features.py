@@ -139,7 +139,7 @@ def _box(quantiles: Sequence[float]) -> Box | None:
 
 
 def importance_section(contenders: Sequence[Contender]) -> list[Importance]:
-    """Feature importances of the contenders that report them; TensorFlow models do not."""
+    """Feature importances of the contenders whose services report them."""
     found = []
     for contender in contenders:
         ranked = importances(contender.baseline) if contender.baseline else []

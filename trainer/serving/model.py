@@ -133,9 +133,12 @@ class Model:
             tensors.update(zip(names, self._tf.unstack(together), strict=True))
         return tensors
 
+    def _asked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        found = self._serve(**self._tensors(inputs))
+        return {name: value.numpy() for name, value in found.items()}
+
     def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
-        tensors = self._tensors(inputs)
-        outputs = {name: value.numpy() for name, value in self._serve(**tensors).items()}
+        outputs = self._asked(inputs)
         if "value" in outputs:
             return [
                 {"value": value} if math.isfinite(value) else ModelFailureError(_DIVERGED)
@@ -205,13 +208,21 @@ class RowModel(Model):
 
     def predict(self, rows: Sequence[Row]) -> list[dict[str, Any] | Exception]:
         """See Model."""
+        return self._predictions(**self.columns(rows))
+
+    def columns(self, rows: Sequence[Row]) -> dict[str, np.ndarray]:
+        """The inputs of the model's signature, (n, ...) each, of n rows."""
         columns = zip(*(row.values for row in rows), strict=True)
-        return self._predictions(
-            **{
-                field.input: column(field.kind, values)
-                for field, values in zip(self._fields, columns, strict=True)
-            }
-        )
+        return {
+            field.input: column(field.kind, values)
+            for field, values in zip(self._fields, columns, strict=True)
+        }
+
+    def answers(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the signature makes of such inputs: probabilities (n, classes) and label, or value
+        (n,).
+        """
+        return self._asked(columns)
 
     def _placeholder(self) -> Row:
         return self.rows.nulls()

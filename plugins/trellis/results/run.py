@@ -119,6 +119,21 @@ class LoadedRun:
         columns = {name: spread["values"] for name, spread in repeats["metrics"].items()}
         return pd.DataFrame(columns, index=pd.Index(repeats["seeds"], name="seed"))
 
+    def importance(self) -> pd.DataFrame:
+        """A row for each feature, by name, the most important first: permutation importance of the
+        selected training, as what it loses in the metric of the ranking.
+
+        Columns: value, low, high. attrs: of, metric, examples, permutations. Raises NoRunError
+        where there is none: of images, or if it could not be measured.
+        """
+        found = self.board.get("importance")
+        if found is None:
+            raise NoRunError(f"{self.uri} has no permutation importance")
+        rows = [(one["feature"], one["value"], *one["interval"]) for one in found["features"]]
+        frame = pd.DataFrame(rows, columns=["feature", "value", "low", "high"])
+        frame.attrs = {name: value for name, value in found.items() if name != "features"}
+        return frame.set_index("feature")
+
     def trials(self) -> pd.DataFrame:
         """A row for each trial of the tuning, by its id.
 

@@ -217,6 +217,38 @@ def test_a_run_without_a_search_has_no_trials(run, client, put, digits, bucket):
         trellis.load_run(run, client).trials()
 
 
+def test_importance_is_of_the_selected_training(run, client, put):
+    with pytest.raises(NoRunError, match="has no permutation importance"):
+        trellis.load_run(run, client).importance()
+    features = [
+        {"feature": "site", "value": 0.2, "interval": [0.1, 0.3]},
+        {"feature": "age at visit", "value": 0.0, "interval": [-0.1, 0.1]},
+    ]
+    told = {"of": "training/1", "metric": "accuracy", "examples": 6, "permutations": 5}
+    board = a_board(a_contender("training/1", 0.9, 0.8, 0.95, rank=1, training=TRAINED))
+    board |= {"importance": told | {"features": features}}
+    put("digits/runs/r/leaderboard/leaderboard.json", board)
+    found = trellis.load_run(run, client).importance()
+    assert found.index.tolist() == ["site", "age at visit"]
+    assert found.loc["site"].tolist() == [0.2, 0.1, 0.3]
+    assert found.attrs == told
+
+
+def test_rows_have_their_weights(run, client, put):
+    age = numeric("age at visit", [30, 50]) | {"column": "age_at_visit"}
+    weight = {"name": "weight", "column": "sampled", "classes": {"ill": 2.5}}
+    weight["statistics"] = numeric("w", [1, 2])["statistics"]
+    put("digits/datasets/3f2a/dataset.json", dataset(age) | {"weight": weight})
+    table = pd.DataFrame({"key": KEYS, "split": "test", "label": "ill", "age_at_visit": 1.0})
+    sink = io.BytesIO()
+    table.assign(example_weight=np.arange(6) / 2).to_parquet(sink)
+    put("digits/datasets/3f2a/source/rows-000000000000.parquet", sink.getvalue())
+    put("digits/datasets/3f2a/source/rows-000000000001.parquet", sink.getvalue())
+    found = trellis.load_run(run, client).rows()
+    assert found.columns.tolist() == ["age at visit", "sampled"]
+    assert set(found.sampled) == set(np.arange(6) / 2)
+
+
 def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
     manifest = "".join(f"training,gs://images/{key},a\n" for key in KEYS)
     address = f"gs://{bucket}/manifest.csv"

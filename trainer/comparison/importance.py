@@ -1,0 +1,198 @@
+"""Permutation importance: what the selected training loses without what a feature tells.
+
+The values of one feature change places among the test rows, which leaves their distribution as it
+was and breaks what they tell of a row; how much worse the model then scores, by the metric of the
+ranking, is the feature's importance (Breiman, Machine Learning 45, 2001; scikit-learn's
+permutation_importance). The rows go through the served SavedModel as a request's do, so that a
+feature is a column, whatever becomes of it in the model. Of images there is none: a pixel is no
+feature.
+
+What it does not say: features that tell the same stand in for each other, and may all appear to be
+of little use. It is about this model, not about the data.
+
+The interval is that of a paired bootstrap: the model with and without the feature's order is scored
+on the same resamples. A permuted row has another's value, and both are a sample; so their pair
+counts as often as the two are drawn together. (Of the strongest feature below, by the log loss,
+drawing rows alone covered 83 to 86 %.) Groups are drawn where these decide the split. The intervals
+do not correct for the number of features.
+
+Percentage of 300 (groups: 150) simulated test splits whose interval, meant for 95 %, covered the
+importance in 200,000 rows, for a linear score of three features with weights of 2, 0.5 and 0.1:
+
+                             accuracy     AUC            log loss
+    100 rows                 97  98  90   100 100 100    98  99  98
+    500                      98  99  99    99  99  99    97  99  99
+    800, in groups of 8      97  93  91    97  95  98    95  95  97
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from trainer import storage
+from trainer.comparison import bootstrap, raw_examples
+from trainer.comparison.bootstrap import SEED
+from trainer.comparison.intervals import LEVEL
+from trainer.comparison.metric import Metric
+from trainer.comparison.outcome import AnyOutcome, Outcome
+from trainer.comparison.raw_examples import RawExamplesError
+from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.run_folder import Contender, Run
+from trainer.comparison.scoreboard import Estimate, decimals
+from trainer.comparison.test_split import TestSplit
+from trainer.decision import Threshold
+from trainer.serving.errors import InvalidRequestError
+from trainer.serving.limits import MAX_BATCH
+from trainer.serving.model import Model, ModelError, RowModel
+from trainer.serving.rows import Row
+from trainer.storage import StorageError
+
+PERMUTATIONS = 5
+"""Of each feature, as scikit-learn does."""
+
+RESAMPLES = 500
+
+# Rows of the test split that are asked, and predictions in all: minutes of the slowest model.
+_MOST_ROWS = 2000
+_LEAST_ROWS = 200
+_MOST_PREDICTIONS = 500_000
+
+# Rows in one call of the model: bounds its memory.
+_AT_ONCE = 256
+
+Columns = dict[str, np.ndarray]
+"""Values of the model's inputs, (n, ...) each."""
+
+
+class ImportanceError(ValueError):
+    """There is no importance; the message says why."""
+
+
+@dataclass(frozen=True)
+class Importance:
+    """of: name of the training. metric: by whose loss it is measured. rows: of the test split that
+    were asked. features: by name, the most important first; positive: the feature helps.
+    """
+
+    of: str
+    metric: str
+    rows: int
+    features: Mapping[str, Estimate]
+
+
+def measure(run: Run, contender: Contender, split: TestSplit, metric: Metric) -> Importance:
+    """The importance of each feature of a table's training. Imports TensorFlow.
+
+    Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
+    """
+    rows = _rows_to_ask(len(split), len(run.dataset.features))
+    model = _load(storage.join(contender.uri, "model"))
+    columns = _columns(model, run, split, rows)
+    labels = split.labels[rows]
+    groups = split.groups.subset(rows) if split.groups else None
+    threshold = Threshold.of(model.threshold, split.classes) if model.threshold else None
+
+    def outcome(columns: Columns) -> AnyOutcome:
+        answers = _answers(model, columns)
+        if "value" in answers:
+            return ValueOutcome(labels, answers["value"], groups)
+        order = [model.classes.index(name) for name in split.classes]
+        return Outcome(labels, answers["probabilities"][:, order], groups, threshold)
+
+    names = {feature.table_column: feature.name for feature in run.dataset.features}
+    inputs = {names[field.column]: field.input for field in model.rows.fields}
+    places = decimals(metric, labels)
+    found = estimates(columns, inputs, outcome, metric, places)
+    return Importance(contender.name, metric.name, len(rows), found)
+
+
+def estimates(
+    columns: Columns,
+    inputs: Mapping[str, str],
+    outcome: Callable[[Columns], AnyOutcome],
+    metric: Metric,
+    places: int,
+) -> dict[str, Estimate]:
+    """Importances by feature, the largest first, with intervals.
+
+    inputs: the column of each feature. outcome: what a model makes of columns. places: decimals.
+    Raises ImportanceError if the metric is undefined for these rows.
+    """
+    whole = outcome(columns)
+    score = metric.point(whole)
+    if np.isnan(score):
+        raise ImportanceError(f"{metric.title} is undefined for the {len(whole.labels)} rows")
+    drawn = list(bootstrap.draw(len(whole.labels), RESAMPLES, SEED, whole.groups))
+    found = {}
+    for number, (name, column) in enumerate(inputs.items()):
+        losses, samples = [], []
+        for permutation in range(PERMUTATIONS):
+            order = np.random.default_rng([SEED, number, permutation]).permutation(
+                len(whole.labels)
+            )
+            permuted = outcome(columns | {column: columns[column][order]})
+            losses.append(metric.sign * (score - metric.point(permuted)))
+            # A row's value comes from another, which is a sample as well: a pair counts as often as
+            # both are drawn together.
+            pairs = [weights * weights[order] for weights in drawn]
+            lost = _resampled(metric, whole, pairs) - _resampled(metric, permuted, pairs)
+            samples.append(metric.sign * lost)
+        interval = bootstrap.interval(np.mean(samples, axis=0), LEVEL)
+        found[name] = Estimate.of(float(np.mean(losses)), interval, places)
+    return dict(sorted(found.items(), key=lambda item: -item[1].value))
+
+
+def _resampled(metric: Metric, outcome: AnyOutcome, drawn: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([metric.resampled(outcome, weights) for weights in drawn])
+
+
+def _rows_to_ask(rows: int, features: int) -> np.ndarray:
+    """Indices of the test rows that are asked: all, or a sample of them."""
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_PREDICTIONS // (features * PERMUTATIONS)))
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(SEED).choice(rows, most, replace=False))
+
+
+def _load(uri: str) -> RowModel:
+    try:
+        folder = storage.local_path(uri)
+        if not (folder / "saved_model.pb").is_file():
+            raise ImportanceError(f"{uri} has no saved_model.pb")
+        model = Model.load(folder)
+    except (ModelError, StorageError) as error:
+        raise ImportanceError(f"{uri} cannot be read: {error}") from error
+    if not isinstance(model, RowModel):
+        raise ImportanceError(f"{uri} is no model of rows")
+    return model
+
+
+def _columns(model: RowModel, run: Run, split: TestSplit, rows: np.ndarray) -> Columns:
+    """The inputs of these rows, in their order."""
+    keys, columns = split.keys[rows].tolist(), [field.column for field in model.rows.fields]
+    found: dict[str, Row] = {}
+    try:
+        examples = raw_examples.of_test_split(
+            run.dataset_uri, run.dataset, columns=columns, keys=keys
+        )
+        while batch := list(itertools.islice(examples, MAX_BATCH)):
+            body = orjson.dumps({"instances": [example.instance for example in batch]})
+            read = model.rows.read(body).instances
+            found |= zip((example.key for example in batch), read, strict=True)
+    except (RawExamplesError, InvalidRequestError) as error:
+        raise ImportanceError(str(error)) from error
+    if missing := [key for key in keys if key not in found]:
+        raise ImportanceError(f"the raw rows have no {missing[0]!r}")
+    return model.columns([found[key] for key in keys])
+
+
+def _answers(model: RowModel, columns: Columns) -> Columns:
+    size = len(next(iter(columns.values())))
+    parts = [
+        model.answers({name: column[start : start + _AT_ONCE] for name, column in columns.items()})
+        for start in range(0, size, _AT_ONCE)
+    ]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
