@@ -77,6 +77,14 @@ resource "google_artifact_registry_repository_iam_member" "job_pulls" {
   member     = local.job
 }
 
+# The task plan asks for the images' digests, by which later runs know what they may reuse.
+resource "google_artifact_registry_repository_iam_member" "composer_looks_up" {
+  location   = var.region
+  repository = google_artifact_registry_repository.images.name
+  role       = "roles/artifactregistry.reader"
+  member     = local.composer
+}
+
 # A virtual repository asks for the right to each repository behind it.
 resource "google_artifact_registry_repository_iam_member" "composer_installs" {
   for_each = {

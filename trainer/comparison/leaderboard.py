@@ -13,7 +13,7 @@ from trainer import contracts
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.importance import PERMUTATIONS, Importance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.notes import notes
+from trainer.comparison.notes import notes, reused
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
 from trainer.comparison.repeats import Repeats
@@ -54,7 +54,7 @@ def document(
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
     labels, groups = next(iter((o.labels, o.groups) for o in outcomes.values()))
     remarks = [run.served.remark] if run.served and run.served.remark else []
-    remarks += _reused(run)
+    remarks += reused(plan.reused)
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.experiment,
@@ -215,17 +215,6 @@ def _difference(difference: Difference | None) -> dict | None:
         "won_by_this": difference.won_by_this,
         "distinguishable": difference.distinguishable,
     }
-
-
-def _reused(run: Run) -> list[str]:
-    """What earlier runs have done alike, in sentences."""
-    parts = {"The tuning": run.tuning.reused if run.tuning else None}
-    parts |= {contender.name: contender.reused for contender in run.contenders}
-    return [
-        f"{name} is a copy of {folder}, of an equal job: it was not run again."
-        for name, folder in parts.items()
-        if folder
-    ]
 
 
 def _repeats(repeats: Repeats) -> dict:

@@ -55,6 +55,18 @@ def notes(
     return [note for note in found if note]
 
 
+def reused(steps: Mapping[str, str]) -> list[str]:
+    """A sentence for each earlier run of which this one has taken something, as Plan.reused."""
+    by_run: dict[str, list[str]] = {}
+    for step, source in steps.items():
+        run = source.rstrip("/").partition("/runs/")[2].partition("/")[0]
+        by_run.setdefault(run, []).append(step)
+    return [
+        f"Reused from the run {run}, at no further cost: {_joined(names)}."
+        for run, names in by_run.items()
+    ]
+
+
 def _unrecognized(
     outcomes: Mapping[str, Outcome], competing: Sequence[Standing], classes: Sequence[str]
 ) -> str | None:

@@ -6,7 +6,6 @@
     RUN/tuning/TRIAL/metrics.json       the epochs of a trial
     RUN/training/RANK/metrics.json      the epochs of a full training
     RUN/training/RANK/predictions.parquet   its predictions for the test split
-    RUN/tuning/, RUN/training/RANK/: reused.json   whose they are a copy of, if they are one
     RUN/training/RANK/seeds/            the same training with other seeds, see `repeats`
     RUN/baselines/NAME/                 a baseline, see `baselines`
     RUN/served.json                     what the experiment's endpoint serves, see `served`
@@ -57,16 +56,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The tuning job: its metric, its goal ("maximize" or "minimize"), and its trials by number.
-
-    reused: the folder of an earlier run's equal tuning that this one is a copy of, or None.
-    """
+    """The tuning job: its metric, its goal ("maximize" or "minimize"), and its trials by number."""
 
     job: str | None
     metric: str
     goal: str
     trials: Sequence[Trial]
-    reused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,6 @@ class Contender:
     training: its metrics.json, or None. baseline: its baseline.json, or None.
     seconds: duration of the training, the sum over its epochs or as the service reports it.
     cost_usd: upper bound of the cost, from the prices in platform.yaml. None where unknown.
-    reused: the folder of an earlier run's equal training that this one is a copy of, or None.
     """
 
     name: str
@@ -92,7 +86,6 @@ class Contender:
     reason: str | None = None
     seconds: float | None = None
     cost_usd: float | None = None
-    reused: str | None = None
 
     @property
     def scorable(self) -> Predictions | Values:
@@ -124,6 +117,7 @@ class Plan:
     configuration: the experiment file with defaults filled in and the run's parameters applied.
     deploy: its deploy section, None if there is none. previous: folder of the dataset that the
     experiment used before, None if there is none. training_rate: USD per hour of one training.
+    reused: folders of earlier runs, by the folder below this run that was copied from there.
     """
 
     experiment: str
@@ -137,6 +131,7 @@ class Plan:
     previous: str | None
     baselines: Sequence[str]
     training_rate: float
+    reused: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Plan":
@@ -153,6 +148,7 @@ class Plan:
             previous=document["dataset"]["previous"],
             baselines=document["baselines"],
             training_rate=document["rates"]["training"],
+            reused=document.get("reuse", {}).get("steps", {}),
         )
 
 
@@ -227,7 +223,6 @@ def _tuning(run_uri: str, document: Mapping[str, Any]) -> Tuning:
         goal=document["goal"],
         # Vertex AI does not sort a job's trials.
         trials=sorted(trials, key=lambda trial: (len(trial.id), trial.id)),
-        reused=_reused(storage.join(run_uri, "tuning")),
     )
 
 
@@ -274,7 +269,6 @@ def _trainings(run_uri: str, tuning: Tuning | None, rate: float) -> list[Contend
                 reason=reason,
                 seconds=seconds,
                 cost_usd=None if seconds is None else rate * seconds / 3600,
-                reused=_reused(uri),
             )
         )
     return contenders
@@ -322,11 +316,6 @@ def _predictions(
         return None, "no predictions.parquet: it was trained with --outputs metrics"
     except PredictionsError as error:
         return None, f"predictions.parquet: {error}"
-
-
-def _reused(uri: str) -> str | None:
-    found = read_document("reused", storage.join(uri, "reused.json"))
-    return found["from"] if found else None
 
 
 def _metrics(uri: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
 """The files that pass between the trainer and the Airflow side, each with a JSON Schema.
 
     dataset, metrics, predictions, leaderboard, challenger   the trainer writes and reads them
-    columns, plan, changes, trials, reused, baseline, served   the trainer reads them
+    columns, plan, changes, trials, baseline, served         the trainer reads them
 
 NAME.schema.json beside this module describes NAME.json (predictions: the Parquet schema of
 predictions.parquet). The trainer checks what it writes and what it reads; the Airflow side does the

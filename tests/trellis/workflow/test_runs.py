@@ -2,6 +2,7 @@
 
 import collections
 import json
+import shutil
 
 import pytest
 
@@ -10,10 +11,10 @@ from trellis.workflow.assembly import training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
+PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
+"""A registry that tells the digests of its images."""
+
 MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
-
-
-REGISTRY = "us-central1-docker.pkg.dev/stand-in/images"
 
 
 @pytest.fixture
@@ -23,10 +24,10 @@ def a_dag(google, digits, group, request):
     (google.buckets / "runs-tests/manifest.csv").write_text(MANIFEST)
     values = group.model_dump(mode="json", exclude_none=True)
     platform = Platform.model_validate(
-        values | {"bucket": "runs-tests", "registry": REGISTRY, "retry_seconds": 1}
+        values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
     )
 
-    def make(seed=0, deploy=None, changes=None, **tune):
+    def make(seed=0, deploy=None, changes=None, registry=None, **tune):
         values = {
             ("source", "images"): "manifest.csv",
             ("seed",): seed,
@@ -39,7 +40,8 @@ def a_dag(google, digits, group, request):
         }
         name = request.node.name.replace("_", "-")[5:45].strip("-")
         experiment = with_changes(digits, values).model_copy(update={"name": name})
-        return training.build(experiment, platform)
+        own = {"registry": registry} if registry else {}
+        return training.build(experiment, platform.model_copy(update=own))
 
     return make
 
@@ -133,21 +135,50 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert clear_and_run(dag, run) == dict.fromkeys(dag.task_ids, "success")
     assert len(jobs(google, dag)) == len(made)
 
-    # The next run finds the dataset, and reuses tuning and trainings: only the comparison is run.
-    first = folder(dag)
-    second = run_dag(dag, reuse=True)
+    # The next run finds the dataset.
+    second = run_dag(dag)
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
-    assert sorted(job["kind"] for job in jobs(google, dag)) == sorted([*made, "custom"])
-    assert rendered(second, "tune")["reuse"] is True
-    (copy,) = set(first.parent.iterdir()) - {first}
-    for part in ("tuning/1", "training/1", "training/2"):
-        both = [(run / part / "metrics.json").read_bytes() for run in (first, copy)]
-        assert both[0] == both[1]
-    told = json.loads((copy / "training/1/reused.json").read_text())
-    assert told["from"].endswith(f"/runs/{first.name}/training/1/")
-    trials = [json.loads((run / "trials.json").read_text()) for run in (first, copy)]
-    assert trials[0] == trials[1]
+    assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+
+
+def test_a_run_takes_what_an_earlier_one_has_done_and_makes_no_job_for_it(google, a_dag, capfd):
+    dag = a_dag(registry=PROVEN, changes={("train", "seeds"): 2})
+    ended = states(run_dag(dag))
+    made = [job["name"] for job in jobs(google, dag)]
+    runs = google.buckets / "runs-tests" / dag.dag_id / "runs"
+    (earlier,) = runs.iterdir()
+    capfd.readouterr()
+
+    second = run_dag(dag, reuse=True)
+    assert second.state == "success", states(second)
+    assert states(second) == {**ended, "export": "skipped"}
+    (own,) = set(runs.iterdir()) - {earlier}
+    plan = json.loads((own / "plan.json").read_text())
+    best = json.loads((own / "leaderboard/leaderboard.json").read_text())["winner"]
+    steps = ["tuning", "training/1", "training/2", f"{best}/seeds/1"]
+    gone = {step: f"gs://runs-tests/{dag.dag_id}/runs/{earlier.name}/{step}/" for step in steps}
+    assert plan["reuse"]["steps"] == gone
+    # The comparison alone is new.
+    assert len(jobs(google, dag)) == len(made) + 1
+    assert plan["jobs"] == {"dataflow": 0, "tuning": 0, "custom": 1, "automl": 0, "batch": 0}
+    stages = plan["cost"]["stages"]
+    assert stages["tune"] == stages["train"] == stages["repeat"] == 0 < stages["compare"]
+    for name in ("trials.json", *(f"{step}/metrics.json" for step in steps[1:])):
+        assert (own / name).read_bytes() == (earlier / name).read_bytes()
+    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
+    actual = json.loads((index / f"{own.name}.json").read_text())["result"]["actual_usd"]
+    assert actual["tune"] == actual["train"] == actual["repeat"] == 0 < actual["compare"]
+    labels = {ti.rendered_map_index for ti in second.get_task_instances() if ti.task_id == "train"}
+    assert all(label.endswith(", reused") for label in labels)
+    assert f"Reused, no job: training/1 from {gone['training/1']}" in capfd.readouterr().out
+
+    # Cleared, and without the earlier run, it has its own copies.
+    shutil.rmtree(earlier)
+    (index / f"{earlier.name}.json").unlink()
+    again = clear_and_run(dag, second)
+    assert again == {**dict.fromkeys(dag.task_ids, "success"), "export": "skipped"}
+    assert len(jobs(google, dag)) == len(made) + 1
 
 
 def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_seed(

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from trellis import artifact_registry
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
-from trellis.workflow.lookups import images
 from trellis.workflow.spec.trainer_schema import load as load_schema
 
 
@@ -12,25 +12,26 @@ def wanted(target: Target) -> list[tuple[str, str]]:
     """Image and tag of all images that runs of these experiments use."""
     tag = load_schema().image_tag
     gpu = f"{tag}-gpu"
-    found = [("trainer", tag), ("export", tag)]
+    images = [("trainer", tag), ("export", tag)]
     for experiment in target.experiments.values():
         trained = [section for section in (experiment.tune, experiment.train) if section]
-        found += [("trainer", gpu)] if any(s.machines.gpu for s in trained) else []
+        images += [("trainer", gpu)] if any(s.machines.gpu for s in trained) else []
         served = [section for section in (experiment.deploy, experiment.predict) if section]
-        found += [("serve", gpu if section.machines.gpu else tag) for section in served]
-    return list(dict.fromkeys(found))
+        images += [("serve", gpu if section.machines.gpu else tag) for section in served]
+    return list(dict.fromkeys(images))
 
 
 def check(target: Target) -> Iterator[Finding | Passed]:
     """Missing images, and the digests of the others."""
-    if not images.in_artifact_registry(target.platform):
-        yield Passed(f"{target.platform.registry} is not an Artifact Registry: not checked")
-        return
     for image, tag in wanted(target):
-        digest = images.digest(target.api, target.platform, image, tag)
+        address = target.platform.image(image, tag)
+        if not artifact_registry.is_known(address):
+            yield Passed(f"{target.platform.registry} is not an Artifact Registry: not checked")
+            return
+        digest = artifact_registry.digest(target.api, address)
         if digest is None:
             yield Finding(
-                f"There is no image {target.platform.image(image, tag)}.",
+                f"There is no image {address}.",
                 "Jobs of this version of Trellis would fail when their machines start.",
                 'Release it: eval "$(terraform -chdir=infra output -raw release)", or build and '
                 "push it as the top of docker/Dockerfile says",

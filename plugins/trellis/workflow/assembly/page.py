@@ -45,6 +45,10 @@ _TUNING = """\
 | choose | selects the best {top} of the trials that succeeded |
 """
 
+_REUSE = """\
+| tune, train, repeat | without a job if a finished run has done the same: copied from there |
+"""
+
 _ROWS = """\
 | snapshot, check | freezes the run's rows in BigQuery; refuses rows that cannot be learned from |
 | extract | writes the snapshot as Parquet files (BigQuery) |
@@ -86,7 +90,9 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         source=_source(experiment, platform),
         rows="" if experiment.source.kind == "image" else _ROWS,
         changes={"warn": "warns of", "refuse": "refuses"}[experiment.source.changes.beyond],
-        others=_repeats(train.seeds) + _baselines(experiment),
+        others=_repeats(train.seeds)
+        + (_REUSE if experiment.reuse else "")
+        + _baselines(experiment),
         tuning=_tuning(experiment),
         trained="each of them" if experiment.tune else one,
         epochs=train.epochs,

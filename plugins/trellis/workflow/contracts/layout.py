@@ -94,10 +94,6 @@ class Run:
         """Base of the training of the trial ranked `rank`, from 1."""
         return f"{self.uri}training/{rank}/"
 
-    def training_metrics(self, rank: int) -> str:
-        """What that training writes last."""
-        return f"{self.training(rank)}metrics.json"
-
     def repeat(self, rank: int, seed: int) -> str:
         """Base of the same training with another seed."""
         return f"{self.training(rank)}seeds/{seed}/"

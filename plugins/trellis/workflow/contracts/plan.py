@@ -42,13 +42,34 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Reuse:
+    """What a run takes from earlier ones, and by what later ones find it.
+
+    digests: of the steps `tune` and `train`, without those whose image has no known digest; a
+    training's is that of its job without the parameters of its trial. steps: folders of earlier
+    runs by what they stand in for, as folders below the run: tuning, training/1,
+    training/1/seeds/8. remark: why nothing more is reused, if that was asked for.
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    steps: Mapping[str, str] = field(default_factory=dict)
+    remark: str | None = None
+
+    def lines(self) -> list[str]:
+        """What is reused, a line each, and why nothing more; none if nothing was asked for."""
+        told = [f"Reused, no job: {step} from {source}" for step, source in self.steps.items()]
+        if self.remark is not None:
+            told.append(f"Nothing {'more ' if told else ''}is reused: {self.remark}")
+        return told
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan.json, from which the stages make their jobs.
 
     experiment: this run's Params applied. created: when the run was triggered, ISO 8601, as are
     start and end of the data_interval. table: None for images. jobs: how many, by kind. rates: US
-    dollars an hour. cost: the limit that was checked against the budget. images: the content of the
-    trainings' images, sha256:... by address; none where it is not known.
+    dollars an hour. cost: the limit that was checked against the budget.
     """
 
     experiment: Experiment
@@ -62,7 +83,14 @@ class Plan:
     jobs: Mapping[str, int]
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
-    images: Mapping[str, str] = field(default_factory=dict)
+    reuse: Reuse = Reuse()
+
+    def reused(self, folder: str) -> str | None:
+        """The folder of an earlier run that stands in for this folder of the run, if there is one.
+
+        folder: gs://.../ below the run's.
+        """
+        return self.reuse.steps.get(folder.removeprefix(self.run.uri).rstrip("/"))
 
     @property
     def model_address(self) -> str:
@@ -90,7 +118,7 @@ class Plan:
             "jobs": self.jobs,
             "rates": self.rates,
             "cost": self.cost,
-            "images": self.images,
+            "reuse": asdict(self.reuse),
         }
 
 
@@ -111,8 +139,8 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
         run=run,
         dataset=Dataset(**content["dataset"]),
         table=table_from_json(content["table"]) if content["table"] else None,
-        # Absent in the plans of earlier versions.
-        images=content.get("images", {}),
+        # Plans of earlier versions have none.
+        reuse=Reuse(**content.get("reuse", {})),
         **{
             name: content[name]
             for name in ("run_id", "created", "data_interval", "baselines", "jobs", "rates", "cost")

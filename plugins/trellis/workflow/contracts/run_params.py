@@ -44,10 +44,10 @@ _TUNING = (
 )
 
 _PARAMS = (
+    _RunParam("reuse", ("reuse",), "Reuse what earlier runs have done", "Run"),
     _RunParam("train_epochs", ("train", "epochs"), "Epochs of a training", "Training"),
     _RunParam("workers", ("train", "machines", "workers"), "Workers of a training", "Training"),
     _RunParam("seed", ("seed",), "Seed", "Training"),
-    _RunParam("reuse", ("reuse",), "Reuse equal jobs", "Run"),
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
@@ -210,11 +210,11 @@ def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
     info = field_of(Experiment, param.field)
     assert info is not None, param
     value = _value(param, experiment)
-    if info.annotation is int:
+    if info.annotation is bool:
+        schema: dict[str, Any] = {"type": "boolean"}
+    elif info.annotation is int:
         low, high = bounds(info)
         schema = {"type": "integer", "minimum": low, "maximum": high}
-    elif info.annotation is bool:
-        schema = {"type": "boolean"}
     elif param.name == "budget":
         value = usd_text(value)
         schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? USD$"}

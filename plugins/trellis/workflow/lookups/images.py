@@ -1,34 +1,33 @@
-"""The job images in Artifact Registry."""
+"""The digests of job images, which say whether two runs had the same programs. Called by tasks."""
 
-import re
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Iterable
 
+from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
+
+from trellis import artifact_registry
+from trellis.google_api import GoogleApi, RefusedError
 from trellis.workflow.spec.platform import Platform
 
-_URL = "https://artifactregistry.googleapis.com/v1/{repository}/packages/{package}/tags/{tag}"
-_REGISTRY = re.compile(
-    r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)"
-    r"(/(?P<folder>.+))?"
-)
 
+def digests(platform: Platform, addresses: Iterable[str]) -> tuple[dict[str, str], str | None]:
+    """sha256:... by address with tag, as Artifact Registry has them now, and why one is not known.
 
-def in_artifact_registry(platform: Platform) -> bool:
-    """Whether the group's registry is one, so that its images can be looked up."""
-    return _REGISTRY.fullmatch(platform.registry) is not None
-
-
-def digest(api: Any, platform: Platform, image: str, tag: str) -> str | None:
-    """sha256:... of the content that the tag names now; None if there is no such image.
-
-    api: google_api.GoogleApi. Raises RefusedError.
+    Whoever moves a tag between the plan of a run and its jobs makes both disagree.
     """
-    registry = _REGISTRY.fullmatch(platform.registry)
-    assert registry is not None, platform.registry
-    repository = "projects/{project}/locations/{location}/repositories/{repository}".format(
-        **registry.groupdict()
-    )
-    folder = f"{registry['folder']}/" if registry["folder"] else ""
-    package = quote(f"{folder}{image}", safe="")
-    found = api.find(_URL.format(repository=repository, package=package, tag=tag))
-    return found["version"].rsplit("/", 1)[-1] if found else None
+    found: dict[str, str] = {}
+    why = None
+    for address in sorted(addresses):
+        if not artifact_registry.is_known(address):
+            why = f"{address} is not in an Artifact Registry, and its tag proves nothing"
+            continue
+        try:
+            api = GoogleApi(GoogleBaseHook(gcp_conn_id=platform.connection).get_credentials())
+            digest = artifact_registry.digest(api, address)
+        except RefusedError as error:
+            why = f"Artifact Registry does not tell the digest of {address}: {error.message}"
+            continue
+        if digest is None:
+            why = f"there is no image {address}"
+        else:
+            found[address] = digest
+    return found, why

@@ -23,20 +23,25 @@ def with_address(experiment: Experiment, bucket: str) -> dict[str, Value]:
 
 def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
-    if experiment.model != MODEL:
-        return
-    weights = str(experiment.hyperparameters.get("weights", "none"))
-    if weights == "none":
-        return
-    found = _address(weights, platform.bucket)
-    for name in possible(experiment, load_schema(), "backbone"):
-        file = found if found.endswith(".h5") else f"{found.rstrip('/')}/{name}{_SUFFIX}"
+    for name, file in files(experiment, platform.bucket).items():
         if not storage.blob(platform, file).exists():
             raise SourceError(
                 f"hyperparameters.weights: there is no {file}, and jobs download nothing from the "
                 "internet. Write it where there is internet access, then start the run again:\n"
                 f"  python -m trainer weights {name} && gcloud storage cp {name}{_SUFFIX} {file}"
             )
+
+
+def files(experiment: Experiment, bucket: str) -> dict[Value, str]:
+    """The addresses of the weights that trainings may read, by backbone."""
+    weights = str(experiment.hyperparameters.get("weights", "none"))
+    if experiment.model != MODEL or weights == "none":
+        return {}
+    found = _address(weights, bucket)
+    return {
+        name: found if found.endswith(".h5") else f"{found.rstrip('/')}/{name}{_SUFFIX}"
+        for name in possible(experiment, load_schema(), "backbone")
+    }
 
 
 def _address(weights: str, bucket: str) -> str:

@@ -64,6 +64,11 @@ def trained_on(platform: Platform, experiment: str, without: str = "") -> frozen
     )
 
 
+def of_experiment(platform: Platform, experiment: str) -> list[RunRecord]:
+    """The runs of an experiment."""
+    return list(_each(platform, layout.run_records(platform.bucket, experiment)))
+
+
 def of_month(platform: Platform, month: str, without: layout.Run) -> list[RunRecord]:
     """The group's runs of a month as in "2026-05", but one."""
     records = _each(platform, layout.index(platform.bucket))

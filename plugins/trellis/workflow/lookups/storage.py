@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import re
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -15,8 +16,7 @@ from trellis.workflow.spec.platform import Platform, PlatformError
 
 def blob(platform: Platform, uri: str) -> Blob:
     """The object at a gs:// address, whether it exists or not."""
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    return _client(platform.connection).bucket(bucket).blob(name)
+    return _blob(platform.connection, uri)
 
 
 def write_json(platform: Platform, uri: str, content: Any) -> None:
@@ -31,9 +31,47 @@ def write_once(platform: Platform, uri: str, content: bytes) -> None:
         blob(platform, uri).upload_from_string(content, if_generation_match=0)
 
 
+def copy_folder(connection: str, source: str, target: str, leave: str, last: str) -> None:
+    """Copy a folder within Cloud Storage; what is there already stays.
+
+    source, target: gs://.../. leave: a pattern of the names below the folder that are not copied;
+    last: of those copied after all others. Repeating it after a kill completes the copy.
+    """
+    client = _client(connection)
+    bucket, _, prefix = source.removeprefix("gs://").partition("/")
+    to_bucket, _, to_prefix = target.removeprefix("gs://").partition("/")
+    blobs = client.list_blobs(bucket, prefix=prefix)
+    found = {blob.name.removeprefix(prefix): blob for blob in blobs}
+    names = [name for name in found if not re.search(leave, name)]
+    for name in sorted(names, key=lambda name: (re.search(last, name) is not None, name)):
+        copied, token = client.bucket(to_bucket).blob(f"{to_prefix}{name}"), None
+        with contextlib.suppress(PreconditionFailed):
+            while True:  # a large object in parts
+                token, *_ = copied.rewrite(found[name], token=token, if_generation_match=0)
+                if token is None:
+                    break
+
+
 def read_json(platform: Platform, uri: str) -> Any:
     """Raises google.cloud.exceptions.NotFound if there is no such object."""
-    return json.loads(blob(platform, uri).download_as_text())
+    return read_json_by(platform.connection, uri)
+
+
+def read_json_by(connection: str, uri: str) -> Any:
+    """The same for who has only the Airflow connection."""
+    return json.loads(_blob(connection, uri).download_as_text())
+
+
+def exists(connection: str, uri: str) -> bool:
+    """Whether there is such an object."""
+    return bool(_blob(connection, uri).exists())
+
+
+def checksum(platform: Platform, uri: str) -> str:
+    """CRC32C of an object. Raises google.cloud.exceptions.NotFound."""
+    found = blob(platform, uri)
+    found.reload()
+    return str(found.crc32c)
 
 
 def check_bucket(platform: Platform) -> None:
@@ -80,6 +118,11 @@ def newest_before(
         other for other in created if other in among and (own is None or created[other] < own)
     ]
     return own is not None, max(before, key=created.__getitem__, default=None)
+
+
+def _blob(connection: str, uri: str) -> Blob:
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    return _client(connection).bucket(bucket).blob(name)
 
 
 @functools.cache

@@ -88,8 +88,9 @@ class Experiment(Section):
         "increase it, then clear a run, to repeat work that is already done", 1, ge=1
     )
     reuse: bool = key(
-        "take the results of equal jobs of earlier runs (dataset, hyperparameters, seed, image), "
-        "instead of tuning and training again",
+        "whether a tuning study or training that a finished run has done already, with equal "
+        "dataset, hyperparameters, image and machines, is taken from there; never without the "
+        "digest of the image, which Artifact Registry tells",
         False,
     )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)

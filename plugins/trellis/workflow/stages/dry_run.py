@@ -11,11 +11,10 @@ def lines(plan: Plan, region: str) -> list[str]:
     """The plan in lines, a stage each. region: where a model would be served."""
     usd = plan.cost["stages"]
     shown = ["Only planned (dry_run): nothing ran, nothing was written, nothing was spent."]
-    if plan.experiment.reuse:
-        shown.append("  Tuning and trainings that an earlier run has done alike are reused.")
     for stage, what in _stages(plan, region):
         limit = f", at most {usd[stage]:.2f} USD" if stage in usd else ""
         shown.append(f"  {stage:<8} {what}{limit}")
+    shown += [f"  {line}" for line in plan.reuse.lines()]
     shown.append(f"One run costs at most {plan.cost['at_most_usd']:.2f} USD in all.")
     return shown
 

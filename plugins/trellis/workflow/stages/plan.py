@@ -4,15 +4,14 @@ Inspects the source, checks whether its dataset exists, computes the cost limit,
 and adds the run to the index. The stages make their jobs from the plan when they start.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow.providers.google.cloud.hooks.gcs import GCSHook
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 from google.cloud.exceptions import Forbidden, NotFound
 
-from trellis.google_api import CredentialsError, GoogleApi, RefusedError
 from trellis.workflow.contracts import layout, run_params
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.plan import Dataset, Plan
@@ -22,7 +21,6 @@ from trellis.workflow.lookups import (
     bigquery_source,
     documents,
     image_manifest,
-    images,
     pretrained,
     records,
     storage,
@@ -32,7 +30,7 @@ from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import dry_run, limits
+from trellis.workflow.stages import dry_run, limits, reuse
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
 
@@ -123,7 +121,8 @@ def decide(
     """
     experiment = run_params.apply(experiment, values)
     group.require(experiment, platform)
-    cost.within_budget(experiment, cost.at_most(experiment, platform))
+    if not experiment.reuse:
+        cost.within_budget(experiment, cost.at_most(experiment, platform))
     storage.check_bucket(platform)
     pretrained.require(experiment, platform)
     if experiment.source.kind == "image":
@@ -132,13 +131,7 @@ def decide(
         found = _rows(experiment, platform, interval, tuple(values.get(d) for d in run_params.DAYS))
     if few := group.too_few_for_automl(experiment, platform, found.examples, found.classes):
         raise SourceError(few)
-    limit = cost.at_most(experiment, platform, found.bytes)
-    cost.within_budget(experiment, limit)
     run = layout.Run.of(experiment, platform, run_id)
-    if platform.limits is not None:
-        month = records.now()[:7]
-        others = records.of_month(platform, month, run)
-        limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
     dataset = _dataset(experiment, platform, found)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = Plan(
@@ -150,10 +143,22 @@ def decide(
         dataset=dataset,
         table=found.table,
         baselines=cost.baseline_names(experiment),
-        jobs=_jobs(experiment, dataset.exists),
+        jobs={},
         rates=cost.rates(experiment, platform.region),
+        cost={},
+    )
+    again = reuse.find(plan, platform)
+    limit = reuse.less(cost.at_most(experiment, platform, found.bytes), experiment, again.steps)
+    cost.within_budget(experiment, limit)
+    if platform.limits is not None:
+        month = records.now()[:7]
+        others = records.of_month(platform, month, run)
+        limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
+    plan = replace(
+        plan,
+        jobs=_jobs(experiment, dataset.exists, again.steps),
         cost=_cost(experiment, platform, limit),
-        images=_images_now(experiment, platform),
+        reuse=again,
     )
     return Decided(plan, found, limit)
 
@@ -168,6 +173,8 @@ def write(decided: Decided, platform: Platform) -> Plan:
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
         print(f"If the best training is promoted, serving costs {serving}")
+    for line in plan.reuse.lines():
+        print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
     return plan
 
@@ -205,25 +212,6 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Datase
         classes=found.classes,
         previous=previous.removesuffix("dataset.json") if previous else None,
     )
-
-
-def _images_now(experiment: Experiment, platform: Platform) -> dict[str, str]:
-    """The content of the images that train, by address; without those that cannot be looked up."""
-    if not images.in_artifact_registry(platform):
-        return {}
-    sections = [section for section in (experiment.tune, experiment.train) if section]
-    tag = trainer_schema.load().image_tag
-    found = {}
-    try:
-        api = GoogleApi(GCSHook(gcp_conn_id=platform.connection).get_credentials())
-        for wanted in {f"{tag}-gpu" if s.machines.gpu else tag for s in sections}:
-            if content := images.digest(api, platform, "trainer", wanted):
-                found[platform.image("trainer", wanted)] = content
-    except (RefusedError, CredentialsError) as error:
-        print(
-            f"The content of the images is not known, so no later run can reuse these jobs: {error}"
-        )
-    return found
 
 
 def _cost(experiment: Experiment, platform: Platform, limit: cost.Cost) -> dict[str, Any]:
@@ -301,13 +289,13 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     return Found(address, fingerprint, contents.examples, classes)
 
 
-def _jobs(experiment: Experiment, exists: bool) -> dict[str, int]:
+def _jobs(experiment: Experiment, exists: bool, reused: Mapping[str, str]) -> dict[str, int]:
     """The run's number of jobs by kind, without BigQuery's."""
     automl = int(experiment.baselines.automl is not None)
     return {
         "dataflow": int(not exists),
-        "tuning": int(experiment.tune is not None),
-        "custom": experiment.train.top + experiment.train.seeds,
+        "tuning": int(experiment.tune is not None and "tuning" not in reused),
+        "custom": experiment.train.top + experiment.train.seeds - sum(reuse.count(reused)),
         "automl": automl,
         "batch": automl,
     }

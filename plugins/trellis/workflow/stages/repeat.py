@@ -3,7 +3,7 @@
 The repeats do not compete: the training that `select` finds does, with the experiment's own seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import task as airflow_task
@@ -41,19 +41,27 @@ def further_seeds(experiment: Experiment) -> list[int]:
     return [(experiment.seed + n) % _SEEDS for n in range(1, experiment.train.seeds)]
 
 
-def best_of(chosen: Sequence[dict[str, Any]], plan: Plan, platform: Platform) -> dict[str, Any]:
+def best_of(
+    chosen: Sequence[dict[str, Any]],
+    plan: Plan,
+    platform: Platform,
+    folders: Mapping[int, str] | None = None,
+) -> dict[str, Any]:
     """The entry whose training is best on the validation split, as the comparison selects it
     (trainer/comparison/selection.py).
 
-    Raises AirflowFailException if none of them has ended.
+    folders: of the trainings by rank, if they are not the run's. Raises AirflowFailException if
+    none of them has ended.
     """
     sign = -1 if plan.experiment.goal == "maximize" else 1
     ended = []
     for entry in chosen:
-        metrics = documents.find(platform, "metrics", plan.run.training_metrics(entry["rank"]))
+        rank = entry["rank"]
+        folder = folders[rank] if folders else plan.run.training(rank)
+        metrics = documents.find(platform, "metrics", f"{folder}metrics.json")
         if metrics is not None:
             validation = metrics["validation"]
-            order = sign * validation[metrics["metric"]], validation["loss"], entry["rank"]
+            order = sign * validation[metrics["metric"]], validation["loss"], rank
             ended.append((order, entry))
     if not ended:
         raise AirflowFailException(

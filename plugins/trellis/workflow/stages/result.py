@@ -57,9 +57,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def _spent(
     experiment: Experiment, platform: Platform, ti: Any, board: dict[str, Any]
 ) -> dict[str, float] | None:
-    """What the run has cost, by stage; None if Google does not tell. That fails no run."""
+    """What the run has cost, by stage; None if Google does not tell. That fails no run. Prints
+    what it has reused, too, which has cost nothing.
+    """
     try:
         plan = plans.load(experiment, platform, ti.run_id)
+        for line in plan.reuse.lines():
+            print(line)
         stages = spent.by_stage(plan, platform, ti, board)
     except Exception as error:
         print(f"What the run has cost is not known: {error}")

@@ -1,146 +1,207 @@
-"""Takes the results of an equal job of an earlier run, instead of running it again.
+"""Which steps of a run an earlier one has done already. `plan` decides it.
 
-Every tuning job and training has a label, a digest of what decides its result: the commands and
-machines, which name the dataset by its fingerprint and an own model by its content; the search; and
-the content of the image. With `reuse`, a job that succeeded with the same label is not repeated:
-its files are copied within Cloud Storage into this run's folder, so that everything after it finds
-them where it always does.
+A finished run of the experiment with the same dataset has done a step if the digest of the step's
+job is the same, and, of a training, the parameters of its trial. Which trainings there are is known
+only after the search, so without a reused search no training is.
 """
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from airflow.providers.google.cloud.hooks.gcs import GCSHook
-from google.cloud.aiplatform_v1.types import JobState
+from airflow.sdk.exceptions import AirflowFailException
 
-from trellis.identity import KEY_LABEL, job_labels
-from trellis.vertex.jobs import state_of
-from trellis.workflow.contracts.documents import check
-from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.contracts import digests
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.plan import Plan, Reuse
+from trellis.workflow.lookups import documents, images, pretrained, records, reused, storage
+from trellis.workflow.pricing.cost import Cost
+from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import choose, repeat, train, tune
 
-LABEL = "trellis-step"
+_LOOKED_AT = 50
+"""Latest finished runs on the dataset; each costs a request."""
 
-MARK = "metrics.json"
-"""What a trial and a training write last."""
-
-FILE = "reused.json"
-"""Beside the copy: whose it is a copy of."""
-
-# What only the training itself goes on from; and its repeats with other seeds, jobs of their own.
-_LEFT_OUT = ("checkpoints", "seeds")
-
-if TYPE_CHECKING:  # mixed into operators, it uses their methods
-    from trellis.vertex.operators import _OneJobPerTask as _Operator
-else:
-    _Operator = object
+_TUNING = "tuning"
 
 
-def label(plan: Plan, decisive: Mapping[str, Any], image: str) -> dict[str, str]:
-    """The label of a job; none if the content of its image is not known.
+@dataclass(frozen=True)
+class _Earlier:
+    """A finished run. digests: of its steps."""
 
-    decisive: the fields of its message that decide its result. image: its address.
-    """
-    content = plan.images.get(image)
-    if content is None:
-        return {}
-    text = json.dumps({"image": content, **decisive}, sort_keys=True)
-    return {LABEL: hashlib.sha256(text.encode()).hexdigest()[:32]}
+    run: Run
+    digests: Mapping[str, str]
 
-
-def wanted(plan: Plan, platform: Platform) -> bool:
-    """Whether the run reuses equal jobs."""
-    return plan.experiment.reuse
+    def chosen(self, platform: Platform) -> list[dict[str, Any]]:
+        """What it trained in full."""
+        trials = _find(platform, "trials", self.run.trials)
+        return trials["chosen"] if trials else [train.UNTUNED]
 
 
-class ReusingOperator(_Operator):
-    """An operator of a job that does not run if the run reuses an equal one.
-
-    Its result then has "reused", the folder of that job's files. A task that has a job of its own
-    already keeps it, whatever became of that.
-
-    reuse: whether equal jobs are reused; a templated parameter of the operators.
-    """
-
-    reuse: Any
-
-    def execute(self, context: Any) -> Any:
-        """See _OneJobPerTask."""
-        if self.reuse:
-            message = self._job()
-            if LABEL not in message["labels"]:
-                self.log.warning("Nothing is reused: the content of the job's image is not known")
-            elif not self._own(context):
-                for job in self._equal(message["labels"][LABEL]):
-                    if self._take(job, message):
-                        return {**self._result(job), "reused": _folder(job)}
-                self.log.info("No earlier run has an equal job whose files are there")
-        return super().execute(context)
-
-    def _own(self, context: Any) -> list[Any]:
-        labels = job_labels(context["ti"], self.generation)
-        return self._jobs.with_label(KEY_LABEL, labels[KEY_LABEL])
-
-    def _equal(self, step: str) -> Iterator[Any]:
-        for job in self._jobs.with_label(LABEL, step):
-            if state_of(job) == JobState.JOB_STATE_SUCCEEDED:
-                yield job
-
-    def _take(self, job: Any, message: Mapping[str, Any]) -> bool:
-        """Copy a job's files; False if they are gone."""
-        source, target = _folder(job), _folder_of(message)
-        client = GCSHook(gcp_conn_id=self.gcp_conn_id).get_conn()
-        content = {"schema": 1, "from": source, "job": job.name}
-        check("reused", content, f"{target}{FILE}")
-        copied = copy(client, source, target)
-        if not copied:
-            return False
-        text = json.dumps(content, indent=1) + "\n"
-        _blob(client, f"{target}{FILE}").upload_from_string(text, content_type="application/json")
-        self.log.info("Reused: %s, %s files of %s", job.name, copied, source)
-        return True
+def find(plan: Plan, platform: Platform) -> Reuse:
+    """What the run reuses. plan: without it."""
+    experiment = plan.experiment
+    jobs = {"train": train.job(plan, platform, train.UNTUNED)}
+    if experiment.tune is not None:
+        jobs["tune"] = tune.job(plan, platform)
+    known, why = images.digests(platform, digests.images_of(list(jobs.values())))
+    files = {
+        file: storage.checksum(platform, file)
+        for file in pretrained.files(experiment, platform.bucket).values()
+    }
+    of = {"tune": digests.of_tuning, "train": digests.of_training}
+    made = {step: of[step](job, experiment.generation, files, known) for step, job in jobs.items()}
+    own = {step: digest for step, digest in made.items() if digest is not None}
+    if not experiment.reuse:
+        return Reuse(own)
+    if not plan.dataset.exists:
+        why = "the dataset is made anew"
+        return Reuse(own, remark=why)
+    steps = _Search(plan, platform, own).steps()
+    return Reuse(own, steps, why or (None if steps else "no finished run has done the same"))
 
 
-def copy(client: Any, source: str, target: str) -> int:
-    """Copy the files of a job within Cloud Storage, without checkpoints; how many they are.
+def less(limit: Cost, experiment: Experiment, steps: Mapping[str, str]) -> Cost:
+    """The limit without what is reused."""
+    repeats, trainings = count(steps)
+    left = {
+        "tune": float(_TUNING not in steps),
+        "train": 1 - trainings / experiment.train.top,
+        "repeat": 1 - repeats / max(1, experiment.train.seeds - 1),
+    }
+    stages = {stage: usd * left.get(stage, 1) for stage, usd in limit.stages.items()}
+    return Cost(stages, limit.assumptions)
 
-    0, and nothing is copied, if no MARK is among them. The marks come last: a copy that was
-    interrupted has none, and is repeated. Addresses end with a slash. client:
-    google.cloud.storage.Client.
-    """
-    bucket, _, prefix = source.removeprefix("gs://").partition("/")
-    found = [
-        blob
-        for blob in client.list_blobs(bucket, prefix=prefix)
-        if not set(blob.name.removeprefix(prefix).split("/")[:-1]) & set(_LEFT_OUT)
+
+def count(steps: Mapping[str, str]) -> tuple[int, int]:
+    """How many repeats and how many trainings are reused."""
+    repeats = sum("/seeds/" in step for step in steps)
+    return repeats, len(steps) - repeats - (_TUNING in steps)
+
+
+class _Search:
+    """Looks for what a plan's steps can be taken from."""
+
+    def __init__(self, plan: Plan, platform: Platform, own: Mapping[str, str]):
+        self.plan, self.platform, self.own = plan, platform, own
+        self.found: dict[str, str] = {}
+        before = _find(platform, "run_plan", plan.run.plan)
+        self.before = before.get("reuse", {}).get("steps", {}) if before else {}
+        self.earlier = list(_finished(plan, platform))
+
+    def steps(self) -> dict[str, str]:
+        """Folders of earlier runs by step, as in Reuse."""
+        experiment, chosen = self.plan.experiment, [train.UNTUNED]
+        if experiment.tune is not None:
+            self._take(_TUNING, self._tuning)
+            if _TUNING not in self.found:
+                return self.found
+            chosen = self._chosen()
+        for entry in chosen:
+            self._take(f"training/{entry['rank']}", partial(self._training, entry))
+        if len(self.found) == len(chosen) + (experiment.tune is not None):
+            self._repeats(chosen)
+        return self.found
+
+    def _take(self, step: str, search: Callable[[], str | None]) -> None:
+        """Of a step that the run has begun already, what its earlier plan said: nothing is written
+        over with another content.
+        """
+        folder = f"{self.plan.run.uri}{step}/"
+        if any(True for _ in storage.each_blob(self.platform, folder)):
+            source = self.before.get(step)
+            if source is not None and not (self._whole(folder) or self._whole(source)):
+                source = None
+        else:
+            source = search()
+        if source is not None:
+            self.found[step] = source
+
+    def _whole(self, folder: str) -> bool:
+        tuned = folder.endswith(f"/{_TUNING}/")
+        mark = reused.trials_beside(folder) if tuned else f"{folder}metrics.json"
+        return storage.exists(self.platform.connection, mark)
+
+    def _tuning(self) -> str | None:
+        for earlier in self.earlier:
+            folder = earlier.run.tuning
+            same = earlier.digests.get("tune", "") == self.own.get("tune")
+            if same and self._whole(folder) and self._has_files(folder):
+                return folder
+        return None
+
+    def _has_files(self, folder: str) -> bool:
+        return any(True for _ in storage.each_blob(self.platform, folder))
+
+    def _chosen(self) -> list[dict[str, Any]]:
+        """As `choose` will find them."""
+        source = self.found[_TUNING]
+        trials = _find(self.platform, "trials", self.plan.run.trials) or _find(
+            self.platform, "trials", reused.trials_beside(source)
+        )
+        if trials is None:
+            return []
+        losses = {
+            trial["id"]: trial["final"]["loss"]
+            for trial in trials["trials"]
+            if trial["final"] and trial["final"]["loss"] is not None
+        }
+        ranked = choose.rank(reused.summary(trials), self.plan.experiment, losses)
+        chosen: list[dict[str, Any]] = ranked["chosen"]
+        return chosen
+
+    def _training(self, entry: dict[str, Any], seed: int | None = None) -> str | None:
+        """Of the same parameters, whatever its rank was; with another seed, if one is given."""
+        for earlier in self.earlier:
+            if earlier.digests.get("train", "") != self.own.get("train"):
+                continue
+            for other in earlier.chosen(self.platform):
+                if other["parameters"] != entry["parameters"]:
+                    continue
+                run, rank = earlier.run, other["rank"]
+                folder = run.training(rank) if seed is None else run.repeat(rank, seed)
+                if self._whole(folder):
+                    return folder
+        return None
+
+    def _repeats(self, chosen: Sequence[dict[str, Any]]) -> None:
+        seeds = repeat.further_seeds(self.plan.experiment)
+        if not seeds or not chosen:
+            return
+        folders = {}
+        for entry in chosen:
+            own = self.plan.run.training(entry["rank"])
+            folders[entry["rank"]] = (
+                own if self._whole(own) else self.found[f"training/{entry['rank']}"]
+            )
+        best = repeat.best_of(chosen, self.plan, self.platform, folders)
+        for seed in seeds:
+            step = f"training/{best['rank']}/seeds/{seed}"
+            self._take(step, partial(self._training, best, seed))
+
+
+def _finished(plan: Plan, platform: Platform) -> Iterator[_Earlier]:
+    """The latest first."""
+    same = [
+        record
+        for record in records.of_experiment(platform, plan.experiment.name)
+        if record.result is not None
+        and record.dataset == plan.dataset.fingerprint
+        and record.uri != plan.run.uri
     ]
-    if not any(_is_mark(blob.name) for blob in found):
-        return 0
-    for blob in sorted(found, key=lambda blob: _is_mark(blob.name)):
-        new = _blob(client, target + blob.name.removeprefix(prefix))
-        token, _, _ = new.rewrite(blob)
-        while token is not None:
-            token, _, _ = new.rewrite(blob, token=token)
-    return len(found)
+    same.sort(key=lambda record: record.begun or record.created, reverse=True)
+    for record in same[:_LOOKED_AT]:
+        run = Run(plan.run.bucket, plan.run.experiment, record.folder)
+        content = _find(platform, "run_plan", run.plan)
+        if content and content.get("reuse", {}).get("digests"):
+            yield _Earlier(run, content["reuse"]["digests"])
 
 
-def _is_mark(name: str) -> bool:
-    return name.rpartition("/")[2] == MARK
-
-
-def _blob(client: Any, uri: str) -> Any:
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    return client.bucket(bucket).blob(name)
-
-
-def _folder(job: Any) -> str:
-    """Where a job of Vertex AI's writes."""
-    spec = job.trial_job_spec if hasattr(job, "trial_job_spec") else job.job_spec
-    return str(spec.base_output_directory.output_uri_prefix)
-
-
-def _folder_of(message: Mapping[str, Any]) -> str:
-    spec = message.get("trial_job_spec") or message["job_spec"]
-    return str(spec["base_output_directory"]["output_uri_prefix"])
+def _find(platform: Platform, kind: str, address: str) -> Any | None:
+    """None also for a document of another version of Trellis."""
+    try:
+        return documents.find(platform, kind, address)
+    except AirflowFailException:
+        return None

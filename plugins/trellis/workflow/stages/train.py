@@ -3,34 +3,42 @@
 Without a search there is one training, with the experiment's fixed hyperparameters.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from trellis.vertex.operators import CustomJobOperator
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import reused
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-from trellis.workflow.stages.reuse import ReusingOperator, label, wanted
 
 UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 """In place of a chosen trial, if the experiment tunes nothing."""
 
 
-class TrainOperator(ReusingOperator, CustomJobOperator):
-    """Trains one trial in full, or reuses an equal training.
+class TrainOperator(CustomJobOperator):
+    """Trains one trial in full.
 
     :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of a repeat, with its "seed".
-    :param reuse: whether it reuses an equal training (templated).
+    :param reused: {"source", "target"}: folder of an earlier training that is copied in place of a
+        job (templated); None: there is none.
     """
 
-    template_fields = (*CustomJobOperator.template_fields, "reuse")
+    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reused")
 
-    def __init__(self, *, chosen: dict[str, Any], reuse: Any, **kwargs: Any):
+    def __init__(self, *, chosen: dict[str, Any], reused: Any, **kwargs: Any):
         super().__init__(**kwargs)
         self.chosen = chosen
-        self.reuse = reuse
+        self.reused = reused
+
+    def execute(self, context: Any) -> Any:
+        if self.reused is None:
+            return super().execute(context)
+        self.log.info("Reused, no job: %s", self.reused["source"])
+        return reused.training(self.gcp_conn_id, **self.reused)
 
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
@@ -42,10 +50,10 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
     """A task with one instance for each entry of `chosen`."""
     return TrainOperator.partial(
         task_id=task_id,
-        reuse=planned(experiment, platform, wanted),
         project_id=platform.project,
         region=platform.region,
         custom_job=planned(experiment, platform, job, lambda context: context["task"].chosen),
+        reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
         gcp_conn_id=platform.connection,
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
@@ -64,14 +72,13 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     pools = [job_messages.pool(platform, "train", arguments, train.machines)]
     if workers > 1:
         pools.append(job_messages.pool(platform, "train", arguments, train.machines, workers - 1))
-    rank, trial = chosen["rank"], chosen["trial"]
+    trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
-    folder = plan.run.repeat(rank, chosen["seed"]) if seed else plan.run.training(rank)
+    origin += ", reused" if plan.reused(folder) else ""
     name = folder.removeprefix(plan.run.uri).rstrip("/")
-    step = label(plan, {"pools": pools}, pools[0]["container_spec"]["image_uri"])
     return {
         "display_name": f"{plan.experiment.name} {name}{origin}",
-        "labels": {**job_messages.labels(plan.experiment, platform), **step},
+        "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
             "worker_pool_specs": pools,
             "base_output_directory": {"output_uri_prefix": folder},
@@ -80,3 +87,15 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
         },
         **job_messages.encryption(platform),
     }
+
+
+def copied(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, str] | None:
+    """What is copied in place of a job: the folders, as TrainOperator has them."""
+    folder = _folder(plan, chosen)
+    source = plan.reused(folder)
+    return {"source": source, "target": folder} if source else None
+
+
+def _folder(plan: Plan, chosen: dict[str, Any]) -> str:
+    rank = chosen["rank"]
+    return plan.run.repeat(rank, chosen["seed"]) if "seed" in chosen else plan.run.training(rank)

@@ -1,9 +1,11 @@
 """tune: a Vertex AI tuning job runs many short trainings with different hyperparameters."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from trellis.vertex.operators import HyperparameterTuningJobOperator
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import reused
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Hyperparameter, flag
@@ -11,7 +13,6 @@ from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-from trellis.workflow.stages.reuse import ReusingOperator, label, wanted
 from trellis.workflow.validation.file import known_to
 
 _ALGORITHMS = {
@@ -23,28 +24,35 @@ _ALGORITHMS = {
 _SCALES = {"linear": "UNIT_LINEAR_SCALE", "log": "UNIT_LOG_SCALE"}
 
 
-class TuneOperator(ReusingOperator, HyperparameterTuningJobOperator):
-    """Runs the tuning job, or reuses an equal one.
+class TuneOperator(HyperparameterTuningJobOperator):
+    """Runs the search.
 
-    :param reuse: whether it reuses (templated).
+    :param reused: {"source", "target"}: folder of an earlier search's trials that is copied in
+        place of a job (templated); None: there is none.
     """
 
-    template_fields = (*HyperparameterTuningJobOperator.template_fields, "reuse")
+    template_fields: Sequence[str] = (*HyperparameterTuningJobOperator.template_fields, "reused")
 
-    def __init__(self, *, reuse: Any, **kwargs: Any):
+    def __init__(self, *, reused: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        self.reuse = reuse
+        self.reused = reused
+
+    def execute(self, context: Any) -> Any:
+        if self.reused is None:
+            return super().execute(context)
+        self.log.info("Reused, no job: %s", self.reused["source"])
+        return reused.tuning(self.gcp_conn_id, **self.reused)
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns {"name", "console", "trials"}."""
     return TuneOperator(
         task_id="tune",
-        reuse=planned(experiment, platform, wanted),
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
         hyperparameter_tuning_job=planned(experiment, platform, job),
+        reused=planned(experiment, platform, copied),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
@@ -57,27 +65,28 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The HyperparameterTuningJob. Trial N writes below tuning/N/."""
     tune = plan.experiment.tuning
     arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
-    pool = job_messages.pool(platform, "train", arguments, tune.machines)
-    search = {
+    return {
+        "display_name": f"{plan.experiment.name} tuning",
+        "labels": job_messages.labels(plan.experiment, platform),
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
         # A run with fewer trials than that fails when all of them failed.
         "max_failed_trial_count": min(tune.max_failed, tune.trials),
         "study_spec": study(plan.experiment),
-    }
-    step = label(plan, {"pools": [pool], **search}, pool["container_spec"]["image_uri"])
-    return {
-        "display_name": f"{plan.experiment.name} tuning",
-        "labels": {**job_messages.labels(plan.experiment, platform), **step},
-        **search,
         "trial_job_spec": {
-            "worker_pool_specs": [pool],
+            "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
             **job_messages.identity(platform),
         },
         **job_messages.encryption(platform),
     }
+
+
+def copied(plan: Plan, platform: Platform) -> dict[str, str] | None:
+    """What is copied in place of a job: the folders, as TuneOperator has them."""
+    source = plan.reused(plan.run.tuning)
+    return {"source": source, "target": plan.run.tuning} if source else None
 
 
 def study(experiment: Experiment) -> dict[str, Any]:

@@ -1,94 +1,150 @@
-"""Which jobs are equal, and what a copy has."""
+"""What a run takes from earlier ones, and when it must not."""
 
-import dataclasses
+import json
+import shutil
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
-from tests.trellis.results.conftest import client
-from tests.trellis.workflow.plans import a_plan
-from trellis.workflow.contracts.layout import Run
-from trellis.workflow.stages import train, tune
-from trellis.workflow.stages.reuse import LABEL, copy
+from tests.trellis.results.made import a_board, a_training
+from tests.trellis.workflow.plans import plan_run
+from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.lookups import records, reused
 from trellis.workflow.validation.file import with_changes
 
-__all__ = ["client"]
-
-CHOSEN = {"rank": 1, "trial": "4", "parameters": {"learning_rate": 0.01, "filters": 32}}
-IMAGE = "us-central1-docker.pkg.dev/local-gcp/trellis/trainer:0.1.0"
+BUCKET = "reuse-tests"
+PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
+MANIFEST = "".join(f"gs://{BUCKET}/{n}.png,{n % 10}\n" for n in range(50))
 
 
 @pytest.fixture
-def labels(digits, group):
-    """Of both jobs of a run: labels(changes of the experiment, changes of the plan)."""
-
-    def labels(changes=None, folder="r", images=None, **of_plan):
-        experiment = with_changes(digits, changes or {})
-        plan = a_plan(experiment, Run(group.bucket, "digits", folder))
-        images = {IMAGE: "sha256:1"} if images is None else images
-        plan = dataclasses.replace(plan, images=images, **of_plan)
-        jobs = tune.job(plan, group), train.job(plan, group, CHOSEN)
-        return [job["labels"].get(LABEL) for job in jobs]
-
-    return labels
+def proven(group):
+    return group.model_copy(update={"bucket": BUCKET, "registry": PROVEN})
 
 
-def test_a_later_run_of_the_same_has_equal_jobs(labels):
-    assert labels() == labels(folder="another")
-    assert len(set(labels())) == 2
-    assert labels() == labels(
-        {("owner",): "somebody", ("budget",): "1 USD", ("schedule",): "@daily"}
+@pytest.fixture
+def experiment(google, digits):
+    """Without a search: one training, which is all that a run makes."""
+    shutil.rmtree(google.buckets / BUCKET, ignore_errors=True)
+    (google.buckets / BUCKET / "digits").mkdir(parents=True)
+    (google.buckets / BUCKET / "digits/manifest.csv").write_text(MANIFEST)
+    changes = {
+        ("tune",): None,
+        ("train", "maximize"): "accuracy",
+        ("train", "top"): 1,
+        ("baselines", "automl"): None,
+    }
+    return with_changes(digits, changes)
+
+
+@pytest.fixture
+def finished(google, experiment, proven):
+    """A run that has come to a leaderboard. Returns the folder of its training."""
+
+    def finished(name="earlier", platform=proven):
+        made = plan_run(experiment, platform, name)
+        dataset = google.buckets / made.dataset.uri.removeprefix("gs://")
+        dataset.mkdir(parents=True, exist_ok=True)
+        (dataset / "dataset.json").write_text("{}")
+        folder = google.buckets / made.run.training(1).removeprefix("gs://")
+        a_training(folder, [0.9])
+        (folder / "checkpoints").mkdir()
+        (folder / "checkpoints/1").write_text("weights")
+        (folder / "model").mkdir()
+        (folder / "model/saved_model.pb").write_text("model")
+        records.begin(platform, made.run, RunRecord.planned(made.to_json()))
+        records.end(platform, made.run, a_board(), None, None)
+        return folder
+
+    return finished
+
+
+def reuse_of(experiment, platform, name="run", **conf):
+    return plan_run(experiment, platform, name, **{"reuse": True, **conf}).reuse
+
+
+def test_an_equal_training_is_reused_only_when_asked(experiment, proven, finished):
+    finished()
+    found = reuse_of(experiment, proven)
+    assert found.steps == {"training/1": f"gs://{BUCKET}/digits/runs/earlier/training/1/"}
+    assert found.lines() == [f"Reused, no job: training/1 from {found.steps['training/1']}"]
+    assert reuse_of(experiment, proven, "not-asked", reuse=False).steps == {}
+
+
+@pytest.mark.parametrize("conf", [{"seed": 7}, {"train_epochs": 2}, {"batch_size": 16}])
+def test_another_training_is_not(experiment, proven, finished, conf):
+    finished()
+    found = reuse_of(experiment, proven, **conf)
+    assert found.steps == {}
+    assert found.lines() == ["Nothing is reused: no finished run has done the same"]
+
+
+def test_an_image_without_a_known_digest_proves_nothing(experiment, proven, finished):
+    tagged = proven.model_copy(update={"registry": "example.com/stand-in"})
+    finished(platform=tagged)
+    found = reuse_of(experiment, tagged)
+    assert found.digests == found.steps == {}
+    assert "is not in an Artifact Registry, and its tag proves nothing" in found.remark
+    unknown = proven.model_copy(update={"registry": "us-central1-docker.pkg.dev/no/where"})
+    assert "there is no image us-central1-docker.pkg.dev/no/where/t" in (
+        reuse_of(experiment, unknown).remark
     )
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {("seed",): 1},
-        {("hyperparameters",): {"augment": True}},
-        {("train", "epochs"): 26, ("tune", "epochs"): 5},
-        {("tune", "maximize"): "balanced_accuracy"},
-    ],
-)
-def test_what_changes_a_result_makes_another_job(labels, changes):
-    assert not set(labels()) & set(labels(changes))
+def test_a_training_that_is_not_whole_and_a_dataset_made_anew_are_not(
+    google, experiment, proven, finished
+):
+    folder = finished()
+    (folder / "metrics.json").unlink()
+    assert reuse_of(experiment, proven).steps == {}
+    finished("whole")
+    shutil.rmtree(google.buckets / BUCKET / "digits/datasets")
+    assert reuse_of(experiment, proven, "later").remark == "the dataset is made anew"
 
 
-def test_another_dataset_or_image_makes_another_job(labels, digits, group):
-    assert not set(labels()) & set(labels(images={IMAGE: "sha256:2"}))
-    plan = a_plan(digits, Run(group.bucket, "digits", "r"))
-    other = dataclasses.replace(plan.dataset, uri="gs://b/digits/datasets/beef/")
-    assert not set(labels()) & set(labels(dataset=other))
-
-
-def test_only_the_search_decides_on_trials(labels):
-    (tuned, trained), (other, same) = labels(), labels({("tune", "trials"): 7})
-    assert tuned != other
-    assert trained == same
-
-
-def test_an_unknown_image_equals_none(labels):
-    assert labels(images={}) == [None, None]
-
-
-@pytest.fixture
-def source(google, request):
-    folder = google.buckets / "reuse-tests" / request.node.name
-    for name in ("model/saved_model.pb", "metrics.json", "checkpoints/1/state.json", "seeds/1/x"):
-        (folder / "old" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "old" / name).write_text(name)
-    return folder
-
-
-def test_a_copy_has_all_but_checkpoints_and_repeats(source, client):
-    base = f"gs://reuse-tests/{source.name}/"
+def test_a_copy_is_whole_repeatable_and_without_checkpoints(google, experiment, proven, finished):
+    earlier = finished()
+    plan = plan_run(experiment, proven, "run", reuse=True)
+    source, target = plan.reuse.steps["training/1"], plan.run.training(1)
+    own = google.buckets / target.removeprefix("gs://")
+    metrics = (earlier / "metrics.json").read_bytes()
     for _ in range(2):
-        assert copy(client, f"{base}old/", f"{base}new/") == 2
-    copied = {str(f.relative_to(source / "new")) for f in source.rglob("new/**/*") if f.is_file()}
-    assert copied == {"model/saved_model.pb", "metrics.json"}
+        assert reused.training(proven.connection, source, target)["reused"] == source
+        names = {str(file.relative_to(own)) for file in own.rglob("*") if file.is_file()}
+        assert names >= {"metrics.json", "model/saved_model.pb"}
+        assert not any("checkpoints" in name for name in names)
+        assert (own / "metrics.json").read_bytes() == metrics
+        # Gone in between, which a finished copy does not notice; nor does its plan.
+        shutil.rmtree(earlier, ignore_errors=True)
+        assert reuse_of(experiment, proven).steps == plan.reuse.steps
 
 
-def test_without_the_mark_nothing_is_copied(source, client):
-    (source / "old/metrics.json").unlink()
-    base = f"gs://reuse-tests/{source.name}/"
-    assert copy(client, f"{base}old/", f"{base}new/") == 0
-    assert not (source / "new").exists()
+def test_what_was_deleted_before_it_was_copied_is_an_error_and_planned_anew(
+    experiment, proven, finished
+):
+    earlier = finished()
+    plan = plan_run(experiment, proven, "run", reuse=True)
+    shutil.rmtree(earlier)
+    source = plan.reuse.steps["training/1"]
+    with pytest.raises(AirflowFailException, match="no longer there: clear `plan`"):
+        reused.training(proven.connection, source, plan.run.training(1))
+    assert reuse_of(experiment, proven).steps == {}
+
+
+def test_what_a_run_has_begun_by_a_job_of_its_own_stays(google, experiment, proven, finished):
+    finished()
+    plan = plan_run(experiment, proven, "run")
+    own = google.buckets / plan.run.training(1).removeprefix("gs://")
+    (own / "checkpoints").mkdir(parents=True)
+    (own / "checkpoints/1").write_text("a job's own")
+    assert reuse_of(experiment, proven).steps == {}
+
+
+def test_a_limit_that_only_reuse_keeps_within_the_budget(experiment, proven, finished):
+    finished()
+    bound = plan_run(experiment, proven, "without").cost
+    usd = bound["at_most_usd"] - bound["stages"]["train"] / 2
+    plan = plan_run(experiment, proven, "run", reuse=True, budget=f"{usd:.2f} USD")
+    assert plan.cost["stages"]["train"] == 0
+    assert plan.jobs["custom"] == 1
+    assert json.loads(json.dumps(plan.to_json()))["reuse"]["steps"]

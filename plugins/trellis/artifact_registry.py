@@ -1,0 +1,32 @@
+"""What Artifact Registry knows of an image: the digest that a tag stands for."""
+
+import re
+from urllib.parse import quote
+
+from trellis.google_api import GoogleApi
+
+_IMAGE = re.compile(
+    r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)"
+    r"/(?P<package>.+):(?P<tag>[^:/]+)"
+)
+
+
+def is_known(address: str) -> bool:
+    """Whether the image is in an Artifact Registry, by its address with its tag."""
+    return _IMAGE.fullmatch(address) is not None
+
+
+def digest(api: GoogleApi, address: str) -> str | None:
+    """sha256:... of an image in an Artifact Registry; None if there is no such tag.
+
+    Raises RefusedError; ValueError for an address of another registry.
+    """
+    image = _IMAGE.fullmatch(address)
+    if image is None:
+        raise ValueError(f"{address} is not in an Artifact Registry")
+    found = api.find(
+        "https://artifactregistry.googleapis.com/v1/projects/{project}/locations/{location}"
+        "/repositories/{repository}".format(**image.groupdict())
+        + f"/packages/{quote(image['package'], safe='')}/tags/{image['tag']}"
+    )
+    return found["version"].rsplit("/", 1)[-1] if found else None
