@@ -108,7 +108,7 @@ def run(demo: Demo, name: str, chance: random.Random, most: int) -> tuple[Killer
     output: list[str] = []
     for line in running.stdout:
         output.append(line)
-        if "plan: running" in line and not killer.is_alive():
+        if "plan: " in line and not killer.is_alive():
             killer.start()
     code = running.wait(timeout=1800)
     killer.enough.set()

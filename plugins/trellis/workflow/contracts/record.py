@@ -80,7 +80,8 @@ class Result(_Document):
     failure: why the run failed in spite of its leaderboard. contenders_usd: at most, of trainings
     and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
     actual_usd: what the run has cost by its jobs' own times, by stage, an estimate; None if it is
-    not known, as in records of earlier versions.
+    not known, as in records of earlier versions. spot_savings_usd: what spot machines have saved of
+    that; None if their prices are not known, or none were used.
     """
 
     ended: str
@@ -97,6 +98,7 @@ class Result(_Document):
     reason: str | None
     deployment: Deployment | None
     actual_usd: dict[str, float] | None = None
+    spot_savings_usd: float | None = None
 
 
 class Failure(_Document):
@@ -206,6 +208,7 @@ class RunRecord(_Document):
         failure: str | None,
         at: str,
         actual_usd: Mapping[str, float] | None = None,
+        spot_savings_usd: float | None = None,
     ) -> Self:
         """The same run with its result. board: leaderboard.json; deployment: deployment.json."""
         metric = board["primary_metric"]
@@ -227,6 +230,7 @@ class RunRecord(_Document):
             reason=_short(decision["reason"]) if decision else None,
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
+            spot_savings_usd=spot_savings_usd,
         )
         return self.model_copy(update={"result": result, "failure": None})
 

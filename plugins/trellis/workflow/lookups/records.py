@@ -26,13 +26,14 @@ def end(
     deployment: dict[str, Any] | None,
     failure: str | None,
     actual_usd: dict[str, float] | None = None,
+    spot_savings_usd: float | None = None,
 ) -> None:
     """Complete a run's record. Other arguments as those of RunRecord.ended."""
     record = _find(platform, run)
     if record is None:
         # Planned by a version without an index.
         record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
-    ended = record.ended(board, deployment, failure, now(), actual_usd)
+    ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd)
     ended.upload(storage.blob(platform, run.record))
 
 

@@ -5,9 +5,11 @@ A SKU says what it is in its description alone, for example:
     Vertex AI: Training/Pipelines on N1 Predefined Instance Core running in Americas
     Vertex AI: Online/Batch Prediction Nvidia H100 80gb GPU running in Iowa
     N1 Predefined Instance Ram running in Americas                  of Compute Engine
+    Spot Preemptible N1 Predefined Instance Ram running in Americas
+    Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas
 
-Vertex AI bills on-demand machines by SKUs of its own. (Spot machines by Compute Engine's, and a
-management fee.) https://docs.cloud.google.com/billing/v1/how-tos/catalog-api
+Vertex AI bills on-demand machines by SKUs of its own, and spot machines by Compute Engine's and a
+management fee. https://docs.cloud.google.com/billing/v1/how-tos/catalog-api
 """
 
 import re
@@ -18,15 +20,18 @@ from typing import Any, Literal
 SERVICES = {"compute": "6F81-5844-456A", "vertex": "C7E2-9256-1C43"}
 """IDs of Compute Engine and Vertex AI in the catalog."""
 
-Whose = Literal["compute", "training", "serving"]
-"""Whose price: Compute Engine's, or Vertex AI's for a use."""
+Whose = Literal["compute", "spot", "training", "serving"]
+"""Whose price: Compute Engine's, on demand or of spot machines, or Vertex AI's for a use."""
 
 _VERTEX = re.compile(
     r"Vertex AI: (?:(?P<training>Training/Pipelines on )|Online/Batch Prediction )"
     r"(?P<what>(?!management fee).+?)(?: running)? in .+",
     re.IGNORECASE,
 )
-_COMPUTE = re.compile(r"(?P<what>.+?) running in .+")
+_COMPUTE = re.compile(
+    r"(?P<spot>Spot Preemptible )?(?P<what>.+?)(?P<gpu> attached to Spot Preemptible VMs)?"
+    r" running in .+"
+)
 _MACHINE = re.compile(
     r"(?:(?P<series>[A-Z]\d[A-Z]?) (?:AMD )?(?:Predefined )?Instance"
     r"|(?P<c2>Compute optimized)|(?P<m1>Memory-optimized Instance)) (?P<part>Core|Ram)",
@@ -75,17 +80,15 @@ _Found = dict[tuple[Whose, str, str], dict[float, str]]
 
 
 def rates(skus: Iterable[Mapping[str, Any]], regions: Collection[str]) -> dict[str, Rates]:
-    """The rates of on-demand machines by region. skus: as `services.skus.list` returns them.
+    """The rates of machines by region. skus: as `services.skus.list` returns them.
 
     The catalog has all regions in one list; a SKU names those where it is sold.
     """
     found: dict[str, _Found] = {region: {} for region in regions}
     for sku in skus:
         here = [region for region in sku.get("serviceRegions", ()) if region in found]
-        if not here or not _on_demand(sku):
-            continue
         key, usd = meaning(sku["description"]), _usd(sku)
-        if key is not None and usd is not None:
+        if key is not None and usd is not None and _usage(sku) == _usage_of(key):
             for region in here:
                 found[region].setdefault(key, {})[usd] = sku["description"]
     return {region: _rates(each) for region, each in found.items()}
@@ -100,12 +103,14 @@ def _rates(found: _Found) -> Rates:
 
 
 def meaning(description: str) -> tuple[Whose, str, str] | None:
-    """What a SKU is the price of; None if it is nothing of a machine that is billed on demand."""
+    """What a SKU is the price of; None if it is nothing of a machine that is billed by the hour."""
     whose: Whose = "compute"
     if found := _VERTEX.fullmatch(description):
         whose = "training" if found["training"] else "serving"
     elif description.startswith("Vertex AI") or not (found := _COMPUTE.fullmatch(description)):
         return None
+    elif found["spot"] or found["gpu"]:
+        whose = "spot"
     if machine := _MACHINE.fullmatch(found["what"]):
         series = machine["series"] or ("c2" if machine["c2"] else "m1")
         return whose, series.lower(), machine["part"].lower()
@@ -114,8 +119,12 @@ def meaning(description: str) -> tuple[Whose, str, str] | None:
     return None
 
 
-def _on_demand(sku: Mapping[str, Any]) -> bool:
-    return sku.get("category", {}).get("usageType") == "OnDemand"
+def _usage(sku: Mapping[str, Any]) -> Any:
+    return sku.get("category", {}).get("usageType")
+
+
+def _usage_of(key: tuple[Whose, str, str]) -> str:
+    return "Preemptible" if key[0] == "spot" else "OnDemand"
 
 
 def _usd(sku: Mapping[str, Any]) -> float | None:

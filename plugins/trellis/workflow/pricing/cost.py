@@ -15,7 +15,7 @@ from typing import Any
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import usd_text
 
@@ -206,6 +206,24 @@ def rates(experiment: Experiment, region: str) -> dict[str, float]:
         **({"trial": round(_machine(tune.machines, region), 6)} if tune else {}),
         "training": round(training.workers * _machine(training, region), 6),
     }
+
+
+def spot_savings(experiment: Experiment, region: str, usd: Mapping[str, float]) -> dict[str, float]:
+    """What spot machines save of US dollars at on-demand prices, by stage.
+
+    Without the stages that use none, and those whose machines have no known spot price.
+    """
+    training = experiment.train.machines
+    used: dict[str, Machines] = {"train": training, "repeat": training}
+    if experiment.tune is not None:
+        used["tune"] = experiment.tune.machines
+    known = machines.table(region)
+    saved: dict[str, float] = {}
+    for stage, machine in used.items():
+        spot = known.spot_usd(machine) if machine.spot and stage in usd else None
+        if spot is not None:
+            saved[stage] = usd[stage] * max(0.0, 1 - spot / known.usd(machine, "training"))
+    return saved
 
 
 def serving(experiment: Experiment, region: str | None) -> Serving | None:

@@ -2,7 +2,8 @@
 
 machines.json is the one table; it names the source of every figure and its date. Prices are those
 of one region or more, on demand: spot machines cost less and count in full, so that a limit stays
-one. `trellis prices` renews all regions, and adds the group's.
+one. `trellis prices` renews all regions, and adds the group's. The table as it comes has no prices
+of spot machines, which change every month; renewing it adds them.
 """
 
 import functools
@@ -52,10 +53,12 @@ class Attachable:
 class Price:
     """An hour of a machine type or an accelerator, in US dollars.
 
-    usd: on Compute Engine. training_usd, serving_usd: on Vertex AI, where its own price is known.
+    usd, spot_usd: on Compute Engine, on demand and as a spot machine. training_usd, serving_usd: on
+    Vertex AI, where its own price is known.
     """
 
     usd: float | None = None
+    spot_usd: float | None = None
     training_usd: float | None = None
     serving_usd: float | None = None
 
@@ -95,6 +98,21 @@ class Machines:
         """An hour of one replica, in US dollars. Raises KeyError for what has no price."""
         parts = self._parts(machine)
         return sum(number * self._price(name, use) for name, number in parts.items())
+
+    def spot_usd(self, machine: Machine) -> float | None:
+        """An hour of one replica that trains as a spot machine; None if that is not known.
+
+        Vertex AI adds the same management fee to Compute Engine's price as on demand:
+        https://cloud.google.com/vertex-ai/pricing#custom-trained_models
+        """
+        total = 0.0
+        for name, number in self._parts(machine).items():
+            price = self.prices[name]
+            if price.usd is None or price.spot_usd is None:
+                return None
+            fee = max(0.0, self._price(name, "training") - price.usd)
+            total += number * (price.spot_usd + fee)
+        return total
 
     def _parts(self, machine: Machine) -> dict[str, int]:
         if machine.gpu is None or self.types[machine.type].gpu:

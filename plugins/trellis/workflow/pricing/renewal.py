@@ -13,11 +13,12 @@ from typing import Any
 from trellis.workflow.pricing.catalog import SERVICES, Rates, Whose
 
 SOURCE = (
-    "Cloud Billing Catalog, https://cloudbilling.googleapis.com/v1/services/{}/skus (on demand, "
-    "USD); where an entry has no price of the use, usd and the factor"
+    "Cloud Billing Catalog, https://cloudbilling.googleapis.com/v1/services/{}/skus (on demand and "
+    "spot, USD); where an entry has no price of the use, usd and the factor"
 )
 _FIELDS: Mapping[Whose, str] = {
     "compute": "usd",
+    "spot": "spot_usd",
     "training": "training_usd",
     "serving": "serving_usd",
 }
@@ -105,14 +106,16 @@ def _prices(name: str, entry: Mapping[str, Any], rates: Rates, own_disks: bool) 
             usd = rates.gpu(whose, name)
         elif "gpu" not in entry:
             usd = rates.machine(whose, name.split("-")[0], entry["vcpus"], entry["memory_gb"])
-        elif whose == "compute" and not own_disks:
+        elif whose in ("compute", "spot") and not own_disks:
             usd = None
         else:
             usd = _with_gpus(name, entry, rates, whose)
         if usd is not None:
             found[key] = round(usd, _DIGITS)
-    only = entry.get("only")
-    return {key: usd for key, usd in found.items() if not only or key in ("usd", f"{only}_usd")}
+    others = {
+        f"{use}_usd" for use in ("training", "serving") if entry.get("only") not in (None, use)
+    }
+    return {key: usd for key, usd in found.items() if key not in others}
 
 
 def _with_gpus(name: str, entry: Mapping[str, Any], rates: Rates, whose: Whose) -> float | None:

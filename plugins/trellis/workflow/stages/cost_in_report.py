@@ -11,7 +11,10 @@ from google.cloud.exceptions import NotFound
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import storage
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
+
+_SAVED = '<th scope="col" class="number">Spot machines saved of it, USD</th>'
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 
@@ -29,7 +32,8 @@ def write(platform: Platform, uri: str, plan: Plan, actual: Mapping[str, float])
     except NotFound:
         return
     page = blob.download_as_text(if_generation_match=blob.generation)
-    filled = fill(page, table(plan.cost["stages"], actual))
+    saved = cost.spot_savings(plan.experiment, platform.region, actual)
+    filled = fill(page, table(plan.cost["stages"], actual, saved))
     if filled != page:
         blob.upload_from_string(
             filled, content_type="text/html", if_generation_match=blob.generation
@@ -43,19 +47,27 @@ def fill(page: str, content: str) -> str:
     return f"{before}{BEGIN}\n{content}\n{END}{after}" if begin and end else page
 
 
-def table(at_most: Mapping[str, float], actual: Mapping[str, float]) -> str:
-    """HTML: a line for each stage, with the plan's limit and what it came to, in US dollars."""
+def table(
+    at_most: Mapping[str, float], actual: Mapping[str, float], saved: Mapping[str, float]
+) -> str:
+    """HTML: a line for each stage, with the plan's limit and what it came to, in US dollars.
+
+    saved: what spot machines have saved of that; without any, there is no such column.
+    """
     stages = dict.fromkeys([*at_most, *actual])
-    lines = [_line("td", stage, at_most.get(stage), actual.get(stage)) for stage in stages]
-    total = _line("th", "together", sum(at_most.values()), sum(actual.values()))
+    columns = [at_most, actual, *([saved] if saved else [])]
+    lines = [_line("td", stage, *(column.get(stage) for column in columns)) for stage in stages]
+    total = _line("th", "together", *(sum(column.values()) for column in columns))
     return "\n".join(
         [
             '<p class="lede">By its jobs&rsquo; own times and billed bytes, at list prices: an '
-            "estimate. The deployed model, predictions, storage and discounts are left out.</p>",
+            "estimate. Spot machines count at on-demand prices. The deployed model, predictions, "
+            "storage and discounts are left out.</p>",
             '<table class="narrow">',
             '<thead><tr><th scope="col">Stage</th>'
             '<th scope="col" class="number">The plan allowed, USD</th>'
-            '<th scope="col" class="number">It came to, USD</th></tr></thead>',
+            '<th scope="col" class="number">It came to, USD</th>'
+            f"{_SAVED if saved else ''}</tr></thead>",
             f"<tbody>{''.join(lines)}</tbody>",
             f"<tfoot>{total}</tfoot>",
             "</table>",

@@ -8,7 +8,7 @@ from trellis.workflow.spec.machines import Machine, Machines
 
 
 def lines(plan: Plan, region: str) -> list[str]:
-    """The plan in lines, a stage each. region: where a model would be served."""
+    """The plan in lines, a stage each. region: of its machines."""
     usd = plan.cost["stages"]
     shown = ["Only planned (dry_run): nothing ran, nothing was written, nothing was spent."]
     for stage, what in _stages(plan, region):
@@ -16,6 +16,8 @@ def lines(plan: Plan, region: str) -> list[str]:
         shown.append(f"  {stage:<8} {what}{limit}")
     shown += [f"  {line}" for line in plan.reuse.lines()]
     shown.append(f"One run costs at most {plan.cost['at_most_usd']:.2f} USD in all.")
+    if saved := sum(cost.spot_savings(plan.experiment, region, usd).values()):
+        shown.append(f"Spot machines save about {saved:.2f} USD of that.")
     return shown
 
 

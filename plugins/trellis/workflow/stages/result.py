@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents, plans, records
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import cost_in_report, spent
@@ -41,7 +42,11 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         actual = _spent(experiment, platform, ti, board)
         if actual is not None:
             _report_cost(experiment, platform, ti, run.report, actual)
-        records.end(platform, run, board, record, failure, actual)
+        saved = cost.spot_savings(experiment, platform.region, actual or {})
+        if saved:
+            print(f"Spot machines have saved about {sum(saved.values()):.2f} USD of that.")
+        savings = sum(saved.values()) if saved else None
+        records.end(platform, run, board, record, failure, actual, savings)
         if failure:
             raise AirflowFailException(failure)
         found = winner(board) | {"report": run.report}

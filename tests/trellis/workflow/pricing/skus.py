@@ -95,7 +95,18 @@ COMPUTE = [
     sku("Custom Instance Core running in Americas", 0.033174),
     sku("N1 Predefined Instance Core running in Netherlands", 0.034773, regions=("europe-west4",)),
     sku("N1 Predefined Instance Ram running in Netherlands", 0.004661, "GiBy.h", ("europe-west4",)),
+    sku(
+        "Spot Preemptible N1 Predefined Instance Ram running in Americas",
+        0.000877,
+        "GiBy.h",
+        usage="Preemptible",
+    ),
     sku("Nvidia Tesla T4 GPU running in Americas", 0.35),
+    sku(
+        "Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas",
+        0.119,
+        usage="Preemptible",
+    ),
 ]
 VERTEX = [
     sku(f"{TRAINING} on N1 Predefined Instance Core running in Americas", 0.03635265),

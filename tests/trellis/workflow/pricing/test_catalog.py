@@ -1,6 +1,14 @@
 import pytest
 
-from tests.trellis.workflow.pricing.skus import COMPUTE, RECORDED, SERVING, TRAINING, VERTEX, sku
+from tests.trellis.workflow.pricing.skus import (
+    COMPUTE,
+    CORE,
+    RECORDED,
+    SERVING,
+    TRAINING,
+    VERTEX,
+    sku,
+)
 from trellis.workflow.pricing.catalog import meaning, rates
 
 
@@ -17,11 +25,20 @@ from trellis.workflow.pricing.catalog import meaning, rates
         (f"{TRAINING} on NVIDIA H100 80GB in Iowa", ("training", "NVIDIA_H100_80GB", "gpu")),
         (f"{SERVING} A3 Predefined Instance Core running in Iowa", ("serving", "a3", "core")),
         (f"{SERVING} Nvidia H100 80gb GPU running in Iowa", ("serving", "NVIDIA_H100_80GB", "gpu")),
+        (
+            "Spot Preemptible N1 Predefined Instance Core running in Americas",
+            ("spot", "n1", "core"),
+        ),
+        ("Spot Preemptible Compute optimized Ram running in Iowa", ("spot", "c2", "ram")),
+        (
+            "Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas",
+            ("spot", "NVIDIA_TESLA_T4", "gpu"),
+        ),
         # What is not billed by the hour of an ordinary machine.
         (f"{TRAINING} Management fee on N1 Instance Core in Americas", None),
         (f"{SERVING} management fee on A3 Instance Core in Iowa", None),
         ("Vertex AI: Training/Pipelines on SSD backed PD Capacity", None),
-        ("Spot Preemptible N1 Predefined Instance Core running in Americas", None),
+        ("Spot Preemptible Custom Instance Core running in Americas", None),
         ("N2 Custom Instance Core running in Americas", None),
         ("Nvidia L4 GPU attached to DWS Defined Duration VMs running in Americas", None),
         ("Commitment v1: N2 Cpu in Americas for 1 Year", None),
@@ -41,6 +58,8 @@ def test_prices_of_a_region():
     here, there = both["us-central1"], both["europe-west4"]
     assert here.machine("compute", "n1", 4, 15) == pytest.approx(0.189999)
     assert here.machine("training", "n1", 4, 15) == pytest.approx(0.21849885)
+    assert here.machine("spot", "n1", 4, 15) == pytest.approx(0.039327)
+    assert here.gpu("spot", "NVIDIA_TESLA_T4") == 0.119
     assert here.gpu("serving", "NVIDIA_H100_80GB") == 11.2660332
     assert there.machine("compute", "n1", 4, 15) == pytest.approx(0.209007)
     assert there.machine("compute", "n2", 4, 16) is None
@@ -62,6 +81,12 @@ def test_two_prices_of_one_thing_are_none():
     assert len(found.ambiguous) == 2
 
 
+def test_a_spot_price_is_none_of_an_on_demand_machine():
+    """The description alone does not count."""
+    name = "Spot Preemptible N1 Predefined Instance Core running in Americas"
+    assert not of_iowa(sku(name, 1.0), sku(CORE, 1.0, usage="Preemptible")).usd
+
+
 @pytest.mark.parametrize("unit", ["GiBy.mo", "count"])
 def test_a_price_by_another_unit_is_none(unit):
     other = sku("N1 Predefined Instance Core running in Americas", 1, unit)
@@ -76,4 +101,4 @@ def test_an_answer_as_it_was_recorded():
 def test_one_list_has_all_regions():
     """It is read once: a generator of its pages will do."""
     both = rates((each for each in COMPUTE), ["us-central1", "europe-west4", "mars-north1"])
-    assert [len(each.usd) for each in both.values()] == [3, 2, 0]
+    assert [len(each.usd) for each in both.values()] == [6, 2, 0]

@@ -1,5 +1,6 @@
 import dataclasses
 import datetime
+import json
 
 import pytest
 
@@ -30,6 +31,24 @@ def test_spot_machines_do_not_lower_the_limit(digits, group):
     """Their price changes; the limit has to hold."""
     steady = with_changes(digits, {("train", "machines", "spot"): False})
     assert cost.at_most(steady, group).usd == cost.at_most(digits, group).usd
+
+
+def test_what_spot_machines_save_is_told_where_their_price_is_known(
+    digits, group, monkeypatch, tmp_path
+):
+    usd = {"export": 1.0, "tune": 2.0, "train": 10.0, "compare": 1.0}
+    assert cost.spot_savings(digits, group.region, usd) == {}
+    raw = json.loads(machines.TABLE.read_text())
+    n1 = {"usd": 0.19, "spot_usd": 0.04, "training_usd": 0.2}
+    raw["prices"]["us-central1"]["n1-standard-4"] = n1
+    (tmp_path / "machines.json").write_text(json.dumps(raw))
+    known = machines.table("us-central1", tmp_path / "machines.json")
+    monkeypatch.setattr(machines, "table", lambda region=None: known)
+    # A quarter of the price: 0.04, and 0.01 for Vertex AI.
+    saved = cost.spot_savings(digits, group.region, usd)
+    assert saved == pytest.approx({"tune": 1.5, "train": 7.5})
+    steady = with_changes(digits, {("train", "machines", "spot"): False})
+    assert cost.spot_savings(steady, group.region, usd).keys() == {"tune"}
 
 
 def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):

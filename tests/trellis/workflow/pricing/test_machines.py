@@ -56,6 +56,23 @@ def test_prices_are_those_of_the_region(tmp_path):
         here.usd(lacking, "training")
 
 
+def test_a_spot_machine_costs_compute_engines_spot_price_and_the_same_fee(tmp_path):
+    raw = json.loads(machines.TABLE.read_text())
+    raw["prices"]["us-central1"] |= {
+        "n1-standard-4": {"usd": 0.19, "spot_usd": 0.04, "training_usd": 0.2185},
+        "NVIDIA_TESLA_T4": {"usd": 0.35, "spot_usd": 0.12},
+    }
+    file = tmp_path / "machines.json"
+    file.write_text(json.dumps(raw))
+    table = machines.table("us-central1", file)
+    alone = Machine(type="n1-standard-4")
+    assert table.spot_usd(alone) == pytest.approx(0.04 + 0.0285)
+    both = Machine(type="n1-standard-4", gpu="NVIDIA_TESLA_T4", gpus=2)
+    assert table.spot_usd(both) == pytest.approx(0.0685 + 2 * (0.12 + 0.15 * 0.35))
+    # The table as it comes has none.
+    assert machines.table().spot_usd(alone) is None
+
+
 @pytest.mark.parametrize("use", ["training", "serving"])
 def test_every_machine_type_has_a_price(use):
     table = machines.table()

@@ -34,8 +34,9 @@ def test_what_changes_is_told(renew):
         "a3-highgpu-1g          training_usd          none ->    12.625919",
         "a3-highgpu-1g          serving_usd           none ->    12.625919",
     ]
-    # N1's known prices are those of today already.
-    assert not [line for line in new.changes if line.startswith("n1-standard-4 ")]
+    # N1's known prices are those of today already; the table as it comes has none of spot machines.
+    lines = [line for line in new.changes if line.startswith("n1-standard-4 ")]
+    assert lines == ["n1-standard-4          spot_usd              none ->     0.039327"]
     assert "n2-standard-4" in new.kept
     assert new.prices["n2-standard-4"] == OLD["prices"][IOWA]["n2-standard-4"]
     assert (table["date"], new.absent) == ("2026-11-22", [])

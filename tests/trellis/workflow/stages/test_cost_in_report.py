@@ -23,10 +23,21 @@ def test_the_trainer_leaves_the_place():
 
 
 def test_each_stage_with_its_limit():
-    page = table({"tune": 1.5, "train": 20}, {"tune": 0.25, "train": 10.001, "<b>": 0.001})
+    page = table({"tune": 1.5, "train": 20}, {"tune": 0.25, "train": 10.001, "<b>": 0.001}, {})
     assert '>tune</th><td class="number">1.50</td><td class="number">0.25</td>' in page
     assert '>&lt;b&gt;</th><td class="number">&ndash;</td><td class="number">&lt; 0.01</td>' in page
     assert '>together</th><th class="number">21.50</th><th class="number">10.25</th>' in page
+
+
+def test_what_spot_machines_have_saved_stands_beside_it():
+    page = table({"tune": 1.5, "compare": 1}, {"tune": 0.25, "compare": 1}, {"tune": 0.2})
+    assert "Spot machines saved of it" in page
+    assert (
+        '>tune</th><td class="number">1.50</td><td class="number">0.25</td><td class="number">0.20'
+        in page
+    )
+    assert '<th class="number">1.25</th><th class="number">0.20</th>' in page
+    assert "Spot machines saved" not in table({"tune": 1.5}, {"tune": 0.25}, {})
 
 
 text = st.text().filter(lambda text: "<!--" not in text)
