@@ -4,6 +4,7 @@
     RUN/changes.json                    what the dataset has changed since the one before
     RUN/trials.json                     the tuning trials, and those chosen for full training
     RUN/tuning/TRIAL/metrics.json       the epochs of a trial
+    RUN/tuning/MODEL/                   the same of each of the experiment's other models
     RUN/training/RANK/metrics.json      the epochs of a full training
     RUN/training/RANK/predictions.parquet   its predictions for the test split
     RUN/training/RANK/seeds/            the same training with other seeds, see `repeats`
@@ -156,6 +157,7 @@ class Plan:
 class Run:
     """A run, as far as the comparison needs it.
 
+    tuning: of the experiment's `model`; other_tunings: of its other models, by name.
     previous: the dataset that the experiment used before, or None. changes: the content of
     changes.json, None if there is none. served: None if the run has no served.json.
     """
@@ -168,6 +170,14 @@ class Run:
     previous: DatasetDescription | None = None
     changes: Mapping[str, Any] | None = None
     served: Served | None = None
+    other_tunings: Mapping[str, Tuning] = field(default_factory=dict)
+
+    @property
+    def tunings(self) -> Mapping[str, Tuning]:
+        """Those that have trials, by model; the experiment's own comes first."""
+        own = {self.plan.configuration["model"]: self.tuning} if self.tuning else {}
+        found = {**own, **self.other_tunings}
+        return {model: tuning for model, tuning in found.items() if tuning.trials}
 
     @property
     def dataset_uri(self) -> str:
@@ -193,16 +203,22 @@ def read_run(uri: str) -> Run:
             f"there is no {where}: is --run the folder of a run (gs://BUCKET/EXPERIMENT/runs/RUN/)?"
         )
     plan = Plan.of(document)
-    trials = read_document("trials", storage.join(uri, "trials.json"))
-    tuning = None if trials is None else _tuning(uri, trials)
+    tuning = _tuning(uri, "tuning", "trials.json")
+    others = {
+        model: _tuning(uri, f"tuning/{model}", f"tuning/{model}/trials.json")
+        for model in plan.configuration.get("other_models", {})
+    }
+    other_tunings = {model: found for model, found in others.items() if found}
+    every = [*([tuning] if tuning else []), *other_tunings.values()]
     return Run(
         uri=uri,
         plan=plan,
         dataset=dataset_description.load(plan.dataset_uri),
         tuning=tuning,
-        contenders=_trainings(uri, tuning, plan.training_rate),
+        contenders=_trainings(uri, every, plan.training_rate),
         previous=_previous(plan.previous),
         changes=read_document("changes", storage.join(uri, "changes.json")),
+        other_tunings=other_tunings,
     )
 
 
@@ -214,9 +230,14 @@ def _previous(uri: str | None) -> DatasetDescription | None:
         return None
 
 
-def _tuning(run_uri: str, document: Mapping[str, Any]) -> Tuning:
+def _tuning(run_uri: str, folder: str, file: str) -> Tuning | None:
+    """folder: of the trials, below the run. file: which says what they are; None without it."""
+    document = read_document("trials", storage.join(run_uri, file))
+    if document is None:
+        return None
     ranks = {chosen["trial"]: chosen["rank"] for chosen in document["chosen"]}
-    trials = [_trial(run_uri, trial, ranks.get(trial["id"])) for trial in document["trials"]]
+    base = storage.join(run_uri, folder)
+    trials = [_trial(base, trial, ranks.get(trial["id"])) for trial in document["trials"]]
     return Tuning(
         job=document["job"],
         metric=document["metric"],
@@ -226,8 +247,8 @@ def _tuning(run_uri: str, document: Mapping[str, Any]) -> Tuning:
     )
 
 
-def _trial(run_uri: str, document: Mapping[str, Any], rank: int | None) -> Trial:
-    metrics = _metrics(storage.join(run_uri, "tuning", document["id"]))
+def _trial(folder: str, document: Mapping[str, Any], rank: int | None) -> Trial:
+    metrics = _metrics(storage.join(folder, document["id"]))
     final = document["final"]
     return Trial(
         id=document["id"],
@@ -242,12 +263,13 @@ def _trial(run_uri: str, document: Mapping[str, Any], rank: int | None) -> Trial
     )
 
 
-def _trainings(run_uri: str, tuning: Tuning | None, rate: float) -> list[Contender]:
+def _trainings(run_uri: str, tunings: Sequence[Tuning], rate: float) -> list[Contender]:
     """A contender for every chosen trial and every folder below training/.
 
     rate: USD per hour of one training with all its workers.
     """
-    chosen = {str(t.rank): t for t in tuning.trials if t.rank is not None} if tuning else {}
+    trials = [trial for tuning in tunings for trial in tuning.trials]
+    chosen = {str(trial.rank): trial for trial in trials if trial.rank is not None}
     folder = storage.local_path(storage.join(run_uri, "training"))
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
     contenders = []

@@ -49,8 +49,13 @@ def render(
     winner = next(c for c in run.contenders if c.name == board["winner"])
     ranked = contender_styles(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
     configuration = run.plan.configuration
-    tuning = run.tuning if run.tuning and run.tuning.trials else None
-    search = configuration.get("tune", {}).get("search", {})
+    search = {
+        configuration["model"]: configuration.get("tune", {}).get("search", {}),
+        **{
+            name: one.get("search", {})
+            for name, one in configuration.get("other_models", {}).items()
+        },
+    }
     return (
         _environment()
         .get_template("page.html.j2")
@@ -64,11 +69,17 @@ def render(
             ranking=forests.ranking_forest(board, board["primary_metric"]),
             differences=forests.difference_forest(board, board["primary_metric"]),
             trainings=learning_curves(run.contenders),
-            searched={name for trial in tuning.trials for name in trial.parameters}
-            if tuning
-            else set(),
-            tuning=tuning_section(tuning) if tuning else None,
-            hyperparameters=hyperparameter_section(tuning, search) if tuning else None,
+            several=bool(configuration.get("other_models")),
+            searched={
+                name
+                for tuning in run.tunings.values()
+                for trial in tuning.trials
+                for name in trial.parameters
+            },
+            searches=[
+                (model, tuning_section(tuning), hyperparameter_section(tuning, search[model]))
+                for model, tuning in run.tunings.items()
+            ],
             **_predictions(outcomes, ranked, split, run),
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),

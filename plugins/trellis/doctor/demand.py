@@ -100,8 +100,9 @@ def _demands(target: Target) -> Iterator[Demand]:
 def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
     tune, train = experiment.tune, experiment.train
     if tune is not None:
-        yield _Pool(f"{file}, tune", "training", tune.machines, tune.parallel, tune.machines.spot)
-    workers = max(train.top, train.seeds - 1) * train.machines.workers
+        trials = experiment.searches * tune.parallel
+        yield _Pool(f"{file}, tune", "training", tune.machines, trials, tune.machines.spot)
+    workers = max(experiment.trainings, train.seeds - 1) * train.machines.workers
     yield _Pool(f"{file}, train", "training", train.machines, workers, train.machines.spot)
     if experiment.deploy is not None:
         serving = experiment.deploy.machines

@@ -134,16 +134,23 @@ class LoadedRun:
         frame.attrs = {name: value for name, value in found.items() if name != "features"}
         return frame.set_index("feature")
 
-    def trials(self) -> pd.DataFrame:
+    def trials(self, model: str | None = None) -> pd.DataFrame:
         """A row for each trial of the tuning, by its id.
+
+        model: one of the experiment's `other_models`; None: of its `model`.
 
         Columns: state, rank (of those that were trained in full), value of the tuning's metric,
         loss and step of the measurement, start, end, and parameters.NAME. Raises NoRunError for an
         experiment without `tune`.
         """
-        if "tune" not in self.plan["configuration"]:
+        settings = self.plan["configuration"]
+        if "tune" not in settings:
             raise NoRunError(f"{self.uri} has no trials: the experiment is without `tune`")
-        found = self._document("trials", self._files.run.trials)
+        if model == settings["model"]:
+            model = None
+        if model is not None and not settings.get("other_models", {}).get(model, {}).get("search"):
+            raise NoRunError(f"{self.uri} has no trials of {model}")
+        found = self._document("trials", self._files.run.trials_of(model))
         ranks = {chosen["trial"]: chosen["rank"] for chosen in found["chosen"]}
         rows = []
         for trial in found["trials"]:

@@ -35,6 +35,25 @@ def test_trials_are_sorted_by_number_with_their_epochs(run):
     assert (tuning.metric, tuning.goal) == ("accuracy", "maximize")
 
 
+def test_another_model_has_its_own_search_and_ranks_that_go_on(run):
+    run.plan({"configuration": {"other_models": {"dense": {"search": {"units": {}}}}}})
+    run.trial(1, 0.9, rank=2, units=8).contender(2, right(run))
+    folder = run.path / "tuning/dense"
+    folder.mkdir()
+    (run.path / "trials.json").rename(folder / "trials.json")
+    (run.path / "tuning/1").rename(folder / "1")
+    run.trials, run.chosen = [], []
+    run.trial(1, 0.8, rank=1, learning_rate=0.1).contender(1, right(run))
+    found = read_run(run.uri)
+    assert list(found.tunings) == ["convolutional", "dense"]
+    (trial,) = found.tunings["dense"].trials
+    assert (trial.rank, trial.parameters, len(trial.history)) == (2, {"units": 8}, 4)
+    assert [(c.name, c.trial) for c in found.contenders] == [
+        ("training/1", "1"),
+        ("training/2", "1"),
+    ]
+
+
 def test_a_trial_without_a_value_is_still_a_trial(run):
     run.trial(1, None, state="INFEASIBLE", history=0, learning_rate=0.9)
     (trial,) = read_run(run.uri).tuning.trials

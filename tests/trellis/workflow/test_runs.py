@@ -218,6 +218,42 @@ def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_s
     assert states(run_dag(dag)) == {**dict.fromkeys(names, "success"), "export": "skipped"}
 
 
+def test_several_models_have_a_search_each_and_one_leaderboard(google, a_dag, folder):
+    others = {
+        "residual": {"search": {"learning_rate": {"from": 0.01, "to": 0.1}}},
+        "dense": {"hyperparameters": {"units": 8, "learning_rate": 0.005}},
+    }
+    dag = a_dag(changes={("other_models",): others, ("budget",): "3 USD"})
+    run = run_dag(dag)
+    ended = states(run)
+    assert set(ended.values()) == {"success"}
+    assert ended.keys() >= {"tune", "tune_residual", "choose", *(f"train {n}" for n in range(5))}
+    assert "tune_dense" not in ended
+    # Two searches, the best two of each and the only training of the third, and the comparison.
+    made = [job["kind"] for job in jobs(google, dag)]
+    assert sorted(made) == [*["custom"] * 6, "dataflow", "tuning", "tuning"]
+    own = folder(dag)
+    plan = json.loads((own / "plan.json").read_text())
+    assert (plan["jobs"]["tuning"], plan["jobs"]["custom"]) == (2, 6)
+
+    first, second = (own / name for name in ("trials.json", "tuning/residual/trials.json"))
+    chosen = [json.loads(path.read_text())["chosen"] for path in (first, second)]
+    assert [[trial["rank"] for trial in each] for each in chosen] == [[1, 2], [3, 4]]
+    assert chosen[1][0]["parameters"].keys() == {"learning_rate"}
+    assert (own / "tuning/residual/1/metrics.json").exists()
+    arguments = [str(rendered(run, f"train {n}")["custom_job"]) for n in range(5)]
+    models = ["convolutional"] * 2 + ["residual"] * 2 + ["dense"]
+    assert all(f"--model={model}" in each for model, each in zip(models, arguments, strict=True))
+    assert "--units=8" in arguments[4]
+    board = json.loads((own / "leaderboard/leaderboard.json").read_text())
+    assert sorted(c["name"] for c in board["contenders"]) == [
+        f"training/{rank}" for rank in range(1, 6)
+    ]
+    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
+    actual = json.loads(next(index.iterdir()).read_text())["result"]["actual_usd"]
+    assert actual["tune"] > 0
+
+
 def losses_of(run_folder):
     """Those in trials.json, over what the stand-in for the trainer has as its best epoch's."""
     trials = json.loads((run_folder / "trials.json").read_text())

@@ -7,6 +7,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import duration_text, usd_text
 from trellis.workflow.spec.source import ImageSource, TableSource
 from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis.workflow.stages.tune import task_id
 
 _PAGE = """\
 {about}
@@ -42,7 +43,7 @@ It can wait until the morning: every job has a timeout, and the run stays within
 
 _TUNING = """\
 | tune | runs {trials} trials of {epochs} epochs, {parallel} at a time, to {goal} {metric} |
-| choose | selects the best {top} of the trials that succeeded |
+| choose | selects the best {top} of the trials that succeeded{each} |
 """
 
 _REUSE = """\
@@ -109,13 +110,16 @@ def _tuning(experiment: Experiment) -> str:
     tune = experiment.tune
     if tune is None:
         return ""
-    return _TUNING.format(
+    others = [name for name, one in experiment.by_model.items() if name and one.tune is not None]
+    beside = "".join(f"| {task_id(name)} | the same for the model {name} |\n" for name in others)
+    return beside + _TUNING.format(
         trials=tune.trials,
         epochs=tune.epochs,
         parallel=tune.parallel,
         goal=tune.goal,
         metric=tune.metric,
         top=experiment.train.top,
+        each=" of each model" if experiment.other_models else "",
     )
 
 

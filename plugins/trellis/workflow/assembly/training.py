@@ -50,7 +50,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> deploy -> result, without tune and choose if there is no search, and with
-    select -> repeat (each further seed) before compare if `train.seeds` is above 1
+    select -> repeat (each further seed) before compare if `train.seeds` is above 1. Each of
+    `other_models` has a search beside `tune`.
 
     A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
     snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -66,7 +67,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
-        tags=["research", experiment.model, experiment.task],
+        tags=["research", experiment.model, *experiment.other_models, experiment.task],
         access_control=access_control(platform, [experiment.owner]),
         deadline=deadline(experiment, platform),
         default_args={
@@ -86,8 +87,12 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         exported >> changed
         chosen = None
         if experiment.tune is not None:
-            tuned = tune.task(experiment, platform)
-            chosen = choose.task(experiment, platform, tuned.output)
+            tuned = [
+                tune.task(experiment, platform, model)
+                for model, one in experiment.by_model.items()
+                if one.tune is not None
+            ]
+            chosen = choose.task(experiment, platform, [each.output for each in tuned])
             changed >> tuned >> chosen
         (
             (changed if chosen is None else chosen)

@@ -7,6 +7,7 @@ gs://BUCKET/EXPERIMENT/
     runs/RUN/
         plan.json                 what this run does, and its cost limit
         tuning/TRIAL/             what the tuning job's trials write, metrics.json last
+        tuning/MODEL/             trials.json and TRIAL/ of each of `other_models`
         changes.json              how the dataset differs from the last one trained on
         trials.json               all trials, and those chosen
         training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
@@ -80,15 +81,23 @@ class Run:
     @property
     def tuning(self) -> str:
         """Base of the tuning job; Vertex adds TRIAL/."""
-        return f"{self.uri}tuning/"
+        return self.tuning_of(None)
 
-    def trial_metrics(self, trial: str) -> str:
+    def tuning_of(self, model: str | None) -> str:
+        """The same of one of the experiment's other models; None: of `model`."""
+        return f"{self.uri}tuning/{model}/" if model else f"{self.uri}tuning/"
+
+    def trial_metrics(self, trial: str, model: str | None = None) -> str:
         """What the trial with this id writes last; one that was stopped early writes none."""
-        return f"{self.tuning}{trial}/metrics.json"
+        return f"{self.tuning_of(model)}{trial}/metrics.json"
 
     @property
     def trials(self) -> str:
-        return f"{self.uri}trials.json"
+        return self.trials_of(None)
+
+    def trials_of(self, model: str | None) -> str:
+        """The trials of one of the experiment's other models; None: of `model`."""
+        return f"{self.tuning_of(model)}trials.json" if model else f"{self.uri}trials.json"
 
     def training(self, rank: int) -> str:
         """Base of the training of the trial ranked `rank`, from 1."""

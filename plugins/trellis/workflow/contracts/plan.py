@@ -4,7 +4,7 @@ schemas/run_plan.schema.json describes each field of the file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -84,6 +84,10 @@ class Plan:
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
     reuse: Reuse = Reuse()
+
+    def of(self, model: str | None) -> "Plan":
+        """The plan of one of the experiment's models, as Experiment.of has it."""
+        return replace(self, experiment=self.experiment.of(model))
 
     def reused(self, folder: str) -> str | None:
         """The folder of an earlier run that stands in for this folder of the run, if there is one.

@@ -23,7 +23,9 @@ def with_address(experiment: Experiment, bucket: str) -> dict[str, Value]:
 
 def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
-    for name, file in files(experiment, platform.bucket).items():
+    for name, file in (
+        item for one in experiment.by_model.values() for item in files(one, platform.bucket).items()
+    ):
         if not storage.blob(platform, file).exists():
             raise SourceError(
                 f"hyperparameters.weights: there is no {file}, and jobs download nothing from the "

@@ -114,7 +114,8 @@ def check_budget(what: str, limit: Cost, budget: float, remedies: str) -> None:
 def within_budget(experiment: Experiment, limit: Cost) -> None:
     """Raises BudgetError if a run of the experiment may cost more than its budget."""
     remedies = (
-        "fewer trials, trainings, seeds or workers, smaller machines, shorter timeouts, no AutoML"
+        "fewer trials, trainings, models, seeds or workers, smaller machines, shorter timeouts, no "
+        "AutoML"
     )
     check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
 
@@ -139,11 +140,16 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
         **_bigquery(experiment, source_bytes),
         "export": export(platform) * _hours(platform.dataflow.timeout),
         **(
-            {"tune": tune.trials * _machine(tune.machines, region) * _hours(tune.timeout)}
+            {
+                "tune": experiment.searches
+                * tune.trials
+                * _machine(tune.machines, region)
+                * _hours(tune.timeout)
+            }
             if tune
             else {}
         ),
-        "train": train.top * training,
+        "train": experiment.trainings * training,
         **({"repeat": (train.seeds - 1) * training} if train.seeds > 1 else {}),
         "compare": comparison(platform) * _hours(platform.compare.timeout),
         **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},

@@ -19,7 +19,7 @@ from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue, For
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
-from trellis.workflow.spec.tuning import Maximize, Minimize, Range, Tune
+from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
 
 
 class Train(Section):
@@ -105,6 +105,11 @@ class Experiment(Section):
         None,
     )
     train: Train = key("the full trainings of the best trials")
+    other_models: dict[str, OtherModel] = key(
+        "models of the trainer that compete with `model`, by name: each has its own search, as "
+        "`tune` says, and its own `train.top`",
+        {},
+    )
     baselines: Baselines = key("models that the trainings must beat", Baselines())
     deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
     predict: Predict | None = key("batch prediction by the champion; left out: never", None)
@@ -121,6 +126,42 @@ class Experiment(Section):
         if until is not None and not by_time(info.data.get("schedule", MANUAL)):
             raise broken("ends a schedule by time, but this experiment has none")
         return until
+
+    def of(self, model: str | None) -> "Experiment":
+        """The same experiment with one model alone: one of `other_models`, or None: `model`."""
+        if model is None:
+            return self.model_copy(update={"other_models": {}}) if self.other_models else self
+        other, tune, train = self.other_models[model], self.tune, self.train
+        if tune is not None and other.search:
+            tune = tune.model_copy(update={"search": other.search})
+        else:
+            tune = None
+            train = train.model_copy(update={"top": 1, self.goal: self.metric})
+        return self.model_copy(
+            update={
+                "model": model,
+                "own_model": None,
+                "hyperparameters": other.hyperparameters,
+                "tune": tune,
+                "train": train,
+                "other_models": {},
+            }
+        )
+
+    @property
+    def by_model(self) -> "dict[str | None, Experiment]":
+        """The experiment with each model alone, `model` (None) first."""
+        return {model: self.of(model) for model in (None, *self.other_models)}
+
+    @property
+    def searches(self) -> int:
+        """How many tuning jobs a run has."""
+        return sum(one.tune is not None for one in self.by_model.values())
+
+    @property
+    def trainings(self) -> int:
+        """How many full trainings a run has at most, without repeats."""
+        return sum(one.train.top for one in self.by_model.values())
 
     @property
     def tuning(self) -> Maximize | Minimize:

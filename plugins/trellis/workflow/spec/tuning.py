@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
 from trellis.workflow.spec.machines import Machines
-from trellis.workflow.spec.quantities import Duration, Number, Scalar
-from trellis.workflow.spec.sections import OneOf, Variant, key
+from trellis.workflow.spec.quantities import Duration, FlagValue, Number, Scalar
+from trellis.workflow.spec.sections import OneOf, Section, Variant, key
 
 
 class Span(Variant):
@@ -52,6 +52,16 @@ class _Tune(Variant):
     max_failed: int = key("failed trials at which the search fails", 3, ge=1, le=1000)
     machines: Machines = key("what each trial runs on", Machines())
     timeout: Duration = key("when a trial is stopped", timedelta(hours=1))
+
+
+class OtherModel(Section):
+    """A model that is tuned and trained beside `model`, on the same leaderboard."""
+
+    hyperparameters: dict[str, FlagValue] = key("fixed in all its trainings", {})
+    search: dict[str, Range] = key(
+        "what to vary, in as many trials as `tune` has; left out: one training without a search",
+        {},
+    )
 
 
 class Maximize(_Tune):

@@ -6,6 +6,9 @@ trials.json, schema 1:
                  "start", "end"}],
      "chosen": [{"rank": 1, "trial": "4", "parameters": {...}, "value": 0.95}]}
 
+Each of the experiment's other models that has a search has such a file of its own, tuning/MODEL/
+trials.json. Ranks go on from one model to the next: those of `model` come first.
+
 A trial's loss on the validation split comes from the metrics.json that the trial itself writes:
 the metrics of a Measurement are those that the StudySpec names, so Vertex AI keeps no loss.
 """
@@ -21,39 +24,63 @@ from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Hyperparameter
+from trellis.workflow.stages import train
 from trellis.workflow.validation.file import known_to
 
 SCHEMA = 1
 
 
-def task(experiment: Experiment, platform: Platform, tuning: Any) -> Any:
-    """The Airflow task. `tuning`: what `tune` returns. Returns the trials to train."""
+def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
+    """The Airflow task. tunings: what the tasks `tune` return, those of other models in the file's
+    order. Returns the trials to train, those of other models with "model".
+    """
 
     @airflow_task(task_id="choose")
-    def choose(tuning, run_id=None):
+    def choose(tunings, run_id=None):
         plan = plans.load(experiment, platform, run_id)
-        losses = validation_losses(tuning, plan, platform)
-        content = rank(tuning, plan.experiment, losses)
-        documents.write(platform, "trials", plan.run.trials, content)
-        chosen = content["chosen"]
-        if not chosen:
-            raise AirflowFailException(nothing_to_choose(content))
-        for trial in chosen:
-            print(
-                f"Rank {trial['rank']}: trial {trial['trial']}, {content['metric']} "
-                f"{trial['value']:.4f}, {trial['parameters']}"
-            )
-        if len(chosen) < plan.experiment.train.top:
-            print(
-                f"{len(chosen)} trial{'s' * (len(chosen) > 1)} succeeded, so {len(chosen)} instead "
-                f"of {plan.experiment.train.top} will be trained in full."
-            )
+        left = list(tunings)
+        chosen: list[dict[str, Any]] = []
+        for model, one in plan.experiment.by_model.items():
+            if one.tune is None:
+                chosen.append(train.untuned(model, len(chosen) + 1))
+            else:
+                chosen += _best(left.pop(0), plan, platform, model, len(chosen) + 1)
         return chosen
 
-    return choose(tuning)
+    return choose(tunings)
 
 
-def validation_losses(tuning: dict[str, Any], plan: Plan, platform: Platform) -> dict[str, float]:
+def _best(
+    tuning: dict[str, Any], plan: Plan, platform: Platform, model: str | None, first: int
+) -> list[dict[str, Any]]:
+    """The best trials of one model, ranked from `first` on. Writes its trials.json.
+
+    Raises AirflowFailException if there is none.
+    """
+    losses = validation_losses(tuning, plan, platform, model)
+    own = plan.of(model).experiment
+    content = rank(tuning, own, losses, first)
+    documents.write(platform, "trials", plan.run.trials_of(model), content)
+    chosen: list[dict[str, Any]] = content["chosen"]
+    if not chosen:
+        raise AirflowFailException(nothing_to_choose(content))
+    of = f"{model}, " if model else ""
+    for trial in chosen:
+        print(
+            f"Rank {trial['rank']}: {of}trial {trial['trial']}, {content['metric']} "
+            f"{trial['value']:.4f}, {trial['parameters']}"
+        )
+    if len(chosen) < own.train.top:
+        print(
+            f"{len(chosen)} trial{'s' * (len(chosen) > 1)} succeeded, so {len(chosen)} instead "
+            f"of {own.train.top} will be trained in full."
+        )
+    return [{**trial, "model": model} for trial in chosen] if model else chosen
+
+
+def validation_losses(
+    tuning: dict[str, Any], plan: Plan, platform: Platform, model: str | None = None
+) -> dict[str, float]:
     """Validation loss by trial id, for trials that succeeded and wrote one: that of the epoch
     that counts for the trial. A trial that the tuner stopped early has written none.
 
@@ -63,7 +90,7 @@ def validation_losses(tuning: dict[str, Any], plan: Plan, platform: Platform) ->
     for trial in tuning["trials"]:
         if trial["state"] != "SUCCEEDED":
             continue
-        metrics = documents.find(platform, "metrics", plan.run.trial_metrics(trial["id"]))
+        metrics = documents.find(platform, "metrics", plan.run.trial_metrics(trial["id"], model))
         if metrics and plan.experiment.tuning.measurement == "last":
             losses[trial["id"]] = metrics["history"][-1]["val_loss"]
         elif metrics:
@@ -72,7 +99,7 @@ def validation_losses(tuning: dict[str, Any], plan: Plan, platform: Platform) ->
 
 
 def rank(
-    tuning: dict[str, Any], experiment: Experiment, losses: dict[str, float]
+    tuning: dict[str, Any], experiment: Experiment, losses: dict[str, float], first: int = 1
 ) -> dict[str, Any]:
     """trials.json: all trials in the trainer's types, and the best of those that succeeded.
 
@@ -80,7 +107,7 @@ def rank(
     epochs; trials without a loss follow, and remaining ties go to the earlier trial. A trial whose
     metric is not finite (a loss that overflowed) is not chosen.
 
-    losses: by trial id, as `validation_losses` returns them.
+    losses: by trial id, as `validation_losses` returns them. first: rank of the best.
     """
     tune = experiment.tuning
     known = known_to(experiment)
@@ -115,7 +142,7 @@ def rank(
                 "parameters": trial["parameters"],
                 "value": trial["final"]["value"],
             }
-            for rank, trial in enumerate(candidates[: experiment.train.top], start=1)
+            for rank, trial in enumerate(candidates[: experiment.train.top], start=first)
         ],
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.machines import Machine, Machines
+from trellis.workflow.stages.tune import task_id
 
 
 def lines(plan: Plan, region: str) -> list[str]:
@@ -34,12 +35,16 @@ def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
     trained = f"one model, to {experiment.goal} {experiment.metric}"
     if tune is not None:
         searched = ", ".join(tune.search)
-        trained = f"the best {train.top}"
+        each = " of each model" if experiment.other_models else ""
+        trained = f"the best {train.top}{each}"
         yield (
             "tune",
             f"{tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, on "
             f"{_machine(tune.machines)}: {tune.goal} {tune.metric} over {searched}",
         )
+        for model, one in experiment.by_model.items():
+            if model is not None and one.tune is not None:
+                yield task_id(model), f"as many of {model}, over {', '.join(one.search)}"
     yield (
         "train",
         f"{trained} for up to {train.epochs} epochs, each on {train.machines.workers} x "

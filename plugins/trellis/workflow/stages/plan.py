@@ -235,18 +235,8 @@ def _rows(
             "leave `baselines` out"
         )
     sequences = any(feature.kind == "sequence" for feature in found.table.features)
-    model = trainer_schema.load().models.get(experiment.model, {})
-    if model.get("needs") == "sequence" and not sequences:
-        raise SourceError(
-            f"model: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
-            "dense"
-        )
-    compiled = experiment.hyperparameters.get("jit_compile") or "jit_compile" in experiment.search
-    if sequences and compiled:
-        raise SourceError(
-            "hyperparameters.jit_compile: XLA compiles for inputs of one shape, and a feature is "
-            "an ARRAY column, whose length differs from batch to batch: leave it out"
-        )
+    for name, one in experiment.by_model.items():
+        _fits_sequences(one, "model" if name is None else f"other_models.{name}", sequences)
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(
@@ -259,6 +249,22 @@ def _rows(
         found.snapshot_sql,
         found.bytes,
     )
+
+
+def _fits_sequences(experiment: Experiment, where: str, sequences: bool) -> None:
+    """Raises SourceError unless the model at `where` can learn from rows with such features."""
+    model = trainer_schema.load().models.get(experiment.model, {})
+    if model.get("needs") == "sequence" and not sequences:
+        raise SourceError(
+            f"{where}: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
+            "dense"
+        )
+    compiled = experiment.hyperparameters.get("jit_compile") or "jit_compile" in experiment.search
+    if sequences and compiled:
+        raise SourceError(
+            f"{where}, jit_compile: XLA compiles for inputs of one shape, and a feature is "
+            "an ARRAY column, whose length differs from batch to batch: leave it out"
+        )
 
 
 def _images(experiment: Experiment, platform: Platform) -> Found:
@@ -294,8 +300,8 @@ def _jobs(experiment: Experiment, exists: bool, reused: Mapping[str, str]) -> di
     automl = int(experiment.baselines.automl is not None)
     return {
         "dataflow": int(not exists),
-        "tuning": int(experiment.tune is not None and "tuning" not in reused),
-        "custom": experiment.train.top + experiment.train.seeds - sum(reuse.count(reused)),
+        "tuning": experiment.searches - ("tuning" in reused),
+        "custom": experiment.trainings + experiment.train.seeds - sum(reuse.count(reused)),
         "automl": automl,
         "batch": automl,
     }

@@ -32,7 +32,7 @@ def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
         print(f"training/{best['rank']} is repeated with the seeds {', '.join(map(str, seeds))}")
         return [{**best, "seed": seed} for seed in seeds]
 
-    selected = select([train.UNTUNED] if chosen is None else chosen)
+    selected = select(train.every_untuned(experiment, chosen))
     return selected, train.operator(experiment, platform, "repeat", selected)
 
 

@@ -67,8 +67,9 @@ def less(limit: Cost, experiment: Experiment, steps: Mapping[str, str]) -> Cost:
     """The limit without what is reused."""
     repeats, trainings = count(steps)
     left = {
-        "tune": float(_TUNING not in steps),
-        "train": 1 - trainings / experiment.train.top,
+        # Those of other models are never reused.
+        "tune": 1 - (_TUNING in steps) / max(1, experiment.searches),
+        "train": 1 - trainings / experiment.trainings,
         "repeat": 1 - repeats / max(1, experiment.train.seeds - 1),
     }
     stages = {stage: usd * left.get(stage, 1) for stage, usd in limit.stages.items()}
@@ -101,7 +102,8 @@ class _Search:
             chosen = self._chosen()
         for entry in chosen:
             self._take(f"training/{entry['rank']}", partial(self._training, entry))
-        if len(self.found) == len(chosen) + (experiment.tune is not None):
+        every = len(self.found) == len(chosen) + (experiment.tune is not None)
+        if every and not experiment.other_models:
             self._repeats(chosen)
         return self.found
 

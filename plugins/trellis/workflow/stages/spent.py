@@ -22,7 +22,7 @@ from trellis.vertex.jobs import CUSTOM, TUNING, JobKind, Jobs
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import export, snapshot
+from trellis.workflow.stages import export, snapshot, tune
 
 # As identity.job_labels names them.
 _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
@@ -73,9 +73,10 @@ def _vertex(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
     }
     if plan.experiment.train.seeds > 1:
         usd["repeat"] = worked("repeat") * plan.rates["training"]
-    if plan.experiment.tune is None:
+    if not plan.experiment.searches:
         return usd
-    trials = [trial for job in made_by(TUNING, "tune") for trial in job.trials]
+    searches = [tune.task_id(model) for model in plan.experiment.by_model]
+    trials = [trial for task in searches for job in made_by(TUNING, task) for trial in job.trials]
     return {"tune": trials_hours(trials) * plan.rates["trial"], **usd}
 
 

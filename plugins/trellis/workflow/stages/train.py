@@ -19,10 +19,16 @@ UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 """In place of a chosen trial, if the experiment tunes nothing."""
 
 
+def untuned(model: str | None, rank: int) -> dict[str, Any]:
+    """The same of one of the experiment's other models; None: of `model`."""
+    return {**UNTUNED, "rank": rank, **({"model": model} if model else {})}
+
+
 class TrainOperator(CustomJobOperator):
     """Trains one trial in full.
 
-    :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of a repeat, with its "seed".
+    :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of one of the experiment's other
+        models with its "model", of a repeat with its "seed".
     :param reused: {"source", "target"}: folder of an earlier training that is copied in place of a
         job (templated); None: there is none.
     """
@@ -43,7 +49,14 @@ class TrainOperator(CustomJobOperator):
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
     """The Airflow task, one instance for each of the `chosen` trials; None: nothing is tuned."""
-    return operator(experiment, platform, "train", [UNTUNED] if chosen is None else chosen)
+    return operator(experiment, platform, "train", every_untuned(experiment, chosen))
+
+
+def every_untuned(experiment: Experiment, chosen: Any) -> Any:
+    """`chosen`; of None, an entry of each model: nothing is tuned."""
+    if chosen is not None:
+        return chosen
+    return [untuned(model, rank) for rank, model in enumerate(experiment.by_model, start=1)]
 
 
 def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: Any) -> Any:
@@ -64,6 +77,8 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
 
 def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any]:
     """The CustomJob that trains one chosen trial. chosen: as TrainOperator's."""
+    model = chosen.get("model")
+    plan = plan.of(model)
     train = plan.experiment.train
     workers = train.machines.workers
     seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
@@ -74,6 +89,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
         pools.append(job_messages.pool(platform, "train", arguments, train.machines, workers - 1))
     trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
+    origin = f" {model}{origin}" if model else origin
     origin += ", reused" if plan.reused(folder) else ""
     name = folder.removeprefix(plan.run.uri).rstrip("/")
     return {

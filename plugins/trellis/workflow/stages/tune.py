@@ -44,15 +44,20 @@ class TuneOperator(HyperparameterTuningJobOperator):
         return reused.tuning(self.gcp_conn_id, **self.reused)
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
+def task_id(model: str | None) -> str:
+    """Of the search of one of the experiment's other models; None: of `model`."""
+    return f"tune_{model}" if model else "tune"
+
+
+def task(experiment: Experiment, platform: Platform, model: str | None = None) -> Any:
     """The Airflow task. Returns {"name", "console", "trials"}."""
     return TuneOperator(
-        task_id="tune",
+        task_id=task_id(model),
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
-        hyperparameter_tuning_job=planned(experiment, platform, job),
-        reused=planned(experiment, platform, copied),
+        hyperparameter_tuning_job=planned(experiment, platform, job, lambda context: model),
+        reused=planned(experiment, platform, copied, lambda context: model),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
@@ -61,12 +66,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     )
 
 
-def job(plan: Plan, platform: Platform) -> dict[str, Any]:
-    """The HyperparameterTuningJob. Trial N writes below tuning/N/."""
+def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, Any]:
+    """The HyperparameterTuningJob. Trial N writes below tuning/N/, or tuning/MODEL/N/."""
+    plan = plan.of(model)
     tune = plan.experiment.tuning
     arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
     return {
-        "display_name": f"{plan.experiment.name} tuning",
+        "display_name": f"{plan.experiment.name} tuning" + (f" {model}" if model else ""),
         "labels": job_messages.labels(plan.experiment, platform),
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
@@ -75,7 +81,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "study_spec": study(plan.experiment),
         "trial_job_spec": {
             "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
-            "base_output_directory": {"output_uri_prefix": plan.run.tuning},
+            "base_output_directory": {"output_uri_prefix": plan.run.tuning_of(model)},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
             **job_messages.identity(platform),
         },
@@ -83,10 +89,11 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     }
 
 
-def copied(plan: Plan, platform: Platform) -> dict[str, str] | None:
+def copied(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, str] | None:
     """What is copied in place of a job: the folders, as TuneOperator has them."""
-    source = plan.reused(plan.run.tuning)
-    return {"source": source, "target": plan.run.tuning} if source else None
+    target = plan.run.tuning_of(model)
+    source = plan.reused(target)
+    return {"source": source, "target": target} if source else None
 
 
 def study(experiment: Experiment) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
 from trellis.workflow.spec.trainer_schema import TrainerSchema
-from trellis.workflow.validation import backbone, hyperparameters
+from trellis.workflow.validation import backbone, hyperparameters, other_models
 from trellis.workflow.validation.machines import machine_problems
 
 
@@ -22,6 +22,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
         *_metric(experiment, schema),
         *hyperparameters.problems(experiment, schema),
         *backbone.problems(experiment, schema),
+        *other_models.problems(experiment, schema),
         *_machines(experiment),
         *_baselines(experiment),
     ]
@@ -134,11 +135,8 @@ def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
     for where, word, known in sides:
         if word not in known:
             yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
-    kind, models = experiment.source.kind, schema.models
-    if experiment.model in models and kind not in models[experiment.model]["inputs"]:
-        fitting = [name for name, entry in models.items() if kind in entry["inputs"]]
-        message = f"{experiment.model} is not for a source of {kind}s; known: {', '.join(fitting)}"
-        yield Problem(("model",), message)
+    if unfit := other_models.unfit(experiment, schema):
+        yield Problem(("model",), unfit)
 
 
 def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:

@@ -42,10 +42,11 @@ def contender(name, kind, accuracy, reason):
 
 
 contenders = []
-tuned = run / "trials.json"
-# Without a search there is one training.
-ranks = [c["rank"] for c in json.loads(tuned.read_text())["chosen"]] if tuned.exists() else [1]
-for rank in ranks:
+tuned = [path for path in [run / "trials.json", *run.glob("tuning/*/trials.json")] if path.exists()]
+chosen = {c["rank"] for path in tuned for c in json.loads(path.read_text())["chosen"]}
+# Trainings without a search are found by their folders.
+found = {int(path.name) for path in run.glob("training/*")}
+for rank in sorted(chosen | found):
     name = f"training/{rank}"
     metrics = run / name / "metrics.json"
     if metrics.exists():

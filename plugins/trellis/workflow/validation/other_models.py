@@ -1,0 +1,47 @@
+"""The models that compete with an experiment's own `model`, each checked as if it were that."""
+
+from collections.abc import Iterator
+
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_model import is_file
+from trellis.workflow.spec.problems import Field as Where
+from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis.workflow.validation import backbone, hyperparameters
+
+
+def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
+    """What is wrong with one of them, at its place in the file."""
+    for name, other in experiment.other_models.items():
+        where = ("other_models", name)
+        if is_file(name):
+            yield Problem(where, "a Python file can be the experiment's `model` alone")
+        elif name not in schema.models:
+            yield Problem(where, f"unknown model '{name}'; {did_you_mean(name, schema.models)}")
+        elif name == experiment.model:
+            yield Problem(where, "is the experiment's `model` already")
+        elif other.search and experiment.tune is None:
+            message = "without `tune` there is no search: fix them under its `hyperparameters`"
+            yield Problem((*where, "search"), message)
+        else:
+            one = experiment.of(name)
+            if wrong := unfit(one, schema):
+                yield Problem(where, wrong)
+            for found in (*hyperparameters.problems(one, schema), *backbone.problems(one, schema)):
+                yield Problem(_place(where, found.field), found.message)
+
+
+def unfit(experiment: Experiment, schema: TrainerSchema) -> str | None:
+    """Why the experiment's model cannot learn from its source; None if it can."""
+    kind, models = experiment.source.kind, schema.models
+    if experiment.model not in models or kind in models[experiment.model]["inputs"]:
+        return None
+    fitting = [name for name, entry in models.items() if kind in entry["inputs"]]
+    return f"{experiment.model} is not for a source of {kind}s; known: {', '.join(fitting)}"
+
+
+def _place(where: Where, found: Where) -> Where:
+    """`tune.search.units` of a model alone is `other_models.NAME.search.units` of the file."""
+    if found[:2] == ("tune", "search"):
+        return (*where, *found[1:])
+    return (*where, *found) if found[:1] == ("hyperparameters",) else found
