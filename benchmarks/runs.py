@@ -24,6 +24,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import psutil
 
 from local_gcp.testing import LocalGcp
@@ -64,7 +65,7 @@ def main() -> int:
             airflow.unpause(name)
         say(f"{flags.runs} runs of {len(names)} experiments begin")
         for number in range(flags.runs):
-            airflow.api.trigger(names[number % len(names)], f"run-{number:04}")
+            trigger(airflow, names[number % len(names)], f"run-{number:04}")
         samples = watch(airflow, flags.runs)
         report(home, samples)
         return check(home, google, flags.runs)
@@ -74,6 +75,20 @@ def main() -> int:
         google.down()
         if not os.environ.get("TRELLIS_KEEP"):
             shutil.rmtree(home, ignore_errors=True)
+
+
+def trigger(airflow: InstalledAirflow, name: str, run_id: str) -> None:
+    """Trigger a run, again if SQLite was locked, which is this Airflow's database and not a
+    production one's. A run that is there already stays as it is.
+    """
+    for left in reversed(range(30)):
+        try:
+            airflow.api.trigger(name, run_id)
+            return
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != httpx.codes.INTERNAL_SERVER_ERROR or not left:
+                raise
+            time.sleep(1)
 
 
 def make_data(buckets: Path) -> None:
