@@ -105,6 +105,13 @@ class OfModels:
         maximum=1_000_000,
         models=("wide_and_deep",),
     )
+    series: str = hyperparameter(
+        "separate",
+        "how a row's sequences are read: separate, each by itself; or together, as one series of "
+        "several values a step, one of which may be the time of the step",
+        enum=["separate", "together"],
+        models=("recurrent", "transformer"),
+    )
     cell: str = hyperparameter(
         "gru",
         "unit that reads a sequence step by step: gru (https://arxiv.org/abs/1406.1078) or lstm "

@@ -56,7 +56,9 @@ _FAR = 10.0
 
 @dataclass(frozen=True)
 class Steps:
-    """A sequence: values (b, any, 1), and mask (b, any), true where there is an element."""
+    """A sequence: values (b, any, 1), and mask (b, any), true where there is an element. Several as
+    one, of `together`: values (b, any, 2 n).
+    """
 
     values: keras.KerasTensor
     mask: keras.KerasTensor
@@ -73,6 +75,17 @@ class Row:
     inputs: dict[str, keras.KerasTensor]
     flat: list[keras.KerasTensor]
     sequences: list[Steps]
+
+    def series(self, together: bool) -> list[Steps]:
+        """The sequences, each by itself or all as one: step i is what stands at place i of each.
+
+        So one of them may be the times of the others' elements, or the gaps between them.
+        """
+        if not together:
+            return self.sequences
+        of_each = self.sequences
+        values, mask = Together()([steps.values for steps in of_each], [s.mask for s in of_each])
+        return [Steps(values, mask, max(steps.limit for steps in of_each))]
 
     def summaries(self) -> list[keras.KerasTensor]:
         """Each sequence as four numbers, (b, 4): see Summary."""
@@ -252,6 +265,26 @@ class Elements(layers.Layer):
         standard = _tame((tf.cast(values, tf.float64) - self._mean) / self._scale)
         standard = tf.cast(standard, tf.float32)
         return tf.where(present, standard, 0.0)[..., tf.newaxis], present
+
+
+class Together(layers.Layer):
+    """n sequences (b, any, 1) with masks (b, any) -> values (b, longest, 2 n), mask (b, longest).
+
+    A step is there if one of its elements is. Values are the elements of each, 0 where there is
+    none; then, of each, 1 where there is none.
+    """
+
+    def call(self, values, masks):
+        longest = tf.reduce_max([tf.shape(mask)[1] for mask in masks])
+
+        def padded(tensor):
+            after = [[0, 0], [0, longest - tf.shape(tensor)[1]]]
+            return tf.pad(tensor, after + [[0, 0]] * (len(tensor.shape) - 2))
+
+        masks = [padded(mask) for mask in masks]
+        missing = [tf.cast(~mask, values[0].dtype)[..., tf.newaxis] for mask in masks]
+        elements = [padded(each) for each in values]
+        return tf.concat([*elements, *missing], 2), tf.reduce_any(tf.stack(masks), 0)
 
 
 class Summary(layers.Layer):

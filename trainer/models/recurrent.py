@@ -3,9 +3,9 @@
 GRU: https://arxiv.org/abs/1406.1078. LSTM: https://doi.org/10.1162/neco.1997.9.8.1735. Both
 directions: https://doi.org/10.1109/78.650093.
 
-Each sequence feature has its own cells, since sequences differ in meaning and length. Their last
-states are concatenated with the row's other features, and followed by the layers of the dense
-model.
+Each sequence feature has its own cells, since sequences differ in meaning and length, unless
+`series` is together. Their last states are concatenated with the row's other features, and followed
+by the layers of the dense model.
 """
 
 import keras
@@ -22,7 +22,7 @@ _CELLS = {"gru": layers.GRU, "lstm": layers.LSTM}
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
-    states = [_state(steps, h) for steps in row.sequences]
+    states = [_state(steps, h) for steps in row.series(h.series == "together")]
     x = inputs.joined([*row.flat, *states])
     return keras.Model(row.inputs, head(x, dataset.outputs, h), name="recurrent")
 

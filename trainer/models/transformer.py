@@ -1,8 +1,9 @@
 """A transformer's encoder (https://arxiv.org/abs/1706.03762) for the sequences of a row.
 
-Each sequence feature has its own encoder. A step is its value and its place, as in the paper waves
-of several lengths, so that no place is unknown at first. The mean over the steps is concatenated
-with the row's other features, and followed by the layers of the dense model.
+Each sequence feature has its own encoder, unless `series` is together. A step is its value and its
+place, as in the paper waves of several lengths, so that no place is unknown at first. The mean over
+the steps is concatenated with the row's other features, and followed by the layers of the dense
+model.
 """
 
 import keras
@@ -23,13 +24,14 @@ _LONGEST_WAVE = 10_000.0
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
-    if (longest := max(steps.limit for steps in row.sequences)) > _MAX_STEPS:
+    series = row.series(h.series == "together")
+    if (longest := max(steps.limit for steps in series)) > _MAX_STEPS:
         raise ModelError(
             f"the longest sequence has {longest:,} elements, and transformer, which compares all "
             f"with all, takes up to {_MAX_STEPS:,}: use the recurrent model, or shorten the "
             "sequences in the query"
         )
-    x = inputs.joined([*row.flat, *(_mean(steps, h) for steps in row.sequences)])
+    x = inputs.joined([*row.flat, *(_mean(steps, h) for steps in series)])
     return keras.Model(row.inputs, head(x, dataset.outputs, h), name="transformer")
 
 

@@ -24,7 +24,7 @@ from trainer.dataset_features import (
 )
 from trainer.hyperparameters import Hyperparameters
 from trainer.models import MODELS
-from trainer.models.inputs import Calendar, Elements, Standardization, Summary
+from trainer.models.inputs import Calendar, Elements, Standardization, Summary, Together
 
 OF_TABLES = [name for name, model in MODELS.items() if "table" in model.inputs]
 
@@ -249,3 +249,14 @@ def test_what_was_never_seen_says_nothing_at_first():
         len({model(rows() | {"categorical": np.full((2, 1), t)}).numpy()[0, 0] for t in range(4)})
         == 4
     )
+
+
+def test_sequences_together_are_what_stands_at_the_same_place():
+    short, long = np.array([[1.0, 2.0]]), np.array([[5.0, 0.0, 7.0]])
+    values, mask = Together()(
+        [short[..., None].astype(np.float32), long[..., None].astype(np.float32)],
+        [np.array([[True, True]]), np.array([[True, False, False]])],
+    )
+    # Of each its elements, then of each whether there is none.
+    np.testing.assert_array_equal(values[0], [[1, 5, 0, 0], [2, 0, 0, 1], [0, 7, 1, 1]])
+    np.testing.assert_array_equal(mask, [[True, True, False]])

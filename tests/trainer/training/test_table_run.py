@@ -221,6 +221,7 @@ def rising(tmp_path_factory):
     [
         {"model": "recurrent"},
         {"model": "recurrent", "cell": "lstm", "bidirectional": True},
+        {"model": "recurrent", "series": "together"},
         {"model": "transformer"},
     ],
 )
