@@ -1,4 +1,4 @@
-"""Random kill -9 of every part over whole runs of both demo experiments. About an hour for 40.
+"""Random kill -9 of every part over whole runs of both demo experiments: half an hour to an hour.
 
     PYTHONPATH=. .venv/airflow/bin/python benchmarks/kills.py [--kills 40] [--seed 1]
 

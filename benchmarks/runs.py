@@ -1,4 +1,4 @@
-"""Many runs through a real scheduler, with jobs that are over at once. 200 take about 40 minutes.
+"""Many runs through a real scheduler, with jobs that are over at once. 200 take about 20 minutes.
 
     PYTHONPATH=.:local_gcp/src .venv/airflow/bin/python benchmarks/runs.py [--runs 200]
 
