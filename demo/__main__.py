@@ -33,7 +33,7 @@ def main() -> int:
         metavar="EXPERIMENT",
         help="which ones: "
         + ", ".join(experiments.DATA)
-        + f" (default: {' and '.join(experiments.USUAL)})",
+        + f", or any other of dags/experiments (default: {' and '.join(experiments.USUAL)})",
     )
     run_parser.add_argument(
         "--conf",
@@ -52,8 +52,9 @@ def main() -> int:
         )
         return 0
     for name in arguments.experiments if arguments.command == "run" else ():
-        if name not in experiments.DATA:
-            parser.error(f"no demo of {name!r}; there are: {', '.join(experiments.DATA)}")
+        if name not in experiments.known():
+            there = ", ".join(experiments.known())
+            parser.error(f"no experiment {name!r} in dags/experiments; there are: {there}")
     try:
         if arguments.command == "up":
             return up()
@@ -81,7 +82,7 @@ def up() -> int:
     say()
     say(
         "An experiment is a DAG of its name. Unpause and trigger it there, or "
-        "`make demo EXPERIMENT=patients`."
+        "`make demo EXPERIMENT=patients`, which shows its progress and result; of your own, too."
     )
     _print_addresses()
     return 0

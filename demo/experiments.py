@@ -33,6 +33,15 @@ USUAL = ("digits", "breast-cancer")
 """Those of `make demo`, in the order of their runs: between them they use most of Trellis."""
 
 
+EXPERIMENTS = ROOT / "dags" / "experiments"
+
+
+def known() -> list[str]:
+    """The experiments that can be run: the demo's, and those whose files lie beside them."""
+    own = sorted(file.stem for file in EXPERIMENTS.glob("*.yaml"))
+    return [*DATA, *(name for name in own if name not in DATA)]
+
+
 @dataclass(frozen=True)
 class FinishedRun:
     """A finished run. folder: its files in the bucket. url: its page in the Airflow UI."""
@@ -90,7 +99,11 @@ def make_bucket(environment: dict[str, str]) -> None:
 
 
 def load_data(name: str, environment: dict[str, str]) -> None:
-    """Load an experiment's data where its file expects them; does nothing if they exist."""
+    """Load a demo's data where its file expects them; does nothing if they exist, or of any other
+    experiment.
+    """
+    if name not in DATA:
+        return
     module, place = DATA[name]
     done = subprocess.run(
         [program("trainer", "python"), "-m", module, place.format_map(platform())],
