@@ -13,7 +13,7 @@ from trainer import contracts
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.importance import PERMUTATIONS, Importance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.notes import notes, reused
+from trainer.comparison.notes import notes, of_data, reused
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
 from trainer.comparison.repeats import Repeats
@@ -97,9 +97,8 @@ def document(
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": notes(
-            outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats
-        )
+        "notes": of_data(dataset.warnings)
+        + notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats)
         + remarks,
         "winner": standings[0].name,
         "promotion": _promotion(promotion),

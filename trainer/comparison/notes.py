@@ -20,6 +20,7 @@ FEW = 10
 # An example with at least this share of the squared error dominates the RMSE of a small split.
 _HEAVY = 0.2
 _NAMED = 8
+_WARNINGS = 3
 
 
 def notes(
@@ -53,6 +54,17 @@ def notes(
         else None,
     ]
     return [note for note in found if note]
+
+
+def of_data(warnings: Sequence[str]) -> list[str]:
+    """What the export warned of: a score on data that give the label away says nothing.
+
+    warnings: as the dataset has them. The first few are told; the report lists all.
+    """
+    found = [f"The data: {warning.rstrip('.')}." for warning in warnings[:_WARNINGS]]
+    if more := len(warnings) - len(found):
+        found.append(f"The data: {more} more warning{'s' * (more > 1)}, with the dataset.")
+    return found
 
 
 def reused(steps: Mapping[str, str]) -> list[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.notes import notes
+from trainer.comparison.notes import notes, of_data
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard
 
@@ -24,6 +24,15 @@ def sentences(outcomes, failed=0, classes=("no", "yes")):
 
 def test_nothing_to_warn_of():
     assert sentences({"a": outcome(2000, 100), "b": outcome(2000, 300)}) == []
+
+
+def test_what_the_data_were_warned_of_is_told():
+    assert of_data([]) == []
+    assert of_data(["'bwt' tells the label"]) == ["The data: 'bwt' tells the label."]
+    assert of_data(list("abcde"))[2:] == [
+        "The data: c.",
+        "The data: 2 more warnings, with the dataset.",
+    ]
 
 
 def test_a_class_that_is_never_found_is_named_first():
