@@ -4,6 +4,9 @@ from pydantic import ValidationInfo, field_validator
 
 from trellis.workflow.spec.sections import Section, broken, key
 
+# https://docs.cloud.google.com/vertex-ai/docs/training/persistent-resource-create
+_RESOURCE_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+
 
 class Machine(Section):
     """One replica: a machine type, with or without accelerators."""
@@ -24,6 +27,19 @@ class Machines(Machine):
     """What each replica of a job runs on."""
 
     spot: bool = key("use spot machines: far cheaper, but Google may stop them at any time", False)
+    persistent: str | None = key(
+        "ID of a persistent resource of Vertex AI, in the group's project and region, with such "
+        "machines: a job starts there at once, and the resource is paid for until it is deleted",
+        None,
+        pattern=_RESOURCE_ID,
+    )
+
+    @field_validator("persistent")
+    @classmethod
+    def _kept(cls, persistent: str | None, info: ValidationInfo) -> str | None:
+        if persistent is not None and info.data.get("spot"):
+            raise broken("its machines are there already: leave `spot` out")
+        return persistent
 
 
 class TrainingMachines(Machines):

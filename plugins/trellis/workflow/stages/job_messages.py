@@ -35,6 +35,11 @@ def identity(platform: Platform) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
+def persistent(machines: Machines) -> dict[str, Any]:
+    """A job spec's field for the persistent resource that its machines are of."""
+    return {"persistent_resource_id": machines.persistent} if machines.persistent else {}
+
+
 def encryption(platform: Platform) -> dict[str, Any]:
     """The field for the group's own encryption key, if it has one."""
     if not platform.encryption_key:

@@ -99,6 +99,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
             "worker_pool_specs": pools,
             "base_output_directory": {"output_uri_prefix": folder},
             "scheduling": job_messages.scheduling(train.timeout, train.machines, workers),
+            **job_messages.persistent(train.machines),
             **job_messages.identity(platform),
         },
         **job_messages.encryption(platform),

@@ -83,6 +83,7 @@ def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, A
             "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning_of(model)},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
+            **job_messages.persistent(tune.machines),
             **job_messages.identity(platform),
         },
         **job_messages.encryption(platform),

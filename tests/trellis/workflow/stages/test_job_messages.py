@@ -141,6 +141,15 @@ def test_a_training_on_one_machine_has_one_pool(changed, group):
     assert job.job_spec.scheduling.strategy.name == "STANDARD"
 
 
+def test_jobs_run_on_the_persistent_resource_that_the_file_names(changed, group):
+    kept = {"type": "n1-standard-4", "persistent": "night-shift"}
+    plan = changed({("tune", "machines"): kept, ("train", "machines"): kept})
+    tuning = message_of(TUNING, tune.job(plan, group), {})
+    training = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    assert tuning.trial_job_spec.persistent_resource_id == "night-shift"
+    assert training.job_spec.persistent_resource_id == "night-shift"
+
+
 def test_gpus_bring_their_image(changed, group):
     machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "gpus": 2}
     plan = changed({("tune", "machines"): machines})
