@@ -25,11 +25,11 @@ def describe(client: Any, address: str) -> Rows:
         raise DataError(f"{address} cannot be read: {getattr(error, 'message', error)}") from None
     columns = table.columns(known.schema)
     counted = [column for column in columns if column.type in _COUNTED]
-    parts = ["COUNT(*) AS n"]
+    parts = ["COUNT(*) AS n", "COUNT(DISTINCT TO_JSON_STRING(t)) AS differing"]
     for number, column in enumerate(counted):
         name = identifier(column.name)
         parts.append(f"COUNT(DISTINCT {name}) AS d{number}, COUNTIF({name} IS NULL) AS e{number}")
-    row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)}", address)
+    row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
     found = {
         column.name: Column(column.name, column.type, row[f"e{n}"], row[f"d{n}"])
         for n, column in enumerate(counted)
@@ -41,6 +41,7 @@ def describe(client: Any, address: str) -> Rows:
         tuple(found.get(column.name) or Column(column.name, column.type) for column in columns),
         known.num_bytes or 0,
         partitioning.field if partitioning else None,
+        row["differing"],
     )
 
 

@@ -23,7 +23,8 @@ class Column:
 @dataclass(frozen=True)
 class Rows:
     """A table. address: DATASET.TABLE. bytes: what reading all of it is billed for, 0 if unknown.
-    partition: the column that it is partitioned by.
+    partition: the column that it is partitioned by. distinct: rows that differ in any column; None
+    if they were not counted.
     """
 
     address: str
@@ -31,6 +32,12 @@ class Rows:
     columns: tuple[Column, ...]
     bytes: int = 0
     partition: str | None = None
+    distinct: int | None = None
+
+    @property
+    def copies(self) -> int:
+        """Rows that equal an earlier one; 0 if they were not counted."""
+        return 0 if self.distinct is None else self.rows - self.distinct
 
     def column(self, name: str) -> Column | None:
         """The column of a name, in any case, as BigQuery takes names."""

@@ -66,7 +66,9 @@ def describe(table: Any, address: str) -> Rows:
         counted = not type_.startswith("ARRAY") and type_ != "JSON"
         distinct = compute.count_distinct(column).as_py() if counted else 0
         columns.append(Column(name, type_, column.null_count, distinct))
-    return Rows(address, table.num_rows, tuple(columns), table.nbytes)
+    flat = not any(column.type.startswith("ARRAY") for column in columns)
+    differing = table.group_by(table.column_names).aggregate([]).num_rows if flat else None
+    return Rows(address, table.num_rows, tuple(columns), table.nbytes, distinct=differing)
 
 
 def classes(table: Any, label: str) -> dict[str, int]:

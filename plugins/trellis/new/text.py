@@ -19,6 +19,9 @@ KEY = "row_key"
 _SMALL = 2000
 """Examples below which validation and test get larger shares."""
 
+_MANY_COPIES = 0.05
+"""Share of rows that equal another one from which they are no mistake."""
+
 _WIDTH = 96
 
 
@@ -133,10 +136,24 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     if usable:
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
     if roles.key is None:
-        yield "  # No column identifies a row, so its content does; copies count once."
-        same = "QUALIFY ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t)) = 1"
-        select = f"SELECT TO_HEX(SHA256(TO_JSON_STRING(t))) AS {KEY}, t.*"
-        lines = [select, f"FROM {table} AS t", *usable, same]
+        content = "TO_HEX(SHA256(TO_JSON_STRING(t)))"
+        number = "ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t))"
+        if rows.copies > _MANY_COPIES * rows.rows:
+            # Few columns of few values: copies are what such rows look like, not a mistake.
+            yield "  # No column identifies a row: its content does, with a number among copies."
+            yield f"  # {rows.copies:,} of {rows.rows:,} rows equal another one, and stay. If these"
+            yield "  # are the same things twice, add as the query's last line"
+            yield f"  #   QUALIFY {number} = 1"
+            key = f"CONCAT({content}, '-', CAST({number} AS STRING))"
+            lines = [f"SELECT {key} AS {KEY}, t.*", f"FROM {table} AS t", *usable]
+        else:
+            yield "  # No column identifies a row, so its content does; copies count once."
+            lines = [
+                f"SELECT {content} AS {KEY}, t.*",
+                f"FROM {table} AS t",
+                *usable,
+                f"QUALIFY {number} = 1",
+            ]
     else:
         lines = [f"SELECT * FROM {table}", *usable]
     if usable or roles.key is None:

@@ -41,7 +41,12 @@ def deploy(name):
     resources = {"machine_spec": {"machine_type": "n1-standard-2"}, "min_replica_count": 1}
     operation = endpoints.deploy_model(
         endpoint=made.name,
-        deployed_model={"model": version.model, "dedicated_resources": resources},
+        # Without an account of its own, it may read the model's files alone.
+        deployed_model={
+            "model": version.model,
+            "dedicated_resources": resources,
+            "service_account": "server@local-gcp.iam.gserviceaccount.com",
+        },
         traffic_split={"0": 100},
     )
     operation.result(timeout=300)
