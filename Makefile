@@ -114,14 +114,8 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	    --no-annotate --no-header $$with $$lock.in -o $$lock.txt || exit 1; \
 	done
 
-bench: setup ## Measure speed and memory (benchmarks/)
-	$(call BIN,airflow)/python benchmarks/experiments.py
-	$(call BIN,local_gcp)/python benchmarks/bigquery.py
-	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/export.py
-	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/training.py
-	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/models.py
-	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/equivalence.py
-	PYTHONPATH=. $(call BIN,trainer)/python benchmarks/serving.py
+bench: setup ## Measure speed beside peers and limits, in one table; ROWS="NAME ..." measures some
+	@$(call BIN,airflow)/python -m benchmarks $(ROWS)
 
 .venv/tools/.ready: tools.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }

@@ -53,6 +53,7 @@ case "$*" in
     ;;
 esac
 run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance \
+    tests/benchmarks \
     $three $again "$@"
 # On the Airflow of Composer's newest image: the operators, the DAGs and the pages; all of it with
 # the slow tests.

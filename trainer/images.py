@@ -5,8 +5,8 @@ same code and pinned libraries, whose results depend neither on the processor's 
 threads (tests/trainer/test_images.py).
 
 OpenCV decodes: two to four times faster than Pillow on PNG and on large JPEG, equal otherwise
-(benchmarks/export.py). Pillow first reads the header (format, size, pixel type) without decoding,
-and decodes transparent images, which OpenCV gets wrong. Choices that affect a model:
+(benchmarks/speed/images.py). Pillow first reads the header (format, size, pixel type) without
+decoding, and decodes transparent images, which OpenCV gets wrong. Choices that affect a model:
 
 - rotation: the EXIF orientation is applied
 - size: INTER_AREA where an axis shrinks (each pixel is the mean of those it covers: no aliasing),

@@ -1,0 +1,1 @@
+"""The programs of the rows: each runs in its environment, by `python -m benchmarks.speed`."""

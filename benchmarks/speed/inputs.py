@@ -1,0 +1,85 @@
+"""Examples a second out of the input pipeline, with all cores, in epochs after the first.
+
+Nothing is kept in memory: every epoch reads, parses and decodes. All candidates give batches of 64
+(reading gives single records) for three epochs, of which the last two are timed.
+"""
+
+import os
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow as tf
+
+from benchmarks.datasets import make_dataset
+from trainer import dataset_description
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import input_pipeline
+from trainer.training.input_pipeline import Input
+
+BATCH, EPOCHS = 64, 3
+ONE_PROCESS = SimpleNamespace(cluster=range(1), local_replicas=1, replicas=1)
+FEATURES = {"image": tf.io.FixedLenFeature([], tf.string)}
+FEATURES |= {"label": tf.io.FixedLenFeature([], tf.int64)}
+
+
+def later_rate(elements, steps, examples):
+    """Examples a second of the last two of EPOCHS epochs of `steps` elements each."""
+    iterator = iter(elements)
+    for _ in range(steps):
+        next(iterator)
+    start = time.perf_counter()
+    for _ in range(steps * (EPOCHS - 1)):
+        next(iterator)
+    return steps * (EPOCHS - 1) * examples / (time.perf_counter() - start)
+
+
+@contextmanager
+def candidates(scratch, side, channels, count, encoding, limit):
+    input_pipeline.CACHE_BYTES = 0
+    address = make_dataset(scratch / "d", side, channels, count, encoding)
+    dataset = dataset_description.load(address)
+    files = [str(path) for path in sorted((scratch / "d").glob("train*"))]
+    examples = dataset.examples("train")
+    steps = examples // BATCH
+
+    def ours():
+        data = Input(address, dataset, ONE_PROCESS, Hyperparameters(batch_size=BATCH), 0, EPOCHS)
+        return later_rate(data.train_batches(tf.distribute.InputContext(), 0), steps, BATCH)
+
+    def parse(record):
+        found = tf.io.parse_single_example(record, FEATURES)
+        return tf.io.decode_image(found["image"], channels, expand_animations=False), found["label"]
+
+    def naive():
+        records = tf.data.TFRecordDataset(files).shuffle(examples)
+        batches = records.map(parse, tf.data.AUTOTUNE).batch(BATCH, drop_remainder=True)
+        return later_rate(batches.repeat(EPOCHS).prefetch(2), steps, BATCH)
+
+    def reading():
+        records = tf.data.TFRecordDataset(files, buffer_size=4 << 20).batch(BATCH, True)
+        return later_rate(records.repeat(EPOCHS), steps, BATCH)
+
+    records = tf.data.TFRecordDataset(files)
+    stored = [tf.io.parse_single_example(record, FEATURES)["image"].numpy() for record in records]
+
+    def decoding():
+        images = tf.data.Dataset.from_tensor_slices(stored).map(
+            lambda data: tf.io.decode_image(data, channels, expand_animations=False),
+            tf.data.AUTOTUNE,
+        )
+        batches = images.batch(BATCH, drop_remainder=True).repeat(EPOCHS).prefetch(2)
+        return later_rate(batches, steps, BATCH)
+
+    limits = {"reading": reading, "decoding": decoding}
+    yield {"ours": ours, "peer": naive, "limit": limits[limit]}
+
+
+def small(scratch):
+    return candidates(scratch, 8, 1, 40_000, "png", "reading")
+
+
+def large(scratch):
+    return candidates(scratch, 128, 3, 4_000, "jpeg", "decoding")

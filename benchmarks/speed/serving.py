@@ -1,0 +1,126 @@
+"""What serving adds to the bare call of a SavedModel: median milliseconds of a request.
+
+The model is called in this process, one example at a time, as an in-process program would; a
+trainer.serve on this machine is asked over HTTP by one client, which sends one example and
+waits for the answer.
+"""
+
+import base64
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import cv2
+import numpy as np
+import tensorflow as tf
+
+from tests.trainer.training.helpers import write_dataset
+from tests.trainer.training.tables import write_table
+from trainer import dataset_description, models
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import saved_model
+
+SECONDS = 3
+WARM_UP = 50
+FILES = {"train": [40], "validation": [5], "test": [5]}
+
+
+def image_model(folder):
+    """(SavedModel's folder, request) of the convolutional model on 32x32 colour PNGs."""
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (50, 32, 32, 3)).astype(np.uint8)
+    address = write_dataset(folder / "d", images, np.arange(50) % 10, files=FILES, encoding="png")
+    _, png = cv2.imencode(".png", images[0])
+    instance = {"image_bytes": {"b64": base64.b64encode(png.tobytes()).decode()}}
+    return _export("convolutional", address, folder), instance
+
+
+def row_model(folder):
+    """(SavedModel's folder, request) of the dense model on 30 numbers."""
+    random = np.random.default_rng(0)
+    columns = {f"x{i}": ("numeric", random.normal(size=50).tolist()) for i in range(30)}
+    address = write_table(folder / "d", columns, [n % 2 for n in range(50)], files=FILES)
+    return _export("dense", address, folder), {name: rows[0] for name, (_, rows) in columns.items()}
+
+
+def _export(name, address, folder):
+    dataset = dataset_description.load(address)
+    saved_model.export(models.build(name, dataset, Hyperparameters()), dataset, folder / "model")
+    return folder / "model"
+
+
+def bare(folder, instance):
+    """A function that calls the signature, with inputs that are tensors already."""
+    signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    if "image_bytes" in instance:
+        data = base64.b64decode(instance["image_bytes"]["b64"])
+        inputs = {"image_bytes": tf.constant([data])}
+    else:
+        _, specs = signature.structured_input_signature
+        inputs = {name: tf.zeros([1], spec.dtype) for name, spec in specs.items()}
+    return lambda: signature(**inputs)
+
+
+class Server:
+    """A trainer.serve of a model, ready."""
+
+    def __init__(self, folder):
+        command = [sys.executable, "-m", "trainer.serve", "--model", str(folder), "--port", "0"]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def __enter__(self):
+        for line in self._process.stdout:
+            if line.startswith("ready"):
+                port = int(line.rpartition(":")[2].partition("/")[0])
+                return http.client.HTTPConnection("127.0.0.1", port)
+        raise SystemExit("the server did not start")
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+
+
+def request(connection, body):
+    connection.request("POST", "/predict", body)
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status != 200:
+        raise SystemExit(f"answered {response.status}: {answer[:300]}")
+
+
+def median(call):
+    """Milliseconds of the calls in SECONDS."""
+    times, end = [], time.perf_counter() + SECONDS
+    while (start := time.perf_counter()) < end:
+        call()
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times[WARM_UP:])
+
+
+@contextmanager
+def candidates(make, scratch):
+    model, instance = make(scratch)
+    call = bare(model, instance)
+    body = json.dumps({"instances": [instance]})
+    with Server(model) as connection:
+        yield {
+            "ours": lambda: median(lambda: request(connection, body)),
+            "limit": lambda: median(call),
+        }
+
+
+def rows(scratch):
+    return candidates(row_model, scratch)
+
+
+def images(scratch):
+    return candidates(image_model, scratch)

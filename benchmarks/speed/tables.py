@@ -1,0 +1,149 @@
+"""Rows of a table a second: the TFRecord encoder alone, and whole exports.
+
+The whole export runs as its command, in a process of its own: its start (Beam's import) counts. Its
+peer, a Beam pipeline that makes and writes a tf.train.Example per row, gets fewer rows, runs here
+and has started before: its figure is the better for it.
+"""
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+from trainer.dataset_description import SPLITS
+from trainer.exporting.splits import assign, ranges
+from trainer.exporting.tfrecord import tfrecords
+
+ROWS, PEER_ROWS = 500_000, 10_000
+FILE_ROWS = 250_000
+
+
+def example(row):
+    feature = {
+        "key": tf.train.Feature(bytes_list=tf.train.BytesList(value=[row["key"]])),
+        "numeric": tf.train.Feature(float_list=tf.train.FloatList(value=row["numeric"])),
+        "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[row["label"]])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+
+@contextmanager
+def encoder(scratch):
+    """CPU time of one thread; files are written by both."""
+    count, random = 50_000, np.random.default_rng(0)
+    keys = [f"sample {i}".encode() for i in range(count)]
+    numeric = random.normal(size=(count, 32)).astype(np.float32)
+    label = random.integers(0, 2, count)
+    path = scratch / "records.tfrecord"
+
+    def ours():
+        columns = {"key": pa.array(keys, pa.large_binary()), "numeric": numeric, "label": label}
+        with path.open("wb") as file:
+            file.writelines(tfrecords(columns))
+
+    def peer():
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for key, numbers, value in zip(keys[:PEER_ROWS], numeric, label, strict=False):
+                writer.write(example({"key": key, "numeric": numbers, "label": value}))
+
+    def rate(work, rows):
+        start = time.process_time()
+        work()
+        return rows / (time.process_time() - start)
+
+    yield {"ours": lambda: rate(ours, count), "peer": lambda: rate(peer, PEER_ROWS)}
+
+
+def write_table(folder, rows, columns):
+    """Parquet files of FILE_ROWS rows each, as an extract of BigQuery writes them."""
+    split_ranges = ranges((80, 10, 10))
+    names = [f"x{i}" for i in range(columns)]
+    edges = [*range(0, rows, FILE_ROWS), rows]
+    for number, (start, end) in enumerate(itertools.pairwise(edges)):
+        random = np.random.default_rng(number)
+        keys = [f"sample {i}" for i in range(start, end)]
+        table = {
+            "key": keys,
+            "split": np.array(SPLITS)[assign(keys, split_ranges)],
+            "label": random.integers(0, 2, end - start).astype(str),
+        }
+        table |= {name: random.normal(size=end - start) for name in names}
+        path = folder / f"rows-{number:012d}.parquet"
+        pq.write_table(pa.table(table), path, row_group_size=122_880)
+    features = [{"name": n, "column": n, "type": "FLOAT64", "kind": "numeric"} for n in names]
+    document = {
+        "schema": 1,
+        "task": "binary_classification",
+        "split": split_ranges,
+        "key": {"name": "id"},
+        "label": {"name": "y"},
+        "features": features,
+        "vocabulary": 1000,
+        "source": {
+            "table": "p.d.t",
+            "query": None,
+            "partition": None,
+            "snapshot": "p.d.snapshot",
+            "rows": rows,
+        },
+    }
+    (folder / "columns.json").write_text(json.dumps(document))
+
+
+def with_beam(source, output):
+    """Rows of a Parquet file, one by one, to TFRecord files of each split."""
+
+    def record(row):
+        numbers = [row[name] for name in row if name.startswith("x")]
+        return example({"key": row["key"].encode(), "numeric": numbers, "label": int(row["label"])})
+
+    def split_of(row, _):
+        return SPLITS.index(row["split"])
+
+    with beam.Pipeline() as pipeline:
+        rows = pipeline | beam.io.ReadFromParquet(str(source))
+        parts = rows | beam.Partition(split_of, len(SPLITS))
+        for split, part in zip(SPLITS, parts, strict=True):
+            encoded = part | f"encode {split}" >> beam.Map(record)
+            encoded | f"write {split}" >> beam.io.WriteToTFRecord(str(output / split), num_shards=4)
+
+
+@contextmanager
+def export(scratch):
+    folder, small = scratch / "source", scratch / "small"
+    folder.mkdir()
+    small.mkdir()
+    write_table(folder, ROWS, 32)
+    write_table(small, PEER_ROWS, 32)
+    files = sorted(folder.glob("*.parquet"))
+
+    def ours():
+        command = [sys.executable, "-m", "trainer.export", f"--source={folder}/columns.json"]
+        command += [f"--output={scratch}/dataset", "--fingerprint=f", "--shards=4"]
+        subprocess.run(command, check=True)
+
+    def rate(work, rows):
+        for name in ("dataset", "beam"):
+            shutil.rmtree(scratch / name, ignore_errors=True)
+        start = time.perf_counter()
+        work()
+        return rows / (time.perf_counter() - start)
+
+    def peer():
+        with_beam(next(small.glob("*.parquet")), Path(scratch, "beam"))
+
+    yield {
+        "ours": lambda: rate(ours, ROWS),
+        "peer": lambda: rate(peer, PEER_ROWS),
+        "limit": lambda: rate(lambda: [pq.read_table(file) for file in files], ROWS),
+    }
