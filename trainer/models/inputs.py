@@ -183,9 +183,32 @@ def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -
     """One embedding table, and one look-up, for the terms of all features."""
     sizes = [FIRST_TERM + len(feature.terms) for feature in features]
     ids = Shift(np.cumsum([0, *sizes[:-1]]))(ids)
-    # Zeros: a code that never occurs in training has no effect.
-    terms = layers.Embedding(sum(sizes), width, embeddings_initializer="zeros", name="terms")(ids)
+    start = OfSeen([seen for feature in features for seen in _seen(feature)])
+    terms = layers.Embedding(sum(sizes), width, embeddings_initializer=start, name="terms")(ids)
     return layers.Flatten()(terms)
+
+
+def _seen(feature: Feature) -> list[bool]:
+    """Of each code of a categorical feature, whether the train split has it."""
+    known = feature.term_statistics
+    return [known.missing > 0, known.other > 0, *(count > 0 for count in known.frequencies)]
+
+
+class OfSeen(keras.initializers.Initializer):
+    """Small random first values for codes that occur in training, and zeros for the others.
+
+    Zeros alone would stay what they are in a table of nothing but categories: rectified units that
+    are given zeros pass no gradient on. A code that never occurs keeps its zeros, and so has no
+    effect.
+    """
+
+    def __init__(self, seen: Sequence[bool]):
+        self._seen = np.array(seen, bool)
+        self._random = keras.initializers.RandomUniform(-0.05, 0.05)
+
+    def __call__(self, shape, dtype=None):
+        values = self._random(shape, dtype)
+        return tf.where(self._seen[:, np.newaxis], values, tf.zeros_like(values))
 
 
 class Standardization(layers.Layer):

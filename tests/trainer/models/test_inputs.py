@@ -1,10 +1,13 @@
 """What models make of a row's features."""
 
+import dataclasses
 import datetime
 import math
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +27,14 @@ from trainer.dataset_features import (
 )
 from trainer.hyperparameters import Hyperparameters
 from trainer.models import MODELS
-from trainer.models.inputs import Calendar, Elements, Standardization, Summary, Together
+from trainer.models.inputs import (
+    Calendar,
+    Elements,
+    OfSeen,
+    Standardization,
+    Summary,
+    Together,
+)
 
 OF_TABLES = [name for name, model in MODELS.items() if "table" in model.inputs]
 
@@ -237,18 +247,16 @@ def test_only_models_for_sequences_see_the_order(name):
     assert difference > 1e-3 if MODELS[name].needs == SEQUENCE else difference < 1e-6
 
 
-def test_what_was_never_seen_says_nothing_at_first():
-    """NULL, unknown and known terms differ only by what training teaches."""
-    model = models.build("dense", a_table(), Hyperparameters())
-    answers = [model(rows() | {"categorical": np.full((2, 1), term)}) for term in range(4)]
-    for answer in answers[1:]:
-        np.testing.assert_array_equal(answer, answers[0])
-    table = model.get_layer("terms")
-    table.set_weights([np.arange(4 * 8).reshape(4, 8) / 8])
-    assert (
-        len({model(rows() | {"categorical": np.full((2, 1), t)}).numpy()[0, 0] for t in range(4)})
-        == 4
+def test_codes_that_training_never_sees_are_told_apart_by_nothing():
+    """Neither NULL nor an unknown term occurs in this train split; two known terms do."""
+    (known,) = (feature for feature in a_table().features if feature.kind == CATEGORICAL)
+    known = dataclasses.replace(known, statistics=TermStatistics(10, 0, 0, (5, 5)))
+    model = models.build("dense", a_table(features=(known,)), Hyperparameters())
+    null, unknown, *terms = (
+        float(model({"categorical": np.array([[code]])})[0, 0]) for code in range(4)
     )
+    assert null == unknown
+    assert len({null, *terms}) == 3
 
 
 def test_sequences_together_are_what_stands_at_the_same_place():
@@ -260,3 +268,22 @@ def test_sequences_together_are_what_stands_at_the_same_place():
     # Of each its elements, then of each whether there is none.
     np.testing.assert_array_equal(values[0], [[1, 5, 0, 0], [2, 0, 0, 1], [0, 7, 1, 1]])
     np.testing.assert_array_equal(mask, [[True, True, False]])
+
+
+@pytest.mark.parametrize("name", ["dense", "residual", "wide_and_deep"])
+def test_categories_alone_are_learned_from(name):
+    """With zeros as first values of all terms, no gradient would reach them."""
+    keras.utils.set_random_seed(1)
+    categories = [feature for feature in a_table().features if feature.kind == CATEGORICAL]
+    model = models.build(name, a_table(features=tuple(categories)), Hyperparameters())
+    with tf.GradientTape() as tape:
+        logits = model({"categorical": np.array([[2], [3]])}, training=True)
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits([0, 1], logits)
+    terms = next(w for w in model.trainable_weights if w.path.startswith("terms"))
+    gradient = tf.convert_to_tensor(tape.gradient(loss, terms))
+    assert np.abs(gradient).max() > 0
+
+
+def test_a_code_that_training_has_not_seen_has_no_effect():
+    start = OfSeen([False, True])((2, 4))
+    assert np.abs(start[0]).max() == 0 < np.abs(start[1]).min()
