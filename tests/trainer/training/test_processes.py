@@ -145,11 +145,11 @@ def test_killed_at_any_moment(few_digits, make_job, undisturbed, victim, repetit
     for attempt in range(1, 4):
         job.start()
         time.sleep(random.uniform(0, 12))
-        met = job.log(victim).count("are here") == attempt
+        met = job.log(victim).count("have started") == attempt
         job.kill(victim)
         if not met:
             job.start(victim)  # the other one waits for it, as it should
-            job.wait_for(victim, "are here", times=attempt)
+            job.wait_for(victim, "have started", times=attempt)
             job.kill(victim)
         if set(job.wait().values()) == {0}:
             break
