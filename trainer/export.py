@@ -28,9 +28,10 @@ Examples:
   ... --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp/
                                                                 on Dataflow
 
-Other flags are Beam's pipeline options
-(https://cloud.google.com/dataflow/docs/reference/pipeline-options). Without --runner the export
-runs in this process. If OUTPUT already holds the dataset with this fingerprint, nothing is done.
+Without --runner the export runs on this machine, in as many processes as it has cores. With it,
+other flags are Beam's pipeline options
+(https://cloud.google.com/dataflow/docs/reference/pipeline-options). If OUTPUT already holds the
+dataset with this fingerprint, nothing is done.
 Exit codes: 0 committed (on Dataflow: submitted), 1 refused, 2 wrong flags.
 """
 
@@ -65,13 +66,11 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
 
     Raises ExportError if the source or the flags are refused; dataset.json is not written then.
     """
-    # Beam takes seconds to import: --help and a wrong flag must not wait for it.
-    from trainer.exporting import run
-    from trainer.exporting.objects import Objects
+    # Storage's client takes a second to import, and Beam three: --help does not wait for them.
+    from trainer.exporting.run import place
 
-    if unknown := run.unknown_flags(beam_flags):
-        raise ExportError(f"unknown to this program and to Beam: --{', --'.join(unknown)}")
-    objects = Objects(beam_flags)
+    where = place(beam_flags)
+    objects = where.objects()
     if _find_dataset(settings, objects):
         print(f"dataset {settings.fingerprint} is already in {settings.output}: nothing to do")
         return
@@ -83,7 +82,7 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     else:
         sha256 = _check_table(settings, objects)
     try:
-        committed = run.run_export(settings, beam_flags, sha256)
+        committed = where.run(settings, sha256)
     except BaseException:
         _remove_partial_files(settings, objects)
         raise
@@ -118,7 +117,7 @@ def _check_table(settings: ExportSettings, objects: "Objects") -> str:
 
     Raises ExportError.
     """
-    from trainer.exporting.tables.pipeline import read_source
+    from trainer.exporting.tables.steps import read_source
 
     source = read_source(settings, objects)
     files = len({work.uri for work in source.work})

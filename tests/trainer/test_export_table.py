@@ -1,6 +1,6 @@
 """From Parquet files to a dataset that TensorFlow reads.
 
-These run the whole program with Beam's local runner, on paths instead of gs:// addresses.
+These run the whole program on this machine, on paths instead of gs:// addresses.
 """
 
 import datetime
@@ -180,12 +180,21 @@ def test_a_rerun_another_order_and_other_files_give_the_same_bytes(exported, tmp
         assert documents[0] == documents[1]
 
 
+def test_in_processes_and_with_beam_the_bytes_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "_RANGE_CELLS", 100)
+    source = write_table(tmp_path / "source", columns(), FEATURES, vocabulary=2, files=2)
+    assert run(source, tmp_path / "processes") == 0
+    assert run(source, tmp_path / "beam", "--runner=FnApiRunner") == 0
+    assert files(tmp_path / "processes") == files(tmp_path / "beam")
+
+
+@pytest.mark.parametrize("flags", [(), ("--runner=FnApiRunner",)])
 def test_a_table_that_is_worked_on_in_many_parts_gives_the_same_records(
-    exported, tmp_path, monkeypatch
+    exported, tmp_path, monkeypatch, flags
 ):
     monkeypatch.setattr(layout, "_RANGE_CELLS", 100)
     source = write_table(tmp_path / "source", columns(), FEATURES, vocabulary=2, files=2)
-    assert run(source, tmp_path / "dataset") == 0
+    assert run(source, tmp_path / "dataset", *flags) == 0
     written, expected = files(tmp_path / "dataset"), files(exported)
     descriptions = [json.loads(f.pop("dataset.json")) for f in (written, expected)]
     assert written == expected

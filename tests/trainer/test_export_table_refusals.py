@@ -1,6 +1,6 @@
 """Tables that the export refuses, leaving nothing, and those it takes with a warning.
 
-These run the whole program with Beam's local runner, on paths instead of gs:// addresses.
+These run the whole program on this machine, on paths instead of gs:// addresses.
 """
 
 import math
@@ -24,6 +24,9 @@ from tests.trainer.exporting.tables.helpers import (
     write_table,
 )
 from trainer import dataset_description
+from trainer.exporting import ExportError
+from trainer.exporting.flags import parse_flags
+from trainer.exporting.run import place
 from trainer.exporting.tables import parquet
 
 TRAIN, TEST = (split_of(KEYS).index(split) for split in ("train", "test"))
@@ -201,12 +204,9 @@ def test_what_is_odd_is_a_warning(tmp_path, capsys):
     } == {1}
 
 
-def test_a_columns_json_that_changes_while_the_export_begins_is_noticed(tmp_path):
-    from trainer.exporting import ExportError
-    from trainer.exporting.flags import parse_flags
-    from trainer.exporting.run import run_export
-
+@pytest.mark.parametrize("flags", [(), ("--runner=FnApiRunner",)])
+def test_a_columns_json_that_changes_while_the_export_begins_is_noticed(tmp_path, flags):
     source = write_table(tmp_path / "source", small(), SMALL)
-    flags = [f"--source={source}", f"--output={tmp_path}/dataset", "--fingerprint=f"]
+    ours = [f"--source={source}", f"--output={tmp_path}/dataset", "--fingerprint=f"]
     with pytest.raises(ExportError, match="changed while the export began"):
-        run_export(parse_flags(flags, "")[0], [], sha256="of another columns.json")
+        place(flags).run(parse_flags(ours, "")[0], sha256="of another columns.json")

@@ -1,81 +1,69 @@
-"""Runs the pipeline of images or of a table, in this process or on Dataflow."""
+"""Where an export runs: in processes of this machine, or wherever a runner of Beam's takes it."""
 
-import logging
+import argparse
+import os
 from collections.abc import Sequence
-
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from typing import Protocol
 
 from trainer.exporting import ExportError
-from trainer.exporting.images import pipeline as images
+from trainer.exporting.images import local as images
+from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
-from trainer.exporting.tables import pipeline as tables
+from trainer.exporting.tables import local as tables
 
-# Runs in this process. "DirectRunner" would first try to download Beam's Prism runner.
-_LOCAL_RUNNER = "FnApiRunner"
-_RUNNERS_TO_REPLACE = (None, "DirectRunner", "SwitchingDirectRunner")
+# Beam's own name for this machine. Its runner would try to download another program, Prism, and
+# works in one process.
+_THIS_MACHINE = (None, "DirectRunner")
 
-_DATAFLOW_RUNNER = "DataflowRunner"
+# Flags that Dataflow's launcher adds. They say nothing here.
+_OF_A_LAUNCH = {
+    *("runner", "project", "region", "job_name", "temp_location", "staging_location"),
+    "direct_running_mode",
+}
 
 
-def run_export(settings: ExportSettings, beam_flags: Sequence[str], sha256: str) -> bool:
-    """Run the export. True: the dataset is committed. False: Dataflow has accepted the job.
+class Place(Protocol):
+    """Where an export runs."""
 
-    Without --runner (or with DirectRunner) it runs in this process. Raises ExportError if the
-    pipeline refuses its input.
+    def objects(self) -> Objects:
+        """Reads and writes objects as the export will."""
+
+    def run(self, settings: ExportSettings, sha256: str) -> bool:
+        """Run the export of a source with this SHA-256, which was checked.
+
+        True: the dataset is committed. False: Dataflow has accepted the job. Raises ExportError.
+        """
+
+
+def place(beam_flags: Sequence[str]) -> Place:
+    """Where these flags, those that are not the export's own, say that it runs.
+
+    Raises ExportError if there is one that nobody knows.
     """
-    options = PipelineOptions(list(beam_flags))
-    standard = options.view_as(StandardOptions)
-    if standard.runner in _RUNNERS_TO_REPLACE:
-        standard.runner = _LOCAL_RUNNER
-    pipeline = beam.Pipeline(options=options)
-    if isinstance(settings, ImageExportSettings):
-        images.build(pipeline, settings, beam_flags, sha256)
-    else:
-        tables.build(pipeline, settings, beam_flags, sha256)
-    beam_log = logging.getLogger("apache_beam.runners.common")
-    beam_log.addFilter(_tells_no_export_error)
-    try:
-        result = pipeline.run()
-        if standard.runner == _DATAFLOW_RUNNER:
-            # A flex template's launcher must not wait for the job; the template's caller does.
-            return False
-        result.wait_until_finish()
-    except Exception as error:
-        if message := _export_error_in(error):
-            raise ExportError(message) from error
-        raise
-    finally:
-        beam_log.removeFilter(_tells_no_export_error)
-    return True
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--runner")
+    if parser.parse_known_args(beam_flags)[0].runner in _THIS_MACHINE:
+        return _ThisMachine(beam_flags)
+    # Beam takes seconds to import.
+    from trainer.exporting.beam import Beam
+
+    return Beam(beam_flags)
 
 
-def unknown_flags(beam_flags: Sequence[str]) -> list[str]:
-    """Names of the flags that Beam does not know; it would only log a warning.
+class _ThisMachine:
+    def __init__(self, beam_flags: Sequence[str]):
+        names = [flag.partition("=")[0].lstrip("-") for flag in beam_flags if flag[:2] == "--"]
+        if unknown := sorted(set(names) - _OF_A_LAUNCH):
+            raise ExportError(
+                f"unknown to this program: --{', --'.join(unknown)} (Beam's flags need --runner)"
+            )
 
-    Empty on Dataflow: its launcher adds flags, and has checked ours against the template.
-    """
-    options = PipelineOptions(list(beam_flags))
-    if options.view_as(StandardOptions).runner == _DATAFLOW_RUNNER:
-        return []
-    known = options.get_all_options()
-    return sorted(set(options.get_all_options(retain_unknown_options=True)) - set(known))
+    def objects(self) -> Objects:
+        return Objects()
 
-
-def _tells_no_export_error(record: logging.LogRecord) -> bool:
-    """A log filter: drops tracebacks of an ExportError, which the caller reports."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ExportError))
-
-
-def _export_error_in(error: Exception) -> str | None:
-    """The message of the ExportError that a worker raised; None for another error.
-
-    Runners raise a worker's exception again, or a RuntimeError with the text of its traceback; Beam
-    adds the name of the step to both.
-    """
-    text = str(error)
-    if not isinstance(error, ExportError):
-        _, found, text = text.rpartition(f"{ExportError.__module__}.{ExportError.__qualname__}: ")
-        if not found:
-            return None
-    return text.partition(" [while running ")[0].strip()
+    def run(self, settings: ExportSettings, sha256: str) -> bool:
+        if isinstance(settings, ImageExportSettings):
+            images.run(settings, sha256)
+        else:
+            tables.run(settings, sha256, processes=len(os.sched_getaffinity(0)))
+        return True

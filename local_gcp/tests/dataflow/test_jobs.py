@@ -79,7 +79,7 @@ def test_a_job_runs_the_templates_program_with_its_parameters(house):
     for flag in (
         "--source=gs://data/manifest.csv",
         "--size=8",
-        "--runner=FnApiRunner",
+        "--runner=DirectRunner",
         "--direct_running_mode=in_memory",
         "--job_name=export",
         "--temp_location=gs://data/tmp",

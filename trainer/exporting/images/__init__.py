@@ -6,5 +6,6 @@
     shards       writes one TFRecord file
     commit       writes rejected.jsonl and dataset.json
 
-Only `pipeline` knows Beam; the rest are functions of plain values.
+`steps` has them all, which `local` runs on this machine, and `pipeline` with Beam; only
+`pipeline` depends on Beam.
 """

@@ -7,6 +7,7 @@
     features  vocabularies and statistics from the summaries of all ranges
     write     each TFRecord file, range by range; then dataset.json
 
-Only `pipeline` depends on Beam. No step holds more rows than one range of fingerprints (see
+`steps` has them all, which `local` runs on this machine, and `pipeline` with Beam; only
+`pipeline` depends on Beam. No step holds more rows than one range of fingerprints (see
 layout.py), and every result depends on the set of rows only, not on their order or their files.
 """

@@ -6,7 +6,7 @@ up to four times its size. The size of a row group is up to the writer of the fi
 
 import posixpath
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -22,7 +22,13 @@ from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.findings import Findings
-from trainer.exporting.tables.layout import PARTIAL_FOLDER, SortedFile, ranges_of
+from trainer.exporting.tables.layout import (
+    PARTIAL_FOLDER,
+    SortedFile,
+    range_bits,
+    ranges_of,
+    rows_at_once,
+)
 from trainer.exporting.tables.rows import convert
 
 PATTERN = "rows-*.parquet"
@@ -35,7 +41,7 @@ _READERS = 16
 
 @dataclass(frozen=True)
 class RowGroups:
-    """One Beam element: adjacent row groups of a file. number: of the element, from 0."""
+    """Adjacent row groups of a file, read in one step. number: of the step, from 0."""
 
     number: int
     uri: str
@@ -45,17 +51,21 @@ class RowGroups:
 
 @dataclass(frozen=True)
 class Source:
-    """The Parquet files beside columns.json. cells: number of values in all their columns."""
+    """The Parquet files beside columns.json.
+
+    range_bits, rows_at_once: how trainer.exporting.tables.layout divides their rows.
+    """
 
     columns: Columns
     work: tuple[RowGroups, ...]
     rows: int
-    cells: int
+    range_bits: int
+    rows_at_once: int
 
 
 @dataclass
 class Report:
-    """The result of one element: sorted files, problems, NaNs by column, and labels."""
+    """The result of one step: sorted files, problems, NaNs by column, and labels."""
 
     files: list[SortedFile] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
@@ -63,13 +73,11 @@ class Report:
     labels: dict[str, np.ndarray] = field(default_factory=dict)  # class name -> rows by split
 
 
-def list_source(
-    columns: Columns, address: str, objects: Objects, rows_at_once: Callable[[int, int], int]
-) -> Source:
+def list_source(columns: Columns, address: str, objects: Objects) -> Source:
     """Find the Parquet files beside columns.json and read their footers.
 
-    rows_at_once(cells, rows): maximum number of rows of one element. Raises ExportError if there
-    are no files or rows, if columns are wrong, or if columns.json has another number of rows.
+    Raises ExportError if there are no files or rows, if columns are wrong, or if columns.json has
+    another number of rows.
     """
     folder = posixpath.dirname(address) or "."
     uris = [
@@ -99,7 +107,7 @@ def list_source(
     for uri, (_, groups) in zip(uris, footers, strict=True):
         for numbers, group_rows in _bundle(groups, limit):
             work.append(RowGroups(len(work), uri, numbers, group_rows))
-    return Source(columns, tuple(work), rows, cells)
+    return Source(columns, tuple(work), rows, range_bits(cells), limit)
 
 
 def _read_footer(uri: str, objects: Objects) -> tuple[pa.Schema, list[tuple[int, int]]]:
@@ -132,15 +140,19 @@ def _bundle(groups: list[tuple[int, int]], limit: int) -> Iterator[tuple[tuple[i
         yield tuple(numbers), total
 
 
-def sort_rows(
-    work: RowGroups, columns: Columns, bits: int, limit: int, objects: Objects, output: str
-) -> Report:
-    """Check the rows of some row groups and write them to temporary files, `limit` rows each."""
+def sort_rows(work: RowGroups, source: Source, objects: Objects, output: str) -> Report:
+    """Check the rows of some row groups and write them to temporary files.
+
+    Each file has source.rows_at_once rows, or fewer.
+    """
+    columns = source.columns
     start = time.monotonic()
     report = Report()
     with objects.open(work.uri) as stream:
         file = pq.ParquetFile(stream)
-        batches = file.iter_batches(limit, row_groups=list(work.groups), columns=columns.names)
+        batches = file.iter_batches(
+            source.rows_at_once, row_groups=list(work.groups), columns=columns.names
+        )
         for number, batch in enumerate(batches):
             rows = convert(batch, columns)
             report.findings.merge(rows.findings)
@@ -151,7 +163,9 @@ def sort_rows(
             _count_labels(report, rows.block, rows.splits, columns)
             name = f"{PARTIAL_FOLDER}/rows-{work.number:05d}-{number:05d}.arrow"
             with objects.writing(storage.join(output, name)) as out:
-                report.files.append(_write_sorted(rows.block, rows.splits, bits, name, out))
+                report.files.append(
+                    _write_sorted(rows.block, rows.splits, source.range_bits, name, out)
+                )
     seconds = time.monotonic() - start
     print(
         f"rows {posixpath.basename(work.uri)}, row groups {work.groups[0]} to {work.groups[-1]}: "

@@ -8,92 +8,57 @@ Only small values pass between the steps; the rows go through temporary files in
 folder. With Beam's grouping, a run on one machine would hold all rows in memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, TypeAlias
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.pvalue import TaggedOutput
 
-from trainer import storage
 from trainer.dataset_description import Shard
-from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables import columns as table_columns
-from trainer.exporting.tables import features, parquet, ranges, survey, write
 from trainer.exporting.tables.features import TablePlan
-from trainer.exporting.tables.layout import (
-    PARTIAL_FOLDER,
-    ShardWork,
-    Slice,
-    range_bits,
-    rows_at_once,
-)
+from trainer.exporting.tables.layout import ShardWork
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
+from trainer.exporting.tables.steps import Steps
 from trainer.exporting.tables.summaries import RangeSummary, Tree
 from trainer.exporting.tables.survey import Survey
 
 _SOURCE: Final = "source"
 Header: TypeAlias = TaggedOutput[Literal["source"], Source]
 
-# Concurrent reads per element: Cloud Storage answers after some 50 ms, and a slice is small.
-_READERS = 16
-
-
-def read_source(settings: ExportSettings, objects: Objects) -> Source:
-    """Read columns.json and the footers of the Parquet files beside it. Raises ExportError."""
-    try:
-        content = objects.read(settings.source)
-    except FileNotFoundError as error:
-        raise ExportError(f"there is no columns.json at {settings.source}") from error
-    columns = table_columns.parse(content, settings.source)
-    return parquet.list_source(columns, settings.source, objects, rows_at_once)
+CreateObjects: TypeAlias = Callable[[], Objects]
 
 
 class _Step(beam.DoFn):
     """A step that reads and writes objects."""
 
-    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str]):
+    def __init__(self, settings: ExportSettings, create_objects: CreateObjects):
         self._settings = settings
-        self._beam_flags = beam_flags
+        self._create_objects = create_objects
 
     def setup(self):
         """Create what cannot be pickled."""
-        self._objects = Objects(self._beam_flags)
-        self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="slices")
+        self._steps = Steps(self._settings, self._create_objects())
 
     def teardown(self):
-        """Stop the pool's threads."""
-        self._pool.shutdown()
-
-    def _address(self, name: str) -> str:
-        return storage.join(self._settings.output, name)
-
-    def _read(self, slices: Sequence[Slice]) -> Iterator[bytes]:
-        """The bytes of slices of temporary files, in order."""
-        return self._pool.map(
-            lambda s: self._objects.read_range(self._address(s.file), s.start, s.size), slices
-        )
+        """Stop its threads."""
+        self._steps.close()
 
 
 class ListRowGroups(_Step):
     """Lists: one element -> RowGroups; as source, the Source without them."""
 
-    def __init__(self, settings: ExportSettings, beam_flags: Sequence[str], sha256: str):
-        super().__init__(settings, beam_flags)
+    def __init__(self, settings: ExportSettings, create_objects: CreateObjects, sha256: str):
+        super().__init__(settings, create_objects)
         self._sha256 = sha256
 
     def process(self, _: bytes) -> Iterator[RowGroups | Header]:
         """Read the footers again; raises ExportError if columns.json has changed since."""
-        source = read_source(self._settings, self._objects)
-        if source.columns.sha256 != self._sha256:
-            raise ExportError(
-                f"{self._settings.source} changed while the export began; start it again"
-            )
-        header = Source(source.columns, (), source.rows, source.cells)
-        yield TaggedOutput(_SOURCE, header)
+        source = self._steps.list_row_groups(self._sha256)
+        yield TaggedOutput(_SOURCE, dataclasses.replace(source, work=()))
         yield from source.work
 
 
@@ -102,9 +67,7 @@ class SortRows(_Step):
 
     def process(self, work: RowGroups, source: Source) -> Iterator[Report]:
         """Sort the rows of some row groups."""
-        bits, limit = range_bits(source.cells), rows_at_once(source.cells, source.rows)
-        output = self._settings.output
-        yield parquet.sort_rows(work, source.columns, bits, limit, self._objects, output)
+        yield self._steps.sort_rows(work, source)
         Metrics.counter("export", "rows read").inc(work.rows)
 
 
@@ -113,7 +76,7 @@ class SurveyRows(_Step):
 
     def process(self, _: bytes, source: Source, reports: Iterable[Report]) -> Iterator[Survey]:
         """Assign splits, classes and shards."""
-        yield survey.survey(self._settings, source.columns, reports)
+        yield self._steps.survey(source, reports)
 
 
 class SummariseRange(_Step):
@@ -123,8 +86,7 @@ class SummariseRange(_Step):
         self, range_: int, source: Source, surveyed: Survey
     ) -> Iterator[tuple[int, RangeSummary]]:
         """Summarise all rows of a range."""
-        columns = source.columns
-        yield range_, ranges.summarise(range_, surveyed.layout, columns, self._read)
+        yield range_, self._steps.summarise(range_, source, surveyed)
 
 
 class MergeSummaries(beam.CombineFn):
@@ -155,7 +117,7 @@ class MakePlan(_Step):
         self, _: bytes, source: Source, surveyed: Survey, summary: RangeSummary
     ) -> Iterator[TablePlan]:
         """Describe the features."""
-        yield features.make_plan(self._settings, source.columns, surveyed, summary)
+        yield self._steps.plan(source, surveyed, summary)
 
 
 class WriteShard(_Step):
@@ -163,11 +125,7 @@ class WriteShard(_Step):
 
     def process(self, work: ShardWork, table: TablePlan) -> Iterator[Shard]:
         """Write the whole shard."""
-
-        def writing(name):
-            return self._objects.writing(self._address(name))
-
-        shard = write.write_shard(work, table, self._read, writing)
+        shard = self._steps.write_shard(work, table)
         # Shown in Dataflow's console while the job runs.
         Metrics.counter("export", "shards").inc()
         Metrics.counter("export", "examples").inc(shard.examples)
@@ -179,23 +137,18 @@ class Commit(_Step):
 
     def process(self, _: bytes, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
         """Remove the temporary files and write dataset.json."""
-
-        def write_object(name, data):
-            self._objects.write(self._address(name), data)
-
-        self._objects.remove_folder(self._address(PARTIAL_FOLDER))
-        write.commit(self._settings, table, shards, write_object)
+        self._steps.commit(table, shards)
         yield from ()
 
 
 def build(
-    pipeline: beam.Pipeline, settings: ExportSettings, beam_flags: Sequence[str], sha256: str
+    pipeline: beam.Pipeline, settings: ExportSettings, create_objects: CreateObjects, sha256: str
 ) -> None:
     """Add the export's steps to a pipeline.
 
     sha256: of the columns.json that the launcher checked.
     """
-    args = (settings, beam_flags)
+    args = (settings, create_objects)
     one, all_of = beam.pvalue.AsSingleton, beam.pvalue.AsList
 
     def once(name):

@@ -1,4 +1,4 @@
-"""Dataflow on one machine: runs the programs of flex templates with Beam's local runner.
+"""Dataflow on one machine: runs the programs of flex templates with `--runner=DirectRunner`.
 
 template.py   the template file in Cloud Storage, and its rules for a launch's parameters
 command.py    the command line that the template's launcher would run

@@ -3,7 +3,7 @@
 On Google Cloud the image's launcher runs the program in $FLEX_TEMPLATE_PYTHON_PY_FILE with the
 launch's parameters as flags, with `--runner=DataflowRunner`, project, region and job name; the
 program submits the pipeline to the service, which runs it on workers. Here the same program gets
-Beam's local runner, and the job is this one process.
+`--runner=DirectRunner`, Beam's name for the machine on which it is started.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from local_gcp.wire import invalid_argument
 PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
 """Variable in a Python flex template's image: the file with the pipeline."""
 
-# By name: the default runner would try to download Prism.
-_LOCAL_RUNNER = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
+# Beam itself would try to download a program for this runner, Prism. A job has no network but this
+# machine (local_gcp.jobs), so that fails, and Beam works without it.
+_LOCAL_RUNNER = ("--runner=DirectRunner", "--direct_running_mode=in_memory")
 
 _EMULATED = {
     "temp_location",
@@ -68,7 +69,7 @@ def _image(uri: str) -> Image:
 def _notes(image: Image, launch: api.LaunchFlexTemplateParameter) -> list[str]:
     fields = [field.name for field, _ in type(launch).pb(launch).environment.ListFields()]
     ignored = [name for name in fields if name not in _EMULATED]
-    notes = [f"the template's image runs with {image.bin}, its workers by Beam's local runner"]
+    notes = [f"the template's image runs with {image.bin}, and runs the pipeline on this machine"]
     if ignored:
         notes.append(f"ignored by local_gcp: {', '.join(ignored)}")
     return notes

@@ -1,0 +1,93 @@
+"""The steps of a table's export; `local` and `pipeline` run them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from trainer import storage
+from trainer.dataset_description import Shard
+from trainer.exporting import ExportError
+from trainer.exporting.objects import Objects
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables import columns as table_columns
+from trainer.exporting.tables import features, parquet, ranges, survey, write
+from trainer.exporting.tables.features import TablePlan
+from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, Slice
+from trainer.exporting.tables.parquet import Report, RowGroups, Source
+from trainer.exporting.tables.summaries import RangeSummary
+from trainer.exporting.tables.survey import Survey
+
+# Concurrent reads per step: Cloud Storage answers after some 50 ms, and a slice is small.
+_READERS = 16
+
+
+def read_source(settings: ExportSettings, objects: Objects) -> Source:
+    """Read columns.json and the footers of the Parquet files beside it. Raises ExportError."""
+    try:
+        content = objects.read(settings.source)
+    except FileNotFoundError as error:
+        raise ExportError(f"there is no columns.json at {settings.source}") from error
+    columns = table_columns.parse(content, settings.source)
+    return parquet.list_source(columns, settings.source, objects)
+
+
+class Steps:
+    """The steps, with what they need to read and write objects; not picklable."""
+
+    def __init__(self, settings: ExportSettings, objects: Objects):
+        self._settings = settings
+        self._objects = objects
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="slices")
+
+    def close(self) -> None:
+        """Stop the threads that read."""
+        self._readers.shutdown()
+
+    def list_row_groups(self, sha256: str) -> Source:
+        """Read the footers again; raises ExportError if columns.json has not this SHA-256."""
+        source = read_source(self._settings, self._objects)
+        if source.columns.sha256 != sha256:
+            raise ExportError(
+                f"{self._settings.source} changed while the export began; start it again"
+            )
+        return source
+
+    def sort_rows(self, work: RowGroups, source: Source) -> Report:
+        """Write the rows of some row groups to sorted temporary files."""
+        return parquet.sort_rows(work, source, self._objects, self._settings.output)
+
+    def survey(self, source: Source, reports: Iterable[Report]) -> Survey:
+        """Assign splits, classes and shards."""
+        return survey.survey(self._settings, source.columns, reports)
+
+    def summarise(self, range_: int, source: Source, surveyed: Survey) -> RangeSummary:
+        """Summarise all rows of a range of fingerprints."""
+        return ranges.summarise(range_, surveyed.layout, source.columns, self._read)
+
+    def plan(self, source: Source, surveyed: Survey, summary: RangeSummary) -> TablePlan:
+        """Describe the features."""
+        return features.make_plan(self._settings, source.columns, surveyed, summary)
+
+    def write_shard(self, work: ShardWork, table: TablePlan) -> Shard:
+        """Write a TFRecord file."""
+        return write.write_shard(
+            work, table, self._read, lambda name: self._objects.writing(self._address(name))
+        )
+
+    def commit(self, table: TablePlan, shards: Iterable[Shard]) -> None:
+        """Remove the temporary files and write dataset.json."""
+        self._objects.remove_folder(self._address(PARTIAL_FOLDER))
+        write.commit(
+            self._settings,
+            table,
+            shards,
+            lambda name, data: self._objects.write(self._address(name), data),
+        )
+
+    def _address(self, name: str) -> str:
+        return storage.join(self._settings.output, name)
+
+    def _read(self, slices: Sequence[Slice]) -> Iterator[bytes]:
+        """The bytes of slices of temporary files, in order."""
+        return self._readers.map(
+            lambda s: self._objects.read_range(self._address(s.file), s.start, s.size), slices
+        )
