@@ -21,6 +21,7 @@ and a record of a table's rows
     timestamp    int64, t values      microseconds since 1970 UTC; NULL is -2**63
     sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
                                       element NaN is stored as NaN
+    text/COLUMN  bytes, 1 value       UTF-8, one per text feature; NULL is the empty text
     label        int64, 1 value: index into `classes`; regression: float32, 1 value
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
@@ -29,8 +30,8 @@ and a record of a table's rows
 A vector without values is absent.
 
 Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
-the snapshot table and in `sequence/COLUMN`; dtype that of the record; index its place in the
-record's vector. Every statistic and vocabulary is of the train split alone:
+the snapshot table and in `sequence/COLUMN` or `text/COLUMN`; dtype that of the record; index its
+place in the record's vector. Every statistic and vocabulary is of the train split alone:
 
     count       values that are there; of a sequence feature, elements of all sequences together
     missing     NULL or NaN in their place
@@ -38,6 +39,7 @@ record's vector. Every statistic and vocabulary is of the train split alone:
     quantiles   21 values at 0, 5, 10 .. 100 percent: min, ..., max. At most 0.5 percentage points
                 of rank away from the exact ones (exporting/quantiles.py)
     lengths     of all rows' sequences, empty ones included
+    of a text   all of these are of the texts' lengths in characters
     vocabulary  the most frequent terms, at most as many as columns.json allows: by falling
                 frequency, equals by name; `frequencies` are their counts, `other` the rows with
                 another term (count = sum of frequencies + other)
@@ -49,16 +51,17 @@ from typing import Literal, TypeVar, cast, get_args
 
 # Kinds of features. An image is the only feature of its dataset.
 IMAGE = "image"
-# Kinds of table features, and the vectors of the record that hold them; a sequence has its own.
-NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE = TABLE_KINDS = (
+# Kinds of table features, and the vectors of the record that hold them; a sequence and a text have
+# one of their own.
+NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT = TABLE_KINDS = (
     "numeric",
     "boolean",
     "categorical",
     "timestamp",
     "sequence",
+    "text",
 )
 VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
-SEQUENCE_PREFIX = "sequence/"
 
 # How an image of another shape becomes the dataset's: trainer.images has the three ways.
 Resize = Literal["stretch", "letterbox", "crop"]
@@ -170,9 +173,9 @@ class Feature:
 
     @property
     def record_name(self) -> str:
-        """The feature of the record that holds this one: itself, a vector, or a sequence."""
-        if self.kind == SEQUENCE:
-            return SEQUENCE_PREFIX + self.table_column
+        """The feature of the record that holds this one: itself, a vector, or one of its own."""
+        if self.kind in (SEQUENCE, TEXT):
+            return f"{self.kind}/{self.table_column}"
         return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
 
 

@@ -215,6 +215,26 @@ def test_the_bytes_are_as_ever(exported):
     )
 
 
+def test_free_text_arrives_as_it_was_and_its_statistics_are_of_its_length(tmp_path):
+    notes = [None if i % 10 == 9 else "Größe " * (i % 4) for i in range(ROWS)]
+    table = {"key": KEYS, "label": ["a", "b"] * (ROWS // 2), "note": notes}
+    source = write_table(tmp_path / "source", table, [feature("note", "text", "STRING")])
+    assert run(source, tmp_path / "dataset") == 0
+    (described,) = dataset_description.load(str(tmp_path / "dataset")).features
+    in_train = [note for note, of in zip(notes, split_of(KEYS), strict=True) if of == "train"]
+    known = [len(note) for note in in_train if note is not None]
+    statistics = described.number_statistics
+    assert (statistics.count, statistics.missing) == (len(known), len(in_train) - len(known))
+    assert (statistics.min, statistics.max) == (0, 18)
+    assert statistics.mean == pytest.approx(np.mean(known))
+    stored = {
+        example["key"][0].decode(): example["text/note"][0].decode()
+        for split in SPLITS
+        for example in read_examples(tmp_path / "dataset", split)
+    }
+    assert stored == {key: note or "" for key, note in zip(KEYS, notes, strict=True)}
+
+
 def test_no_key_is_ever_in_two_splits(tmp_path):
     # Two overlapping partitions, an order of its own for each, and both together.
     random_ = random.Random(1)

@@ -9,6 +9,7 @@ trainer.exporting.tables.columns). An instance has the format of trainer.serve, 
     timestamp    "2024-02-29T12:00:00Z", with microseconds if there are any; a DATE is its
                  midnight, a DATETIME is read as UTC
     sequence     a list of numbers
+    text         a string
 
 NULL and NaN, which the export treats alike, are null. Does not import TensorFlow.
 """
@@ -26,7 +27,7 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 
 _PATTERN = "rows-*.parquet"
 
@@ -123,6 +124,10 @@ def _times(array: pa.Array) -> list[str | None]:
     ]
 
 
+def _texts(array: pa.Array) -> list[str | None]:
+    return array.cast(pa.large_string()).to_pylist()
+
+
 def _sequences(array: pa.Array) -> list[list[float | None] | None]:
     return [
         None if elements is None else [_known(element) for element in elements]
@@ -137,7 +142,8 @@ def _known(number: float | None) -> float | None:
 _READERS: Mapping[str, Callable[[pa.Array], list]] = {
     NUMERIC: _numbers,
     BOOLEAN: pa.Array.to_pylist,
-    CATEGORICAL: lambda array: array.cast(pa.large_string()).to_pylist(),
+    CATEGORICAL: _texts,
     TIMESTAMP: _times,
     SEQUENCE: _sequences,
+    TEXT: _texts,
 }

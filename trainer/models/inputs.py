@@ -8,14 +8,15 @@ of images takes one tensor; a model of rows takes a dict with those of these tha
     categorical      (b, c) int64     0: NULL, 1: unknown term, i + 2: the vocabulary's term i
     timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
     sequence_COLUMN  (b, any) float32 NaN: no element (padding, or NULL within)
+    text_COLUMN      (b, any) int64   numbers of words and their pairs (trainer.text); 0: padding
 
 Missing values: a missing number or time is replaced by the train split's mean, and a 0/1 input
 marks it if the train split has NULLs of that feature. NULL and unknown terms have their own
 embeddings. Missing elements of a sequence are skipped; elements beyond the length of the train
 split's longest sequence are not read.
 
-The embedding is the only layer with weights: statistics that a model collects during training would
-differ between workers (trainer.models.convolutional).
+The embeddings are the only layers with weights: statistics that a model collects during training
+would differ between workers (trainer.models.convolutional).
 """
 
 import math
@@ -35,10 +36,12 @@ from trainer.dataset_features import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
     Statistics,
 )
+from trainer.text import BUCKETS
 
 _SECOND = 1_000_000  # in microseconds
 _DAY = 24 * 3600 * _SECOND
@@ -113,7 +116,7 @@ def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
 
 
 def table(dataset: DatasetDescription, embedding: int) -> Row:
-    """The inputs of a table's rows. embedding: its dimensions per categorical feature."""
+    """The inputs of a table's rows. embedding: its dimensions per categorical and text feature."""
     inputs, flat, sequences = {}, [], []
 
     def take(name: str, shape: tuple, dtype: str) -> keras.KerasTensor:
@@ -126,6 +129,11 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
         flat.append(Calendar(times)(take(TIMESTAMP, (len(times),), "int64")))
     if terms := dataset.features_of(CATEGORICAL):
         flat.append(_embedded(terms, take(CATEGORICAL, (len(terms),), "int64"), embedding))
+    for feature in dataset.features_of(TEXT):
+        name = text_input(feature)
+        words = take(name, (None,), "int64")
+        vectors = layers.Embedding(1 + BUCKETS, embedding, name=f"words_{name}")(words)
+        flat.append(Pooled()(vectors, words))
     for feature in dataset.features_of(SEQUENCE):
         values = take(sequence_input(feature), (None,), "float32")
         limit = step_limit(feature)
@@ -169,6 +177,11 @@ def _shapes(inputs: dict) -> str:
 def sequence_input(feature: Feature) -> str:
     """Name of a sequence feature's input. (Keras allows no slash, as in the record's name.)"""
     return f"{SEQUENCE}_{feature.column}"
+
+
+def text_input(feature: Feature) -> str:
+    """Name of a text feature's input."""
+    return f"{TEXT}_{feature.column}"
 
 
 def step_limit(feature: Feature) -> int:
@@ -266,6 +279,17 @@ class Shift(layers.Layer):
 
     def call(self, ids):
         return ids + self._offsets
+
+
+class Pooled(layers.Layer):
+    """Vectors (b, any, w) of words (b, any), 0: none -> (b, w): their sum over the root of their
+    number, which makes neither long nor short texts extreme; 0 without words.
+    """
+
+    def call(self, vectors, words):
+        present = tf.cast(words != 0, vectors.dtype)
+        total = tf.reduce_sum(vectors * present[..., tf.newaxis], 1)
+        return total / tf.sqrt(tf.maximum(tf.reduce_sum(present, 1, keepdims=True), 1.0))
 
 
 class Elements(layers.Layer):

@@ -10,6 +10,7 @@ from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
     Statistics,
@@ -102,6 +103,8 @@ def _numbers(name: str, kind: str, found: Statistics) -> FeatureRow:
     else:
         summary = f"{figure(found.mean)} ± {found.stddev:.3g}"
         detail = f"{figure(found.min)} to {figure(found.max)}"
+    if kind == TEXT:
+        summary += " characters"
     if kind == SEQUENCE:
         lengths = f"{found.min_length:,} to {found.max_length:,} long"
         detail += f"; {lengths}, {found.mean_length:.4g} on average"

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 
 _TYPES = {
     NUMERIC: np.float64,
     BOOLEAN: np.float64,
     CATEGORICAL: object,
     TIMESTAMP: np.int64,
+    TEXT: object,
 }
 
 

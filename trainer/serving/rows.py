@@ -13,6 +13,7 @@ not known. How a value is written depends on the feature's kind:
     timestamp    a string as RFC 3339 or BigQuery write it: "2024-02-29T12:00:00.5+01:00",
                  "2024-02-29 12:00:00 UTC", "2024-02-29". Without an offset it is UTC
     sequence     a list of numbers; null is an element that is not known
+    text         a string
 """
 
 import datetime
@@ -29,6 +30,7 @@ from trainer.dataset_features import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
 )
 from trainer.serving.errors import (
@@ -59,6 +61,7 @@ NULLS = {
     CATEGORICAL: b"\xff",
     TIMESTAMP: NULL_TIMESTAMP,
     SEQUENCE: [],
+    TEXT: b"\xff",
 }
 
 
@@ -189,6 +192,12 @@ def _term(value: Any) -> bytes:
     return value.encode()
 
 
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise InvalidFieldError("", f"expected a string or null, got {kind_of(value)}")
+    return value.encode()
+
+
 def _time(value: Any) -> int:
     if not isinstance(value, str):
         raise InvalidFieldError(
@@ -223,4 +232,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     BOOLEAN: _boolean,
     CATEGORICAL: _term,
     TIMESTAMP: _time,
+    TEXT: _text,
 }

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from trainer import dataset_description, hyperparameters, schema, storage
 from trainer.dataset_description import REGRESSION, SPLITS, DatasetDescription, DatasetError
-from trainer.dataset_features import SEQUENCE
+from trainer.dataset_features import SEQUENCE, TEXT
 from trainer.models import MODELS
 from trainer.training import TrainingError, class_weights
 from trainer.training.settings import Settings
@@ -50,10 +50,10 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             "have no effect; leave it out"
         )
     class_weights.of(dataset, h)
-    if h.jit_compile and dataset.features_of(SEQUENCE):
+    if h.jit_compile and dataset.features_of(SEQUENCE, TEXT):
         refuse(
-            "has sequences, whose length differs from batch to batch: XLA would compile each anew; "
-            "leave jit_compile out"
+            "has sequences or texts, whose length differs from batch to batch: XLA would compile "
+            "each anew; leave jit_compile out"
         )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:

@@ -5,6 +5,7 @@
     boolean      what most rows have
     categorical  the most frequent term
     sequence     its mean, as many times as a sequence has elements on average
+    text         no word
 
 and NULL for a feature without a value in the train split. The values are in the form of
 trainer.training.raw_rows.
@@ -21,6 +22,7 @@ from trainer.dataset_features import (
     CATEGORICAL,
     NULL_TIMESTAMP,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
 )
@@ -35,6 +37,8 @@ def ordinary_row(dataset: DatasetDescription) -> list[Any]:
 def _ordinary(feature: Feature) -> Any:
     if feature.kind == CATEGORICAL:
         return feature.terms[0].encode() if feature.term_statistics.count else NULL_TEXT
+    if feature.kind == TEXT:
+        return NULL_TEXT
     known = feature.number_statistics
     if feature.kind == SEQUENCE:
         length = round(known.mean_length or 0) if known.count else 0

@@ -7,8 +7,10 @@ A raw row has one tensor for each feature, named like its column (`input_names`)
     categorical  (n,) string, UTF-8  b"\\xff", which is not UTF-8: NULL; an empty string is a term
     timestamp    (n,) int64          microseconds since 1970 UTC; -2**63: NULL
     sequence     (n, any) float64    NaN: no element (padding, or NULL within)
+    text         (n,) string, UTF-8  b"\\xff": NULL, which is the same as no word
 
-The conversion is that of the export: numbers become float32, terms their codes by the vocabulary.
+The conversion is that of the export: numbers become float32, terms their codes by the vocabulary,
+and words their numbers (trainer.text).
 A few operations convert all columns at once.
 """
 
@@ -17,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import tensorflow as tf
 
+from trainer import text
 from trainer.dataset_description import DatasetDescription
 from trainer.dataset_features import (
     BOOLEAN,
@@ -25,11 +28,12 @@ from trainer.dataset_features import (
     NULL_TERM,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     UNKNOWN_TERM,
     Feature,
 )
-from trainer.models.inputs import sequence_input
+from trainer.models.inputs import sequence_input, text_input
 
 NULL_TEXT = b"\xff"
 
@@ -39,6 +43,7 @@ _TYPES = {
     CATEGORICAL: tf.string,
     TIMESTAMP: tf.int64,
     SEQUENCE: tf.float64,
+    TEXT: tf.string,
 }
 
 
@@ -96,6 +101,10 @@ class RawRows(tf.Module):
             inputs[sequence_input(feature)] = tf.cast(
                 columns[self._name[feature.table_column]], tf.float32
             )
+        for feature in self._of(TEXT):
+            texts = columns[self._name[feature.table_column]]
+            known = tf.where(texts == NULL_TEXT, "", texts)
+            inputs[text_input(feature)] = text.numbers(known).to_tensor(0)
         return inputs
 
     def _of(self, *kinds: str) -> list[Feature]:

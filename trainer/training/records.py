@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from trainer import preprocessing
+from trainer import preprocessing, text
 from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import SEQUENCE, VECTORS
-from trainer.models.inputs import sequence_input
+from trainer.dataset_features import SEQUENCE, TEXT, VECTORS
+from trainer.models.inputs import sequence_input, text_input
 
 # Pixels decoded and records parsed per call: enough to hide the cost of a call.
 _DECODE_BYTES = 16 << 20
@@ -90,7 +90,10 @@ class ImageRecords(Records):
 
 
 class TableRecords(Records):
-    """Reads rows; inputs are a dict, with sequences padded with NaN to the batch's longest."""
+    """Reads rows; inputs are a dict.
+
+    Sequences are padded with NaN to the batch's longest, the numbers of texts with 0.
+    """
 
     def __init__(self, dataset: DatasetDescription):
         self._label = dataset.label.name
@@ -104,12 +107,17 @@ class TableRecords(Records):
         }
         sequences = dataset.features_of(SEQUENCE)
         self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
+        texts = dataset.features_of(TEXT)
+        self._texts = {feature.record_name: text_input(feature) for feature in texts}
         # The weight is kept, too.
         self.example_bytes = self._label_type.size + tf.float32.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
         # The row's offset, and the elements of the longest sequence.
         self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
+        # The same of a text's numbers: it has a word for every two characters at most.
+        for feature in texts:
+            self.example_bytes += 8 + 8 * min(text.MAX_NUMBERS, int(feature.number_statistics.max))
 
     def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
         """See Records."""
@@ -153,7 +161,8 @@ class TableRecords(Records):
 
     def _specification(self) -> dict:
         ragged = {name: tf.io.RaggedFeature(tf.float32) for name in self._sequences}
-        return self._vectors | ragged
+        texts = {name: tf.io.FixedLenFeature([], tf.string, "") for name in self._texts}
+        return self._vectors | ragged | texts
 
     def _parse(self, serialized: tf.Tensor) -> tuple:
         scalars = {self._label: tf.io.FixedLenFeature([], self._label_type)}
@@ -170,11 +179,15 @@ class TableRecords(Records):
 
     def _inputs(self, parsed: dict) -> dict:
         vectors = {name: parsed[name] for name in self._vectors}
-        return vectors | {name: parsed[stored] for stored, name in self._sequences.items()}
+        sequences = {name: parsed[stored] for stored, name in self._sequences.items()}
+        texts = {name: text.numbers(parsed[stored]) for stored, name in self._texts.items()}
+        return vectors | sequences | texts
 
     def _padded(self, inputs: dict) -> dict[str, tf.Tensor]:
         return {
-            name: value.to_tensor(math.nan) if isinstance(value, tf.RaggedTensor) else value
+            name: value.to_tensor(math.nan if value.dtype.is_floating else 0)
+            if isinstance(value, tf.RaggedTensor)
+            else value
             for name, value in inputs.items()
         }
 

@@ -22,6 +22,7 @@ from trainer.dataset_features import (
     NUMERIC,
     QUANTILES,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
     Label,
@@ -73,6 +74,7 @@ def rows(task: str, classes: int) -> DatasetDescription:
             "pulse", SEQUENCE, "float32", shape=(None,), column="pulse",
             statistics=_statistics(0, 1, -3, 3, (0, 12, 6.0)),
         ),
+        Feature("note", TEXT, "string", column="note", statistics=_statistics(20, 8, 0, 40)),
     )  # fmt: skip
     return _description(features, task, classes)
 
@@ -141,6 +143,7 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
     term = FIRST_TERM + int(random.integers(len(_TERMS)))
     time = 45 * _YEAR + int(random.integers(_YEAR))
     pulse = random.normal(size=random.integers(0, 12))
+    note = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
     numeric = [math.nan if random.random() < _NULLS else v for v in (size, weight, smoker)]
     return example(
         {
@@ -152,6 +155,7 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
                 np.array([NULL_TIMESTAMP if random.random() < _NULLS else time]), tf.int64
             ),
             "sequence/pulse": numbers(pulse, tf.float32),
+            "text/note": tf.train.Feature(bytes_list=tf.train.BytesList(value=[note])),
             "label": numbers(np.array([label]), kind),
         }
     )

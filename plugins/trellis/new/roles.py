@@ -27,6 +27,7 @@ _MOST_CLASSES = 1000
 _MOST_NUMBERS = 20
 """Whole numbers with more values than this are a quantity, not classes."""
 
+_TEXT = "text that hardly repeats"
 _FEATURE_TYPES = tuple(table.KINDS)
 _KEY_TYPES = ("STRING", "INT64")
 
@@ -36,8 +37,9 @@ class Roles:
     """What the columns are for.
 
     key: None where no column identifies a row. features: None for all that are left. left_out:
-    columns that are no features, with the reason. codes: whole numbers that may be codes of
-    categories. moments: features that could split by time. guessed: the label was not named.
+    columns that are no features, with the reason. texts: those of them whose words may tell
+    something. codes: whole numbers that may be codes of categories. moments: features that could
+    split by time. guessed: the label was not named.
     """
 
     label: Column
@@ -47,6 +49,7 @@ class Roles:
     group: str | None
     features: tuple[str, ...] | None
     left_out: tuple[tuple[str, str], ...]
+    texts: tuple[str, ...]
     codes: tuple[str, ...]
     moments: tuple[str, ...]
     sequences: bool
@@ -82,6 +85,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         group,
         tuple(c.name for c in features) if left_out else None,
         left_out,
+        tuple(name for name, why in left_out if why == _TEXT),
         tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= _MOST_NUMBERS),
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
         any(c.type.startswith("ARRAY") for c in features),
@@ -164,7 +168,7 @@ def _no_feature(column: Column, rows: Rows) -> str | None:
         return "one value in all rows"
     filled = rows.rows - column.nulls
     if column.type == "STRING" and column.distinct > max(20, filled / 2):
-        return "text that hardly repeats"
+        return _TEXT
     if _is_key(column, rows):
         return "an identifier"
     return None

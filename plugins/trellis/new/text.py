@@ -168,6 +168,11 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     if roles.left_out:
         for name, why in roles.left_out:
             yield f"  # no feature: {name}, {why}"
+    if roles.texts:
+        yield from _wrapped(
+            "If words of it tell something, name such a column in `features` and in `text: [...]`: "
+            f"{', '.join(roles.texts)}"
+        )
     if roles.features is not None:
         yield from _list("  features:", roles.features)
     if roles.codes:

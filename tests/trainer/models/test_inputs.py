@@ -19,6 +19,7 @@ from trainer.dataset_features import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
     Label,
@@ -257,6 +258,18 @@ def test_codes_that_training_never_sees_are_told_apart_by_nothing():
     )
     assert null == unknown
     assert len({null, *terms}) == 3
+
+
+def test_a_text_is_the_same_whatever_else_is_in_its_batch():
+    note = Feature("n", TEXT, "string", column="n", statistics=statistics())
+    model = models.build("dense", a_table(features=(note,)), Hyperparameters())
+    alone = model({"text_n": np.array([[7, 9]])}).numpy()
+    padded, other, empty = model(
+        {"text_n": np.array([[7, 9, 0, 0], [7, 8, 9, 1], [0] * 4])}
+    ).numpy()
+    np.testing.assert_allclose(padded, alone[0], atol=1e-6)
+    assert np.abs(other - padded).max() > 1e-6
+    np.testing.assert_allclose(empty, model({"text_n": np.zeros((1, 0), int)})[0], atol=1e-6)
 
 
 def test_sequences_together_are_what_stands_at_the_same_place():

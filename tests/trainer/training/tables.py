@@ -21,6 +21,7 @@ from trainer.dataset_features import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     UNKNOWN_TERM,
     VECTORS,
@@ -117,6 +118,8 @@ def example(features, values, key, label, regression, weight=None) -> bytes:
             vectors[TIMESTAMP].append(NULL_TIMESTAMP if value is None else value)
         elif feature.kind == CATEGORICAL:
             vectors[CATEGORICAL].append(_term(feature, value))
+        elif feature.kind == TEXT:
+            stored[f"text/{feature.column}"] = _bytes((value or "").encode())
         else:
             stored[f"sequence/{feature.column}"] = _floats(value or [])
     for name, vector in vectors.items():
@@ -151,6 +154,9 @@ def _feature(name, kind, index, values, vocabulary) -> Feature:
             elements, 0, min(lengths), max(lengths), sum(lengths) / max(1, len(lengths))
         )
         return Feature(name, kind, "float32", None, (None,), name, None, None, known)
+    if kind == TEXT:
+        known = _statistics([float(len(value)) for value in present], missing)
+        return Feature(name, kind, "string", None, (), name, None, None, known)
     unit = 1e-6 if kind == TIMESTAMP else 1
     known = _statistics([value * unit for value in present], missing)
     dtype = "int64" if kind == TIMESTAMP else "float32"
@@ -195,5 +201,8 @@ def mixed_rows(count: int, seed: int = 0) -> tuple[dict[str, Column], list[int]]
         "taken": (TIMESTAMP, some_null(random.integers(-(10**15), 2 * 10**15, count).tolist())),
         "pulse": (SEQUENCE, some_null(pulses)),
     }
+    words = ("kein", "Befund", "BEFUND.", "größe", "2,5", "cm", "", "日本")
+    notes = [" ".join(random.choice(words, random.integers(0, 9))) for _ in range(count)]
+    columns["note"] = (TEXT, some_null(notes))
     labels = ((size > 1e6) ^ (np.array(site) == "links")).astype(int)
     return columns, labels.tolist()

@@ -69,9 +69,9 @@ def test_a_trial_needs_no_test_split(tmp_path):
 
 
 def test_features_that_no_model_reads(refusal):
-    def to_text(folder):
+    def to_sound(folder):
         document = json.loads((folder / "dataset.json").read_text())
-        document["features"][0]["kind"] = "text"
+        document["features"][0]["kind"] = "sound"
         (folder / "dataset.json").write_text(json.dumps(document))
 
-    assert "features[0].kind: expected one of" in refusal(damage=to_text)
+    assert "features[0].kind: expected one of" in refusal(damage=to_sound)

@@ -24,7 +24,7 @@ ROWS = 300
 
 def raw(kind, values):
     """A column as the signature takes it."""
-    if kind == "categorical":
+    if kind in ("categorical", "text"):
         return tf.constant([NULL_TEXT if value is None else value.encode() for value in values])
     if kind == "timestamp":
         return tf.constant([NULL_TIMESTAMP if value is None else value for value in values])
@@ -47,6 +47,7 @@ TYPES = {
     "categorical": "STRING",
     "timestamp": "TIMESTAMP",
     "sequence": "ARRAY<FLOAT64>",
+    "text": "STRING",
 }
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.tables import write_table
 from trainer import decision, predictions
-from trainer.dataset_features import NUMERIC, SEQUENCE
+from trainer.dataset_features import NUMERIC, SEQUENCE, TEXT
 from trainer.serving.model import Model
 from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
 from trainer.training.checks import checked_dataset
@@ -125,6 +125,20 @@ def test_a_regression_beats_the_mean(train, tmp_path):
     stored = predictions.read(tmp_path / "out/predictions.parquet")
     assert 80 < stored.values.mean() < 220
     assert metrics["test"]["mae"] == pytest.approx(np.abs(stored.values - stored.labels).mean())
+
+
+def test_what_words_tell_is_learned(train, tmp_path):
+    """Each word alone is as frequent in both classes; only pairs of words differ."""
+    random = np.random.default_rng(0)
+    notes, labels = [], []
+    for row in range(600):
+        told, other = ("no mass", "small scar") if row % 2 else ("small mass", "no scar")
+        said = [told, other, *random.choice(["left", "right", "seen", "in", "the", "lobe"], 4)]
+        notes.append(". ".join(random.permutation(said).tolist()).capitalize())
+        labels.append(row % 2)
+    address = write_table(tmp_path / "d", {"note": (TEXT, notes)}, labels, files=split(600))
+    metrics = train(address, epochs=8, learning_rate=0.01)
+    assert metrics["test"]["auc"] >= 0.95
 
 
 ORDER = {"epochs": 25, "outputs": "metrics", "metric": "auc", "learning_rate": 0.003}

@@ -31,7 +31,7 @@ import pyarrow as pa
 from trainer import contracts
 from trainer.contracts import ContractError
 from trainer.dataset_description import GROUP_RULE, HASH_RULE, REGRESSION, SPLITS, Split
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 
@@ -78,6 +78,7 @@ _TYPES = {
     CATEGORICAL: ("STRING", "INT64"),
     TIMESTAMP: ("DATE", "DATETIME", "TIMESTAMP"),
     SEQUENCE: ("ARRAY<FLOAT64>", "ARRAY<INT64>"),
+    TEXT: ("STRING",),
 }
 
 

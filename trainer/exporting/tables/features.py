@@ -12,6 +12,7 @@ from trainer.dataset_features import (
     CATEGORICAL,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     Feature,
     Label,
@@ -31,7 +32,7 @@ from trainer.exporting.tables.survey import Survey
 _CONSTANT = "{} is {} wherever it is not NULL in the train split"
 
 _VECTOR_OF = {NUMERIC: NUMERIC, BOOLEAN: NUMERIC, TIMESTAMP: TIMESTAMP, CATEGORICAL: CATEGORICAL}
-_DTYPES = {CATEGORICAL: "int64", TIMESTAMP: "int64"}
+_DTYPES = {CATEGORICAL: "int64", TIMESTAMP: "int64", TEXT: "string"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def make_plan(
         if vector := _VECTOR_OF.get(feature.kind):
             index = places[vector]
             places[vector] += 1
-        if feature.kind in (CATEGORICAL, SEQUENCE):
+        if feature.kind in (CATEGORICAL, SEQUENCE, TEXT):
             found = summary.train[f"{feature.kind}/{feature.column}"]
         else:
             found = summary.train[f"{vector}/{index}"]
@@ -147,7 +148,8 @@ def _feature_warnings(
         yield f"{feature.title} has NaN, which counts as NULL, in {count} {what}{'s' * (count > 1)}"
     statistics = described.statistics
     if isinstance(statistics, Statistics):
-        if statistics.min == statistics.max:
+        # Texts of equal length may still differ.
+        if statistics.min == statistics.max and feature.kind != TEXT:
             yield _CONSTANT.format(feature.title, f"{statistics.min:g}")
         return
     train = summary.train[f"{CATEGORICAL}/{feature.column}"]

@@ -4,8 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from trainer.dataset_features import CATEGORICAL, NULL_TIMESTAMP, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.dataset_features import (
+    CATEGORICAL,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.layout import Layout, Slice
@@ -31,7 +39,7 @@ def read_rows(slices: Sequence[Slice], schema: pa.Schema, read: ReadSlices) -> p
     order = np.argsort(of_keys)
     if (np.diff(of_keys[order]) == 0).any():  # a repeated key, or a rare collision
         table = pa.table([block.column("fingerprint"), block.column("key")], ["fingerprint", "key"])
-        order = pa.compute.sort_indices(table, [("fingerprint", "ascending"), ("key", "ascending")])
+        order = pc.sort_indices(table, [("fingerprint", "ascending"), ("key", "ascending")])
     return block.take(pa.array(order) if isinstance(order, np.ndarray) else order)
 
 
@@ -79,6 +87,9 @@ def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
         found[name] = Terms.of(block.column(name))
     for name in _of_kind(block.schema, SEQUENCE):
         found[name] = Lengths.of(block.column(name))
+    for name in _of_kind(block.schema, TEXT):
+        lengths = pc.utf8_length(block.column(name)).cast(pa.float64()).fill_null(np.nan)
+        found[name] = Numbers.of(lengths.to_numpy())
     return found
 
 

@@ -10,6 +10,7 @@ A block is an Arrow record batch with the columns
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
     timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
     categorical/COLUMN  large_string       with NULL
+    text/COLUMN  large_string              with NULL
     sequence/COLUMN     large_list<float>  NULL is empty; a NULL element is NaN
 
 `numeric` and `timestamp` hold all numbers of a row side by side, as the record does; they are
@@ -30,6 +31,7 @@ from trainer.dataset_features import (
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
 )
 from trainer.exporting.splits import assign_fingerprints, fingerprints
@@ -66,7 +68,7 @@ def block_schema(columns: Columns) -> pa.Schema:
     for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
         if features := columns.of(*kinds):
             fields.append((name, pa.binary(size * len(features))))
-    fields += [(f"{CATEGORICAL}/{f.column}", _STRING) for f in columns.of(CATEGORICAL)]
+    fields += [(f"{f.kind}/{f.column}", _STRING) for f in columns.of(CATEGORICAL, TEXT)]
     fields += [(f"{SEQUENCE}/{f.column}", _FLOATS) for f in columns.of(SEQUENCE)]
     return pa.schema(fields)
 
@@ -123,8 +125,8 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
             read = _numbers if name == NUMERIC else _microseconds
             vectors = [read(batch.column(f.column), f, names, findings, nans) for f in features]
             arrays[name] = _side_by_side(vectors)
-    for feature in columns.of(CATEGORICAL):
-        arrays[f"{CATEGORICAL}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
+    for feature in columns.of(CATEGORICAL, TEXT):
+        arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
     for feature in columns.of(SEQUENCE):
         arrays[f"{SEQUENCE}/{feature.column}"] = _lists(
             batch.column(feature.column), feature, names, findings, nans

@@ -22,6 +22,7 @@ from trainer.dataset_features import (
     NULL_TERM,
     NUMERIC,
     SEQUENCE,
+    TEXT,
     TIMESTAMP,
     UNKNOWN_TERM,
 )
@@ -85,6 +86,9 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
         elif feature.kind == SEQUENCE:
             lists = block.column(f"{SEQUENCE}/{feature.column}")
             encoded[feature.record_name] = lists
+        elif feature.kind == TEXT:
+            texts = block.column(f"{TEXT}/{feature.column}").fill_null("")
+            encoded[feature.record_name] = texts.cast(pa.large_binary())
     if codes:
         encoded[CATEGORICAL] = np.stack(codes, axis=1)
     return encoded

@@ -145,12 +145,17 @@ class Table:
         return "label IS NULL"
 
     def of_baselines(self) -> list[Feature]:
-        """Features for BigQuery ML and AutoML: all but sequences, which they do not support."""
-        return [feature for feature in self.features if feature.kind != "sequence"]
+        """Features for BigQuery ML and AutoML.
+
+        All but sequences, which they do not support, and free text: BigQuery ML takes each text
+        as a category of its own.
+        """
+        return [feature for feature in self.features if feature.kind not in ("sequence", "text")]
 
     def left_out(self) -> list[str]:
         """Names of the features that baselines do not use."""
-        return [feature.name for feature in self.features if feature.kind == "sequence"]
+        used = self.of_baselines()
+        return [feature.name for feature in self.features if feature not in used]
 
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it; part of plan.json."""
@@ -265,16 +270,21 @@ def _features(
             f"{MOST_FEATURES:,} can be; name those that matter"
         )
         return []
-    categorical = {name.lower() for name in wanted.categorical}
-    for name in wanted.categorical:
-        column = by_name.get(name.lower())
-        if column is None:
-            hint = did_you_mean(name, _names(known))
-            problems.append(f"source.categorical: there is no column '{name}'; {hint}")
-        elif column.type not in ("INT64", "STRING"):
-            problems.append(
-                f"source.categorical: '{name}' is {column.type}; a category is INT64 or STRING"
-            )
+    kinds = {}
+    for kind, named, types in (
+        ("categorical", wanted.categorical, ("INT64", "STRING")),
+        ("text", wanted.text, ("STRING",)),
+    ):
+        for name in named:
+            kinds[name.lower()] = kind
+            column = by_name.get(name.lower())
+            if column is None:
+                hint = did_you_mean(name, _names(known))
+                problems.append(f"source.{kind}: there is no column '{name}'; {hint}")
+            elif column.type not in types:
+                problems.append(
+                    f"source.{kind}: '{name}' is {column.type}; {kind} is {' or '.join(types)}"
+                )
     unknown = [column for column in chosen if column.type not in KINDS]
     for column in unknown:
         way_out = (
@@ -290,14 +300,14 @@ def _features(
     reserved = (*RESERVED, *([SPLIT_BY] if split_by else []), *([WEIGHT] if weight else []))
     aliases = _aliases([column.name for column in chosen], reserved)
     return [
-        _feature(column, alias, column.name.lower() in categorical)
+        _feature(column, alias, kinds.get(column.name.lower()))
         for column, alias in zip(chosen, aliases, strict=True)
         if column.type in KINDS
     ]
 
 
-def _feature(column: Column, alias: str, categorical: bool) -> Feature:
-    kind = "categorical" if categorical else KINDS[column.type]
+def _feature(column: Column, alias: str, chosen: str | None) -> Feature:
+    kind = chosen or KINDS[column.type]
     stored = {"categorical": "STRING", "timestamp": "TIMESTAMP"}.get(kind, column.type)
     if stored in ("NUMERIC", "BIGNUMERIC"):
         stored = "FLOAT64"  # every contender computes with floats

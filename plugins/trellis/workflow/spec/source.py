@@ -81,7 +81,14 @@ class RowSource(_Stored):
         None,
         min_length=1,
     )
-    categorical: list[str] = key("integer columns to treat as categories, as text columns are", [])
+    categorical: list[str] = key(
+        "integer columns to treat as categories, as STRING columns are", []
+    )
+    text: list[str] = key(
+        "STRING columns to read as free text, by their words and pairs of words; other STRING "
+        "columns are categories",
+        [],
+    )
     data_checks: Literal["warn", "refuse"] = key(
         "what a sign of leakage does before anything is trained: a feature that tells the label, "
         "an identifier, rows that belong together or are copies in two splits",

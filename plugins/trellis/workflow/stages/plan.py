@@ -4,7 +4,7 @@ Inspects the source, checks whether its dataset exists, computes the cost limit,
 and adds the run to the index. The stages make their jobs from the plan when they start.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -231,12 +231,12 @@ def _rows(
     found = bigquery_source.inspect(experiment, platform, interval, days)
     if cost.baseline_names(experiment) and not found.table.of_baselines():
         raise SourceError(
-            "BigQuery ML and AutoML read no sequences, and this experiment has no other features; "
+            "the baselines read neither sequences nor text, and there are no other features; "
             "leave `baselines` out"
         )
-    sequences = any(feature.kind == "sequence" for feature in found.table.features)
+    kinds = {feature.kind for feature in found.table.features}
     for name, one in experiment.by_model.items():
-        _fits_sequences(one, "model" if name is None else f"other_models.{name}", sequences)
+        _fits_features(one, "model" if name is None else f"other_models.{name}", kinds)
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(
@@ -251,19 +251,19 @@ def _rows(
     )
 
 
-def _fits_sequences(experiment: Experiment, where: str, sequences: bool) -> None:
-    """Raises SourceError unless the model at `where` can learn from rows with such features."""
+def _fits_features(experiment: Experiment, where: str, kinds: Set[str]) -> None:
+    """Raises SourceError unless the model at `where` can learn from features of these kinds."""
     model = trainer_schema.load().models.get(experiment.model, {})
-    if model.get("needs") == "sequence" and not sequences:
+    if model.get("needs") == "sequence" and "sequence" not in kinds:
         raise SourceError(
             f"{where}: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
             "dense"
         )
     compiled = experiment.hyperparameters.get("jit_compile") or "jit_compile" in experiment.search
-    if sequences and compiled:
+    if compiled and kinds & {"sequence", "text"}:
         raise SourceError(
             f"{where}, jit_compile: XLA compiles for inputs of one shape, and a feature is "
-            "an ARRAY column, whose length differs from batch to batch: leave it out"
+            "an ARRAY column or free text, whose length differs from batch to batch: leave it out"
         )
 
 

@@ -1,6 +1,6 @@
 """What must fit together in an experiment: fields with one another, and with the trainer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
@@ -69,14 +69,25 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
             yield Problem(("source", "features", features.index(column)), message)
     yield from _split_column(source)
     yield from _weight_column(source)
-    for name, columns in (("features", features), ("categorical", source.categorical)):
+    yield from _kinds(source, features)
+
+
+def _kinds(source: RowSource, features: Sequence[str]) -> Iterator[Problem]:
+    """Columns that are named for a kind of feature."""
+    named = {"categorical": source.categorical, "text": source.text}
+    for name, columns in {"features": features, **named}.items():
         for n, column in enumerate(columns):
             if column in columns[:n]:
                 yield Problem(("source", name, n), f"'{column}' is listed twice")
-    for n, column in enumerate(source.categorical):
-        if source.features is not None and column not in features:
-            message = f"'{column}' is not one of the features; {did_you_mean(column, features)}"
-            yield Problem(("source", "categorical", n), message)
+    for name, columns in named.items():
+        for n, column in enumerate(columns):
+            if source.features is not None and column not in features:
+                message = f"'{column}' is not one of the features; {did_you_mean(column, features)}"
+                yield Problem(("source", name, n), message)
+    for n, column in enumerate(source.text):
+        if column in source.categorical:
+            message = f"'{column}' is one of `categorical` too; a column is either"
+            yield Problem(("source", "text", n), message)
 
 
 def _weight_column(source: RowSource) -> Iterator[Problem]:
@@ -93,8 +104,8 @@ def _weight_column(source: RowSource) -> Iterator[Problem]:
     for role, column in roles.items():
         if (column or "").lower() == name:
             yield Problem(where, f"'{column}' is the column of `{role}` already")
-    for role, columns in (("features", source.features or []), ("categorical", source.categorical)):
-        for n, column in enumerate(columns):
+    for role in ("features", "categorical", "text"):
+        for n, column in enumerate(getattr(source, role) or []):
             if column.lower() == name:
                 message = f"'{column}' is the weight, and no feature"
                 yield Problem(("source", role, n), message)
@@ -118,7 +129,7 @@ def _split_column(source: RowSource) -> Iterator[Problem]:
             message = f"'{source.partition}' is the partition: a run's interval is of one split"
             yield Problem(where, message)
         return
-    for role in ("features", "categorical"):
+    for role in ("features", "categorical", "text"):
         for n, column in enumerate(getattr(source, role) or []):
             if column.lower() == name:
                 message = (

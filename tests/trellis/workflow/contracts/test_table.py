@@ -115,10 +115,17 @@ def test_spaces_and_unicode_in_names(table):
     ]
 
 
-def test_baselines_do_without_sequences(table):
-    found = table([*CELLS, Column("trace", "ARRAY<FLOAT64>")])
-    assert found.left_out() == ["trace"]
-    assert "trace" not in named(found.of_baselines())
+def test_a_string_may_be_free_text(table):
+    found = table([*CELLS, Column("note", "STRING")], text=["Note"])
+    assert named(found.features)["note"] == ("note", "STRING", "text")
+
+
+def test_baselines_do_without_sequences_and_text(table):
+    found = table(
+        [*CELLS, Column("trace", "ARRAY<FLOAT64>"), Column("note", "STRING")], text=["note"]
+    )
+    assert found.left_out() == ["trace", "note"]
+    assert not {"trace", "note"} & set(named(found.of_baselines()))
 
 
 def test_a_table_is_the_same_after_json(table):
@@ -171,7 +178,9 @@ def test_what_rows_count_is_no_feature(table):
         (CELLS, {"label": "mean radius"}, "a class is text, a whole number or a BOOL"),
         (CELLS, {"partition": "stage"}, "'stage' is INT64, a run's interval selects days"),
         (CELLS, {"features": ["mean radus"]}, "did you mean 'mean radius'"),
-        (CELLS, {"categorical": ["mean radius"]}, "is FLOAT64; a category is INT64 or STRING"),
+        (CELLS, {"categorical": ["mean radius"]}, "is FLOAT64; categorical is INT64 or STRING"),
+        (CELLS, {"text": ["stage"]}, "source.text: 'stage' is INT64; text is STRING"),
+        (CELLS, {"text": ["note"]}, "source.text: there is no column 'note'"),
         (CELLS[:3], {}, "no column left to be a feature"),
         ([*CELLS, Column("where", "GEOGRAPHY")], {}, "'where' is GEOGRAPHY, which is none of"),
         (
