@@ -12,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-IN_TASK_SECONDS = 5.0
-"""A task defers only if its work takes longer than this."""
+IN_TASK_SECONDS = 10.0
+"""A task defers only if its work takes longer than this: about what a deferral costs, whose first
+poll is FIRST_POLL_SECONDS later, and which another process resumes."""
 
 FIRST_POLL_SECONDS = 8.0
 """When a trigger polls for the first time, unless its poll interval is longer: Airflow's 5 s, and

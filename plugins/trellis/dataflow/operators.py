@@ -8,13 +8,15 @@ from airflow.providers.google.cloud.hooks.gcs import GCSHook
 from airflow.providers.google.cloud.links.dataflow import DataflowJobLink
 from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexTemplateOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from google.cloud.dataflow_v1beta3 import JobState
 from googleapiclient.errors import HttpError
 
 from trellis import console
 from trellis.dataflow import jobs
-from trellis.dataflow.triggers import FlexTemplateTrigger
+from trellis.dataflow.triggers import FINISHED, FlexTemplateTrigger
 from trellis.identity import job_labels
 from trellis.verdict import NOT_RETRIED, RETRIED
+from trellis.waiting import in_task
 
 # Phrases of Dataflow's errors that may be transient.
 _PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
@@ -93,6 +95,10 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
             region=self.location,
             job_id=self.job["id"],
         )
+        # On Dataflow a job takes minutes; with local_gcp, seconds.
+        job_id = self.job["id"]
+        if ended := in_task(lambda: self._ended(job_id)):
+            return self.execute_complete(context, ended)
         self.defer(
             trigger=FlexTemplateTrigger(
                 project_id=self.project_id,
@@ -121,6 +127,13 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         if state == "JOB_STATE_FAILED" and _PASSING.search(text):
             raise FlexTemplateJobFailed(f"{text}\n{RETRIED}")
         raise FlexTemplateJobFailedForGood(f"{text}\n{NOT_RETRIED}")
+
+    def _ended(self, job_id: str) -> dict[str, Any] | None:
+        """The trigger's event, if the job has ended."""
+        job = self.hook.get_job(job_id=job_id, project_id=self.project_id, location=self.location)
+        state = job["currentState"]
+        ended = state in {JobState(end).name for end in FINISHED}
+        return {"job_id": job["id"], "state": state} if ended else None
 
     def _find(self, name: str) -> dict[str, Any] | None:
         """The job of this name that an attempt adopts: active, or done with its result present."""

@@ -10,6 +10,7 @@ from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 from airflow.sdk import DAG, Asset
 
 from tests.airflow_side import clear_and_run, run_dag
+from trellis import waiting
 from trellis.dataflow import jobs
 from trellis.dataflow.operators import FlexTemplateOperator
 from trellis.dataflow.triggers import FlexTemplateTrigger
@@ -92,6 +93,15 @@ def test_a_job_that_wrote_its_mark_is_announced(a_dag, launches):
     assert run_dag(dag).state == "success"
     (job,) = launches(dag)
     assert job["state"] == "JOB_STATE_DONE"
+    assert events(dag) == [{"fingerprint": "3f2a"}]
+
+
+def test_a_job_that_ends_within_seconds_needs_no_deferral(a_dag, launches, monkeypatch):
+    monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 30.0)
+    monkeypatch.setattr(FlexTemplateOperator, "defer", lambda *_, **__: pytest.fail("deferred"))
+    dag = a_dag()
+    assert run_dag(dag).state == "success"
+    assert len(launches(dag)) == 1
     assert events(dag) == [{"fingerprint": "3f2a"}]
 
 
