@@ -10,7 +10,7 @@ import faulthandler
 import hashlib
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import keras
@@ -31,6 +31,9 @@ _LOST = (
     tf.errors.DeadlineExceededError,
 )
 
+
+# local_gcp's variable: the accelerators of the machine that it stands for.
+_ACCELERATORS = "LOCAL_GCP_ACCELERATORS"
 
 _MAX_POOLING = tuple(getattr(keras.layers, f"MaxPooling{n}D") for n in (1, 2, 3))
 
@@ -99,12 +102,32 @@ def watching(cluster: Cluster, progress: Callable[[], str]) -> Iterator[None]:
         raise PeerLostError(f"{peer} is gone, {progress()}") from error
 
 
+def emulate_accelerators(environment: Mapping[str, str]) -> None:
+    """Where local_gcp stands for a machine with GPUs, divide the CPU into as many devices.
+
+    Before TensorFlow's first use in the process.
+    """
+    count = int(environment.get(_ACCELERATORS) or 0)
+    if count > 1 and not tf.config.list_physical_devices("GPU"):
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        parts = [tf.config.LogicalDeviceConfiguration()] * count
+        tf.config.set_logical_device_configuration(cpu, parts)
+
+
+def _devices() -> int:
+    """Number of GPUs, or of devices that stand for them. Does not start TensorFlow's runtime."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        return len(gpus)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    return len(tf.config.get_logical_device_configuration(cpu) or [cpu])
+
+
 def choose(kind: str, cluster: Cluster) -> str:
     """The kind of strategy for --strategy `kind`. Raises TrainingError if it is not available."""
     if kind == "auto":
         if len(cluster) > 1:
             return "multi_worker"
-        return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
+        return "mirrored" if _devices() > 1 else "single"
     if kind == "multi_worker" and len(cluster) == 1:
         raise TrainingError("--strategy multi_worker: TF_CONFIG names no second process")
     if kind != "multi_worker" and len(cluster) > 1:

@@ -58,6 +58,7 @@ def train(settings: Settings, dataset: DatasetDescription) -> int:
 
 def _train(settings: Settings, dataset: DatasetDescription) -> None:
     peers = cluster.from_environment(os.environ)
+    distribution.emulate_accelerators(os.environ)
     kind = distribution.choose(settings.strategy, peers)
     checkpoint = rendezvous.meet(peers, checkpoints.latest(settings.places.checkpoints))
     with distribution.watching(peers, lambda: "while connecting"):

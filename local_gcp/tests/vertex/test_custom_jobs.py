@@ -222,13 +222,14 @@ def test_a_distributed_job_with_an_empty_pool(create, over, log):
     assert '"type": "ps", "index": 1' in log(name, "workerpool2-1")
 
 
-def test_accelerators_run_on_the_cpu_and_the_log_says_so(create, over, log):
-    pool = job().job_spec.worker_pool_specs[0]
+def test_accelerators_run_on_the_cpu_and_log_and_program_know_it(create, over, log):
+    pool = job("echo $LOCAL_GCP_ACCELERATORS accelerators").job_spec.worker_pool_specs[0]
     pool.machine_spec.accelerator_type = api.AcceleratorType.NVIDIA_TESLA_T4
     pool.machine_spec.accelerator_count = 2
     name = create(spec={"worker_pool_specs": [pool]}).name
     assert over(name).state is api.JobState.JOB_STATE_SUCCEEDED
     assert "2 x NVIDIA_TESLA_T4 requested: runs on CPU here" in log(name)
+    assert "2 accelerators" in log(name)
 
 
 def test_an_image_without_command_is_refused(create):

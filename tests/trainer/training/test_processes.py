@@ -242,19 +242,10 @@ def test_weights_that_each_worker_changes_on_its_own_are_refused_at_once(few_dig
     assert "epoch 1/8" not in job.log(CHIEF)
 
 
-MIRRORED = """
-import sys
-import tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from trainer.task import main
-sys.exit(main())
-"""
-
-
 @pytest.mark.slow
-def test_two_devices_of_one_machine(few_digits, make_job):
-    job = make_job([CHIEF], few_digits, program=["-c", MIRRORED], strategy="mirrored", dropout=0.1)
+def test_two_devices_of_one_machine(few_digits, make_job, monkeypatch):
+    monkeypatch.setenv("LOCAL_GCP_ACCELERATORS", "2")
+    job = make_job([CHIEF], few_digits, dropout=0.1)
     job.start()
     assert job.wait() == {CHIEF: 0}, job.log(CHIEF)
     assert job.metrics["strategy"] == "mirrored"

@@ -20,6 +20,10 @@ _INSTALLER = Path(__file__).with_name("python_package.py")
 _DAY = 86400.0
 _SPOT = (api.Scheduling.Strategy.SPOT, api.Scheduling.Strategy.LOW_COST)
 
+ACCELERATORS = "LOCAL_GCP_ACCELERATORS"
+"""Variable of a job with the number of accelerators that its machine would have on Vertex AI: the
+program may use as many devices of the CPU in their place."""
+
 
 def run_spec(
     spec: api.CustomJobSpec,
@@ -112,11 +116,14 @@ def _pool(
         argv = ["python3", str(_INSTALLER), *packages, "--", task.python_module, *task.args]
         uri, cwd = task.executor_image_uri, "/"
     notes.append(f"{uri} runs with {image.bin}")
-    if pool.machine_spec.accelerator_count:
+    accelerators = {}
+    if count := pool.machine_spec.accelerator_count:
         kind = api.AcceleratorType(pool.machine_spec.accelerator_type).name
-        notes.append(f"{pool.machine_spec.accelerator_count} x {kind} requested: runs on CPU here")
+        notes.append(f"{count} x {kind} requested: runs on CPU here")
+        accelerators[ACCELERATORS] = str(count)
     own = {variable.name: variable.value for variable in task.env}
-    environment = {**image.environment(), **service, **own}  # `own` last: it may refer to the rest
+    # `own` last: it may refer to the rest
+    environment = {**image.environment(), **service, **accelerators, **own}
     return Pool(Program(argv, environment, cwd), pool.replica_count)
 
 
