@@ -15,6 +15,7 @@ _ARROW = {
     "categorical": pa.string(),
     "boolean": pa.bool_(),
     "numeric": pa.float64(),
+    "text": pa.string(),
 }
 
 

@@ -23,6 +23,7 @@ KNOWN = {
     "_ward": "w7",
     "taken": "2024-02-29T12:00:00Z",
     "pulse": [61.0, 58.5, None],
+    "note": "kein Befund",
 }
 
 
@@ -55,6 +56,7 @@ def test_every_field_counts(answers):
         "_ward": "unheard of",
         "taken": "2024-03-02",
         "pulse": [58.5, 61.0],
+        "note": "Befund: kein",
     }
     all_alike, *changed = answers(KNOWN, *({**KNOWN, name: v} for name, v in others.items()))
     assert np.abs(np.array(changed) - all_alike).min() > 1e-4
@@ -113,6 +115,7 @@ def test_what_is_explained_is_the_row_against_the_train_splits_ordinary_one(
         "_ward": of("_ward").vocabulary[0],
         "taken": time_text(round(of("taken").statistics.mean * 1e6)),
         "pulse": [pulse.mean] * round(pulse.mean_length),
+        "note": None,
     }
     found = explained(model, KNOWN, index=0 if model.classes else None)
     assert found["baseline_score"] == pytest.approx(answers(ordinary)[0], abs=1e-6)
@@ -122,7 +125,7 @@ def test_what_is_explained_is_the_row_against_the_train_splits_ordinary_one(
     for name in KNOWN:
         found = explained(model, {**ordinary, name: KNOWN[name]}, 0 if model.classes else None)
         others = [share for other, share in found["attributions"].items() if other != name]
-        assert others == pytest.approx([0] * 6, abs=1e-6)
+        assert others == pytest.approx([0] * 7, abs=1e-6)
         moved = found["score"] - found["baseline_score"]
         assert found["attributions"][name] == pytest.approx(moved, abs=1e-6)
 
