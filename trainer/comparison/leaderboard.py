@@ -168,6 +168,7 @@ def _training(metrics: Mapping[str, Any] | None) -> dict | None:
     copied = ("model", "parameters", "seed", "strategy", "epochs_run", "best_epoch")
     return {name: metrics[name] for name in copied} | {
         "validation": {metrics["metric"]: metrics["validation"][metrics["metric"]]},
+        **({"threshold": metrics["threshold"]} if "threshold" in metrics else {}),
         "replicas": len(metrics["replicas"]),
         "weights_sha256": metrics["weights_sha256"],
     }

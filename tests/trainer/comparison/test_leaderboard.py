@@ -7,6 +7,7 @@ import pytest
 
 from trainer import compare, contracts
 from trainer.comparison import leaderboard
+from trainer.decision import Threshold
 
 LABELS = np.arange(120) % 3
 
@@ -67,6 +68,20 @@ def test_a_contender_is_described(board):
         "replicas": 2,
         "weights_sha256": "ab" * 32,
     }
+
+
+def test_the_threshold_by_which_a_training_decides_is_told(run_folder, classifier):
+    told = {"class": "b", "above": 0.125}
+    run = run_folder(LABELS % 2, ["a", "b"])
+    shares = classifier(LABELS % 2, 2, skill=2, seed=1)
+    run.contender(1, shares, threshold=Threshold(0.125))
+    run.training(1, threshold=told).contender(2, shares)
+    compare.compare(run.uri, "accuracy")
+    board = json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
+    contracts.check("leaderboard", board, "leaderboard.json")
+    trainings = {c["name"]: c["training"] for c in board["contenders"]}
+    assert trainings["training/1"]["threshold"] == told
+    assert "threshold" not in trainings["training/2"]
 
 
 def test_every_value_lies_in_its_interval(board):
