@@ -107,6 +107,17 @@ ROWS = (
         "inputs:large",
     ),
     Row(
+        "input-kept",
+        "input pipeline, PNG of 32 x 32 x 3, kept in memory",
+        "tf.data: parse and decode one by one, cache, shuffle, batch",
+        "gathering from a NumPy array",
+        "examples/s",
+        True,
+        Aim("peer", 1.5),
+        "trainer",
+        "inputs:kept",
+    ),
+    Row(
         "serve-row",
         "trainer.serve, a row of 30 numbers, p50 of 1 client",
         "",

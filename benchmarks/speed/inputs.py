@@ -1,7 +1,9 @@
 """Examples a second out of the input pipeline, with all cores, in epochs after the first.
 
-Nothing is kept in memory: every epoch reads, parses and decodes. All candidates give batches of 64
-(reading gives single records) for three epochs, of which the last two are timed.
+All candidates give batches of 64 for three epochs, of which the last two are timed. In `small` and
+`large` nothing is kept in memory: every epoch reads, parses and decodes. In `kept` the decoded
+images are, as they are of every share that fits; the limit takes the same batches out of one NumPy
+array.
 """
 
 import os
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import numpy as np
 import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
@@ -37,8 +40,8 @@ def later_rate(elements, steps, examples):
 
 
 @contextmanager
-def candidates(scratch, side, channels, count, encoding, limit):
-    input_pipeline.CACHE_BYTES = 0
+def candidates(scratch, side, channels, count, encoding, limit, kept=False):
+    input_pipeline.CACHE_BYTES = (2 << 30) if kept else 0
     address = make_dataset(scratch / "d", side, channels, count, encoding)
     dataset = dataset_description.load(address)
     files = [str(path) for path in sorted((scratch / "d").glob("train*"))]
@@ -54,8 +57,12 @@ def candidates(scratch, side, channels, count, encoding, limit):
         return tf.io.decode_image(found["image"], channels, expand_animations=False), found["label"]
 
     def naive():
-        records = tf.data.TFRecordDataset(files).shuffle(examples)
-        batches = records.map(parse, tf.data.AUTOTUNE).batch(BATCH, drop_remainder=True)
+        records = tf.data.TFRecordDataset(files)
+        if kept:
+            parsed = records.map(parse, tf.data.AUTOTUNE).cache().shuffle(examples)
+        else:
+            parsed = records.shuffle(examples).map(parse, tf.data.AUTOTUNE)
+        batches = parsed.batch(BATCH, drop_remainder=True)
         return later_rate(batches.repeat(EPOCHS).prefetch(2), steps, BATCH)
 
     def reading():
@@ -73,12 +80,21 @@ def candidates(scratch, side, channels, count, encoding, limit):
         batches = images.batch(BATCH, drop_remainder=True).repeat(EPOCHS).prefetch(2)
         return later_rate(batches, steps, BATCH)
 
-    limits = {"reading": reading, "decoding": decoding}
+    def gathering():
+        pixels = np.zeros((examples, side, side, channels), np.uint8)
+        order = np.random.default_rng(0).permutation(examples)[: steps * BATCH].reshape(-1, BATCH)
+        return later_rate((pixels[p] for _ in range(EPOCHS) for p in order), steps, BATCH)
+
+    limits = {"reading": reading, "decoding": decoding, "gathering": gathering}
     yield {"ours": ours, "peer": naive, "limit": limits[limit]}
 
 
 def small(scratch):
     return candidates(scratch, 8, 1, 40_000, "png", "reading")
+
+
+def kept(scratch):
+    return candidates(scratch, 32, 3, 20_000, "png", "gathering", kept=True)
 
 
 def large(scratch):

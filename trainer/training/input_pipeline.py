@@ -24,9 +24,8 @@ from trainer.hyperparameters import Common
 from trainer.training import TrainingError, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
-from trainer.training.records import TableRecords
 
-# Limit of parsed examples that a worker keeps in memory, per split.
+# Limit of parsed examples that a worker keeps in memory, per split; twice that while it reads them.
 CACHE_BYTES = 2 << 30
 # Records in the shuffle buffer of a share that is not kept.
 SHUFFLE_BYTES = 512 << 20
@@ -185,9 +184,7 @@ class Input:
     def _shuffled(self, read: Read) -> Epoch:
         if not self._fits("train"):
             return functools.partial(self._streamed, read)
-        if isinstance(self._records, TableRecords):
-            return functools.partial(self._gathered, *self._records.loaded(read(None)))
-        return functools.partial(self._cached, self._records.examples(read(None)).cache())
+        return functools.partial(self._gathered, *self._records.loaded(read(None)))
 
     def _streamed(
         self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor
@@ -197,12 +194,6 @@ class Input:
         shuffled = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
         batches = self._batched(shuffled, self._step_examples).take(count).enumerate().skip(skip)
         return batches.map(lambda i, r: (i, self._records.parse(r)), tf.data.AUTOTUNE)
-
-    def _cached(
-        self, examples: tf.data.Dataset, epoch: tf.Tensor, count: int, skip: tf.Tensor
-    ) -> tf.data.Dataset:
-        shuffled = examples.shuffle(self.examples("train"), self._epoch_seed(epoch), False)
-        return self._batched(shuffled, self._step_examples).take(count).enumerate().skip(skip)
 
     def _gathered(
         self,
@@ -214,7 +205,7 @@ class Input:
     ) -> tf.data.Dataset:
         size = self._step_examples
         if rows < count * size:
-            # The other cases detect it at the end of the epoch.
+            # A share that is not kept shows it at the end of the epoch.
             raise TrainingError(
                 f"this worker's files of the train split hold {rows} examples, fewer than "
                 "dataset.json says: export the dataset again"
