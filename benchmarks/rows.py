@@ -113,7 +113,7 @@ ROWS = (
         "gathering from a NumPy array",
         "examples/s",
         True,
-        Aim("peer", 1.5),
+        Aim("peer", 1),
         "trainer",
         "inputs:kept",
     ),

@@ -1,13 +1,15 @@
 """Many runs through a real scheduler, with jobs that are over at once. 200 take about 20 minutes.
 
     PYTHONPATH=.:local_gcp/src .venv/airflow/bin/python benchmarks/runs.py [--runs 200]
+    ... --runs 6 --experiments 500          are many experiments in the way of a few runs?
 
 An Airflow of its own, as Composer has it (Trellis from its wheel, LocalExecutor, four tasks at
 once), and a local_gcp of its own, whose job image is the tests' stand-in for the trainer. All runs
 are triggered together; each DAG has one run at a time. Measured is what Airflow and Trellis need
-for themselves: tasks a minute, the time from the end of a run's task to the start of its next one,
-and the memory of each part with its children over time. Fails unless every run succeeded with
-exactly its planned jobs.
+for themselves: the time until all DAGs are there, and that of the request behind the page that
+lists them; tasks a minute, the time from the end of a run's task to the start of its next one, and
+the memory of each part with its children over time. Fails unless every run succeeded with exactly
+its planned jobs.
 """
 
 import argparse
@@ -61,6 +63,11 @@ def main() -> int:
         airflow.install()
         names = write_experiments(airflow.dags, flags.experiments)
         airflow.start()
+        begun = time.monotonic()
+        airflow.wait(f"{len(names)} DAGs", lambda: dags(home) == len(names), seconds=1200)
+        print(f"{len(names)} DAGs were there {time.monotonic() - begun:.0f} s after Airflow")
+        print(f"the list of DAGs, 50 of them: {listing(airflow):.0f} ms (median of 9)")
+        names = names[: flags.runs]
         for name in names:
             airflow.unpause(name)
         say(f"{flags.runs} runs of {len(names)} experiments begin")
@@ -75,6 +82,23 @@ def main() -> int:
         google.down()
         if not os.environ.get("TRELLIS_KEEP"):
             shutil.rmtree(home, ignore_errors=True)
+
+
+def dags(home: Path) -> int:
+    """DAGs of the experiments that Airflow has serialized."""
+    with closing(sqlite3.connect(f"file:{home / 'airflow/airflow.db'}?mode=ro", uri=True)) as base:
+        query = "SELECT count(DISTINCT dag_id) FROM serialized_dag WHERE dag_id LIKE 'many-%'"
+        return base.execute(query).fetchone()[0]
+
+
+def listing(airflow: InstalledAirflow) -> float:
+    """Milliseconds of the request behind the page of DAGs."""
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        airflow.api._get("/ui/dags?limit=50&dag_runs_limit=14")
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times)
 
 
 def trigger(airflow: InstalledAirflow, name: str, run_id: str) -> None:
