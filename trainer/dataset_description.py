@@ -12,8 +12,7 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
 
     {"schema": 2,
      "fingerprint": "3f2a...",
-     "task":     null,                      of images of classes; else "binary_classification",
-                                            "multiclass_classification" or "regression"
+     "task":     null,                      of images of one class each; else one of TASKS
      "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},   of images
                  {"columns": "gs://b/columns.json", "sha256": "...",  of a table; the rest stands
                   "table": "p.d.t", "query": null, "partition": ...,  in columns.json as the
@@ -47,6 +46,7 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
                   "statistics": {...},                        numeric's
                   "classes": {"0": 160.5, ...}},              train's sums; {} of a regression
      "classes":  ["0", "1", ...],             class i is the i-th name; [] for regression
+                                              (of a multi-label task, see trainer.label_sets)
      "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
      "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
                              "bytes": 60312}, ...], "validation": ...},
@@ -83,8 +83,12 @@ HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
 COLUMN_RULE = "column ML_USE"
 
+# Families of tasks: an example's label is one class, any number of classes, or a number.
+CLASSIFICATION = "classification"
+MULTILABEL = "multilabel_classification"
 REGRESSION = "regression"
-TASKS = ("binary_classification", "multiclass_classification", REGRESSION)
+FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION)
+TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, REGRESSION)
 
 
 class DatasetError(ValueError):
@@ -112,7 +116,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Counts:
-    """Examples of one split, in all and by class name (every class, 0 included; {}: regression)."""
+    """Examples of one split, in all and by class name (every class, 0 included; {}: regression).
+
+    Of a multi-label task an example counts for each of its classes.
+    """
 
     examples: int
     classes: Mapping[str, int]
@@ -150,13 +157,26 @@ class DatasetDescription:
         return "image" if any(feature.kind == IMAGE for feature in self.features) else "table"
 
     @property
+    def family(self) -> str:
+        """One of FAMILIES."""
+        return self.task if self.task in (MULTILABEL, REGRESSION) else CLASSIFICATION
+
+    @property
     def is_regression(self) -> bool:
         """Whether the label is a number to predict, not a class."""
         return self.task == REGRESSION
 
     @property
+    def is_multilabel(self) -> bool:
+        """Whether an example has any number of the classes (trainer.label_sets)."""
+        return self.task == MULTILABEL
+
+    @property
     def outputs(self) -> int:
-        """Number of a model's outputs: a logit for each class, or the one value of a regression."""
+        """Number of a model's outputs: a logit for each class, or the one value of a regression.
+
+        Of a multi-label task each is the logit of one class, whatever the others are.
+        """
         return 1 if self.is_regression else len(self.classes)
 
     def features_of(self, *kinds: str) -> tuple[Feature, ...]:

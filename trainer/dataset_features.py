@@ -5,7 +5,8 @@ Each record is a tf.train.Example. A record of images has the features
     key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
     image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
                               that what scores a model is to the bit what its server sees
-    label  int64, 1 value     index into `classes`; regression: float32, 1 value
+    label  int64, 1 value     index into `classes`, or a set of them (trainer.label_sets);
+                              regression: float32, 1 value
     uri    bytes, 1 value     of the test split: address of the file that the image was made of
     crc32c int64, 1 value     of the test split: checksum of that file
     group  int64, 1 value     of the test split, if groups decide the split: FARM_FINGERPRINT of
@@ -181,7 +182,8 @@ class Feature:
 
 @dataclass(frozen=True)
 class Label:
-    """The feature that holds the class index (int64), or the value to predict (float32).
+    """The feature that holds the class index or the set of classes (int64), or the value to predict
+    (float32).
 
     column: its name in a table's source. statistics: of a regression's values.
     """

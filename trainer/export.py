@@ -15,6 +15,8 @@ A manifest is Vertex AI's image import CSV: one image per line, no header:
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       with the split, on every line or on none
   gs://bucket/scans/0001.png,malignant,patient 7    with the group, for --split_by
+  gs://bucket/scans/0002.png,effusion,mass          several labels, or none: --task
+                                                    multilabel_classification
 
 A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet in the same
 folder. A source whose name ends in .json is a table, any other a manifest.
@@ -41,7 +43,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainer import storage
-from trainer.dataset_description import FILE_NAME, SPLITS, DatasetDescription, DatasetError
+from trainer.dataset_description import (
+    FILE_NAME,
+    REGRESSION,
+    SPLITS,
+    DatasetDescription,
+    DatasetError,
+)
 from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
@@ -150,13 +158,13 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
         raise ExportError(f"there is no manifest at {settings.source}") from error
-    manifest = parse(content, settings.source, settings.split_by, settings.regression)
+    manifest = parse(content, settings.source, settings.split_by, settings.task)
     check_rejected_share(manifest.rejected, manifest.lines, settings)
     plan = make_plan(manifest, settings)
     for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):
         objects.require_bucket(f"gs://{bucket}/")
     sizes = ", ".join(f"{plan.examples(split)} {split}" for split in SPLITS)
-    what = "a number each" if settings.regression else f"{len(plan.classes)} classes"
+    what = "a number each" if settings.task == REGRESSION else f"{len(plan.classes)} classes"
     print(
         f"{settings.source}: {manifest.lines} lines, {len(manifest.rejected)} rejected, "
         f"{what}; by {plan.split.rule} {sizes}; {len(plan.work)} shards",

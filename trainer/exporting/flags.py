@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainer import storage
-from trainer.dataset_description import REGRESSION
+from trainer.dataset_description import CLASSIFICATION, FAMILIES
 from trainer.dataset_features import IMAGE, RESIZES, Feature
 from trainer.exporting.settings import (
     CHANNELS,
-    CLASSIFICATION,
     ENCODINGS,
     MAX_SIDE,
     ExportSettings,
@@ -74,7 +73,7 @@ def _image_settings(
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
         split_by=values["split_by"],
-        regression=values["task"] == REGRESSION,
+        task=values["task"],
     )
 
 
@@ -162,14 +161,14 @@ def _parser(description: str) -> argparse.ArgumentParser:
     add(
         "--split_by",
         metavar="NAME",
-        help="images only: the field after each label is a group, such as a patient, whose images "
-        "stay in one split; NAME says what the groups are. For a table, columns.json says it",
+        help="images only: the last field, after the label, is a group, such as a patient, whose "
+        "images stay in one split; NAME says what the groups are. For a table, columns.json says it",
     )
     add(
         "--task",
-        choices=(CLASSIFICATION, REGRESSION),
-        help="images only: a label is the name of a class, or a number to predict (default: "
-        "classification). For a table, columns.json says it",
+        choices=FAMILIES,
+        help="images only: a line has one label, the name of a class; any number of them; or a "
+        "number to predict (default: classification). For a table, columns.json says it",
     )
     return parser
 

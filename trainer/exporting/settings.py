@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
+from trainer.dataset_description import CLASSIFICATION
 from trainer.dataset_features import Feature
 
 ENCODINGS = ("png", "jpeg")
 CHANNELS = (1, 3)
-CLASSIFICATION = "classification"
-
 # Larger than the input of any image model; a size above it is a typing error.
 MAX_SIDE = 8192
 
@@ -33,11 +32,11 @@ class ImageExportSettings(ExportSettings):
     image: height, width, channels, encoding and resize of the stored images. max_rejected: share
     (0 to 1) of manifest lines that may be rejected. fractions: percent of train, validation, test.
     split_by: what the lines' groups are, which then decide the split; None: the images' names do.
-    regression: whether labels are numbers, not classes.
+    task: what labels are, one of dataset_description.FAMILIES.
     """
 
     image: Feature
     max_rejected: float
     fractions: tuple[int, int, int]
     split_by: str | None = None
-    regression: bool = False
+    task: str = CLASSIFICATION

@@ -11,10 +11,14 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 
+from trainer import label_sets
 from trainer.dataset_description import (
+    CLASSIFICATION,
     COLUMN_RULE,
     GROUP_RULE,
     HASH_RULE,
+    MULTILABEL,
+    REGRESSION,
     SPLITS,
     Split,
     shard_name,
@@ -25,12 +29,13 @@ from trainer.exporting.images.manifest import Manifest, Row
 from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.sharding import shard_counts
 from trainer.exporting.splits import assign, fingerprints, ranges
+from trainer.label_sets import MOST_CLASSES
 
 
 @dataclass(frozen=True)
 class Work:
-    """One Beam element: the images of one shard. labels[i] is the class index of rows[i], or its
-    number if `regression`.
+    """One Beam element: the images of one shard. labels[i] is what rows[i] is labelled with, by
+    the task (one of dataset_description.FAMILIES): a class index, a set of them, or a number.
     """
 
     name: str
@@ -38,7 +43,7 @@ class Work:
     position: str  # "3 of 6", for the progress lines
     rows: tuple[Row, ...]
     labels: tuple[float, ...]
-    regression: bool = False
+    task: str = CLASSIFICATION
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
     Raises ExportError if the dataset would be unusable: fewer than two labels, an empty split, a
     class without a train example, or more shards than train examples.
     """
-    labels = _labels(manifest)
-    classes = () if settings.regression else labels
+    labels = _labels(manifest, settings.task)
+    classes = () if settings.task == REGRESSION else labels
     if manifest.names_splits:
         split = Split(COLUMN_RULE)
         rows = {name: [row for row in manifest.rows if row.split == name] for name in SPLITS}
@@ -78,20 +83,25 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
         for row, index in zip(manifest.rows, splits.tolist(), strict=True):
             rows[SPLITS[index]].append(row)
     _check_splits(rows, classes, split)
-    return Plan(classes, split, tuple(_cut(rows, classes, settings.shards)))
+    return Plan(classes, split, tuple(_cut(rows, classes, settings)))
 
 
-def _labels(manifest: Manifest) -> tuple[str, ...]:
+def _labels(manifest: Manifest, task: str) -> tuple[str, ...]:
     if not manifest.rows:
         raise ExportError(
             f"no usable line among {manifest.lines}; the first is "
             f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
         )
-    labels = tuple(sorted({row.label for row in manifest.rows}, key=natural_order))
+    labels = tuple(sorted({name for row in manifest.rows for name in row.labels}, key=natural_order))
     if len(labels) < 2:
         raise ExportError(
             f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "
             "there is nothing to learn"
+        )
+    if task == MULTILABEL and len(labels) > MOST_CLASSES:
+        raise ExportError(
+            f"{len(labels)} different labels; a multi-label dataset has up to {MOST_CLASSES} "
+            "classes: leave the rarest out"
         )
     return labels
 
@@ -107,7 +117,7 @@ def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: S
                 "--split_fractions, or name the splits with ML_USE"
             )
             raise ExportError(f"the {name} split has no example ({sizes}); {remedy}")
-    in_train = Counter(row.label for row in rows["train"])
+    in_train = Counter(name for row in rows["train"] for name in row.labels)
     if absent := [name for name in classes if not in_train[name]]:
         raise ExportError(
             f"no example in the train split for {len(absent)} of {len(classes)} classes: "
@@ -115,8 +125,10 @@ def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: S
         )
 
 
-def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int) -> list[Work]:
-    sizes = {name: len(rows[name]) for name in SPLITS}
+def _cut(
+    rows: dict[str, list[Row]], classes: tuple[str, ...], settings: ImageExportSettings
+) -> list[Work]:
+    sizes, train_shards = {name: len(rows[name]) for name in SPLITS}, settings.shards
     if train_shards > sizes["train"]:
         raise ExportError(
             f"--shards {train_shards} is more than the {sizes['train']} examples of the train split"
@@ -136,13 +148,17 @@ def _cut(rows: dict[str, list[Row]], classes: tuple[str, ...], train_shards: int
                     split=split,
                     position=f"{len(work) + 1} of {total}",
                     rows=piece,
-                    labels=tuple(
-                        class_index[row.label] if row.value is None else row.value for row in piece
-                    ),
-                    regression=not classes,
+                    labels=tuple(_label(row, class_index, settings.task) for row in piece),
+                    task=settings.task,
                 )
             )
     return work
+
+
+def _label(row: Row, class_index: dict[str, int], task: str) -> float:
+    if task == MULTILABEL:
+        return label_sets.of(class_index[name] for name in row.labels)
+    return class_index[row.label] if row.value is None else row.value
 
 
 def _mix(rows: list[Row]) -> list[Row]:

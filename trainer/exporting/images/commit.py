@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from trainer.dataset_description import (
+    CLASSIFICATION,
     FILE_NAME,
     REGRESSION,
     REJECTED_FILE_NAME,
@@ -50,7 +51,7 @@ def commit(
     _check_counts(counts, rejected)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
-        task=REGRESSION if settings.regression else None,
+        task=None if settings.task == CLASSIFICATION else settings.task,
         source={
             "manifest": settings.source,
             "sha256": manifest.sha256,
@@ -58,7 +59,7 @@ def commit(
         },
         split=plan.split,
         features=(settings.image,),
-        label=_number(results) if settings.regression else Label(),
+        label=_number(results) if settings.task == REGRESSION else Label(),
         classes=plan.classes,
         counts=counts,
         files={

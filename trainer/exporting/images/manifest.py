@@ -2,6 +2,7 @@
 
     [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
     gs://BUCKET/OBJECT,label,group           where groups of images, as a patient's, stay together
+    gs://BUCKET/OBJECT,label,label           of a multi-label task: any number of labels, also none
 
 A label is the name of a class or, of a regression, a number with a decimal point.
 
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
 from trainer.exporting import ExportError
 
 _ML_USES = {"training": "train", "validation": "validation", "test": "test"}
@@ -40,8 +42,9 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Row(NamedTuple):
-    """One line that may become an example. split, group: None unless the manifest names them.
-    value: the label as the number that it is, None of a class.
+    """One line that may become an example. label: as one text. split, group: None unless the
+    manifest names them. value: the label as the number that it is, None of a class. labels: the
+    names in `label`, sorted.
     """
 
     line: int
@@ -51,6 +54,7 @@ class Row(NamedTuple):
     split: str | None
     group: str | None = None
     value: float | None = None
+    labels: tuple[str, ...] = ()
 
 
 class Rejection(NamedTuple):
@@ -83,24 +87,24 @@ class Manifest:
 
 
 def parse(
-    content: bytes, address: str, split_by: str | None = None, regression: bool = False
+    content: bytes, address: str, split_by: str | None = None, task: str = CLASSIFICATION
 ) -> Manifest:
     """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong.
 
-    split_by: what the field after each label is, a group that stays together; None: there is none.
-    regression: whether labels are numbers.
+    split_by: what the last field is, a group that stays together; None: there is none. task: one of
+    dataset_description.FAMILIES.
     """
     try:
         lines = _split_fields(content)
         _refuse_lines_without_image(lines, _resolver(address))
         names_splits = _check_ml_use(lines)
         if split_by is not None:
-            _take_groups(lines, split_by, names_splits)
+            _take_groups(lines, split_by, names_splits, task)
         _refuse_missing_labels(lines)
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
-    rows, rejected = _reject_unusable_labels(lines, names_splits, split_by)
-    if regression:
+    rows, rejected = _reject_unusable_labels(lines, names_splits, split_by, task)
+    if task == REGRESSION:
         rows, others = _take_values(rows)
         rejected += others
     rows, repeated = _reject_repeated_keys(rows)
@@ -212,15 +216,22 @@ def _check_ml_use(lines: list[_Line]) -> bool:
     return bool(naming)
 
 
-def _take_groups(lines: list[_Line], split_by: str, names_splits: bool) -> None:
-    """Take the second field after each image as its group. Raises ExportError if none has one."""
+def _take_groups(lines: list[_Line], split_by: str, names_splits: bool, task: str) -> None:
+    """Take the second field after each image, of a multi-label task the last, as its group.
+
+    Raises ExportError if none has one.
+    """
     if names_splits:
         raise ExportError(
             f"the lines name splits (ML_USE), and split.by ({split_by}) decides them too: leave "
             "one of the two out"
         )
     for line in lines:
-        label, group, *others = (*line.after, "", "")
+        if task == MULTILABEL:
+            *others, group = line.after or ("",)
+            label = ""
+        else:
+            label, group, *others = (*line.after, "", "")
         line.labels = tuple(filter(None, (label, *others)))
         line.group = group or None
     if not any(line.group for line in lines):
@@ -245,19 +256,23 @@ def _quote(lines: list[_Line]) -> str:
 
 
 def _reject_unusable_labels(
-    lines: list[_Line], names_splits: bool, split_by: str | None
+    lines: list[_Line], names_splits: bool, split_by: str | None, task: str
 ) -> tuple[list[Row], list[Rejection]]:
     rows, rejected = [], []
     for line in lines:
-        if len(line.labels) == 1 and split_by is not None and line.group is None:
+        labels = tuple(sorted(set(line.labels)))
+        label = ",".join(line.labels if task != MULTILABEL else labels)
+        if task != MULTILABEL and len(line.labels) != 1:
+            reason = "several labels; an image has one" if labels else "no label"
+            rejected.append(Rejection(line.number, line.uri, label, reason))
+        elif split_by is not None and line.group is None:
             reason = f"no group ({split_by})"
-            rejected.append(Rejection(line.number, line.uri, line.labels[0], reason))
-        elif len(line.labels) == 1:
-            split = _ML_USES[line.ml_use.lower()] if names_splits else None
-            rows.append(Row(line.number, line.uri, line.key, line.labels[0], split, line.group))
+            rejected.append(Rejection(line.number, line.uri, label, reason))
         else:
-            reason = "several labels; an image has one" if line.labels else "no label"
-            rejected.append(Rejection(line.number, line.uri, ",".join(line.labels), reason))
+            split = _ML_USES[line.ml_use.lower()] if names_splits else None
+            rows.append(
+                Row(line.number, line.uri, line.key, label, split, line.group, labels=labels)
+            )
     return rows, rejected
 
 

@@ -17,7 +17,8 @@ import farmhash
 import google_crc32c
 import numpy as np
 
-from trainer.dataset_description import Shard
+from trainer import label_sets
+from trainer.dataset_description import MULTILABEL, REGRESSION, Shard
 from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.convert import convert
@@ -70,7 +71,8 @@ def write_shard(
             labels.append(label)
         progress.step()
     keys = [row.key.encode() for row in rows]
-    label_column = np.array(labels, dtype=np.float32 if work.regression else np.int64)
+    regression = work.task == REGRESSION
+    label_column = np.array(labels, dtype=np.float32 if regression else np.int64)
     columns: dict[str, Column] = {
         "key": keys,
         feature.name: [image.stored for image in images],
@@ -87,18 +89,25 @@ def write_shard(
     data = b"".join(tfrecords(columns))
     write(work.name, data)
     progress.finish(len(keys), len(rejected))
-    counts = {} if work.regression else Counter(label_column.tolist())
+    counts = {} if regression else _class_counts(label_column, work.task)
     return ShardResult(
         split=work.split,
         shard=Shard(name=work.name, examples=len(keys), bytes=len(data)),
-        class_counts=dict(counts),
+        class_counts=counts,
         rejected=tuple(rejected),
         files=tuple(
             (image.hash, "" if work.split == "train" else row.key)
             for image, row in zip(images, rows, strict=True)
         ),
-        values=tuple(label_column.tolist()) if work.regression and work.split == "train" else (),
+        values=tuple(label_column.tolist()) if regression and work.split == "train" else (),
     )
+
+
+def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
+    if task == MULTILABEL:
+        of_class = label_sets.members(labels, label_sets.MOST_CLASSES).sum(axis=0).tolist()
+        return {index: count for index, count in enumerate(of_class) if count}
+    return dict(Counter(labels.tolist()))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Steps:
         """Read the manifest again; raises ExportError if it has not this SHA-256."""
         source = self._settings.source
         content = self._objects.read(source)
-        manifest = parse(content, source, self._settings.split_by, self._settings.regression)
+        manifest = parse(content, source, self._settings.split_by, self._settings.task)
         if manifest.sha256 != sha256:
             raise ExportError(f"{source} changed while the export began; start it again")
         return dataclasses.replace(manifest, rows=()), make_plan(manifest, self._settings)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import GROUP_RULE, SPLITS
+from trainer.dataset_description import CLASSIFICATION, GROUP_RULE, MULTILABEL, REGRESSION, SPLITS
 from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import make_plan
@@ -15,7 +15,7 @@ from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.splits import buckets
 
 
-def settings(shards=4, fractions=(80, 10, 10), split_by=None, regression=False):
+def settings(shards=4, fractions=(80, 10, 10), split_by=None, task=CLASSIFICATION):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -25,12 +25,12 @@ def settings(shards=4, fractions=(80, 10, 10), split_by=None, regression=False):
         max_rejected=0.0,
         fractions=fractions,
         split_by=split_by,
-        regression=regression,
+        task=task,
     )
 
 
 def plan_of(lines, **changed):
-    how = {name: changed[name] for name in ("split_by", "regression") if name in changed}
+    how = {name: changed[name] for name in ("split_by", "task") if name in changed}
     manifest = parse("\n".join(lines).encode(), "gs://bkt/manifest.csv", **how)
     return make_plan(manifest, settings(**changed))
 
@@ -162,10 +162,27 @@ def test_images_of_one_group_are_in_the_split_of_its_hash(patients):
 
 def test_a_number_is_its_own_label():
     lines = [f"gs://bkt/images/{i}.png,{i / 4}" for i in range(100)]
-    plan = plan_of(lines, regression=True)
+    plan = plan_of(lines, task=REGRESSION)
     assert plan.classes == ()
     for work in plan.work:
-        assert work.regression
+        assert work.task == REGRESSION
         assert [f"images/{int(4 * label)}.png" for label in work.labels] == [
             row.key for row in work.rows
         ]
+
+
+def test_several_labels_become_a_set():
+    lines = [
+        f"gs://bkt/images/{i}.png" + ",odd" * (i % 2) + ",third" * (i % 3 == 0) for i in range(100)
+    ]
+    plan = plan_of(lines, task=MULTILABEL)
+    assert plan.classes == ("odd", "third")
+    for work in plan.work:
+        numbers = [int(row.key.removeprefix("images/").removesuffix(".png")) for row in work.rows]
+        assert work.labels == tuple(i % 2 + 2 * (i % 3 == 0) for i in numbers)
+
+
+def test_more_labels_than_a_set_holds_are_refused():
+    lines = [f"gs://bkt/images/{i}.png,class {i % 64}" for i in range(1000)]
+    with pytest.raises(ExportError, match="64 different labels; a multi-label dataset has up to 63"):
+        plan_of(lines, task=MULTILABEL)

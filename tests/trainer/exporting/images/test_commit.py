@@ -5,7 +5,14 @@ import json
 
 import pytest
 
-from trainer.dataset_description import COLUMN_RULE, DatasetDescription, Shard, Split
+from trainer.dataset_description import (
+    CLASSIFICATION,
+    COLUMN_RULE,
+    REGRESSION,
+    DatasetDescription,
+    Shard,
+    Split,
+)
 from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import Plan
@@ -18,7 +25,7 @@ PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
 GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}
 
 
-def settings(max_rejected=0.1, regression=False):
+def settings(max_rejected=0.1, task=CLASSIFICATION):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -27,7 +34,7 @@ def settings(max_rejected=0.1, regression=False):
         shards=1,
         max_rejected=max_rejected,
         fractions=(80, 10, 10),
-        regression=regression,
+        task=task,
     )
 
 
@@ -48,7 +55,7 @@ def run(shard_results, lines=13, rejected=(), **changed):
     manifest = Manifest((), tuple(rejected), lines, names_splits=True, sha256="00")
     files = {}
     try:
-        plan = dataclasses.replace(PLAN, classes=()) if changed.get("regression") else PLAN
+        plan = dataclasses.replace(PLAN, classes=()) if changed.get("task") else PLAN
         commit(settings(**changed), manifest, plan, shard_results, files.__setitem__)
     except ExportError as error:
         return files, str(error)
@@ -151,7 +158,7 @@ def numbered(*values):
 
 
 def test_the_statistics_of_numbers_are_those_of_the_train_split():
-    files, refused = run(numbered(1.0, 4.0, 4.0), regression=True)
+    files, refused = run(numbered(1.0, 4.0, 4.0), task=REGRESSION)
     assert refused is None
     description = DatasetDescription.from_json(files["dataset.json"].decode())
     assert (description.task, description.outputs, description.classes) == ("regression", 1, ())
@@ -162,5 +169,5 @@ def test_the_statistics_of_numbers_are_those_of_the_train_split():
 
 
 def test_one_number_for_all_train_images_is_refused():
-    _, refused = run(numbered(4.0, 4.0), regression=True)
+    _, refused = run(numbered(4.0, 4.0), task=REGRESSION)
     assert refused == "the label is 4 for every image of the train split; there is nothing to learn"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.exporting import ExportError
 from trainer.exporting.images.manifest import Rejection, parse
 
@@ -212,7 +213,7 @@ def test_a_manifest_without_groups_is_refused_where_they_decide(text, message):
 
 def test_numbers_are_read_as_such():
     text = "gs://bkt/1,3\ngs://bkt/2,-0.5\ngs://bkt/3, 1e3 \ngs://bkt/1,3.0\n"
-    manifest = parse(text.encode(), ADDRESS, regression=True)
+    manifest = parse(text.encode(), ADDRESS, task=REGRESSION)
     assert [(row.key, row.value) for row in manifest.rows] == [("1", 3), ("2", -0.5), ("3", 1000)]
     assert [(r.line, r.reason) for r in manifest.rejected] == [(4, "same key as line 1")]
     assert all(row.value is None for row in parse(text.encode(), ADDRESS).rows)
@@ -220,13 +221,42 @@ def test_numbers_are_read_as_such():
 
 @pytest.mark.parametrize("label", ["cat", "nan", "inf", "1_000", "1e39", "-1e39", "0x10", "3 mm"])
 def test_a_label_that_is_no_number_is_rejected_where_numbers_are_learned(label):
-    manifest = parse(f"gs://bkt/1,3\ngs://bkt/2,{label}\n".encode(), ADDRESS, regression=True)
+    manifest = parse(f"gs://bkt/1,3\ngs://bkt/2,{label}\n".encode(), ADDRESS, task=REGRESSION)
     (rejected,) = manifest.rejected
     assert (rejected.line, rejected.label) == (2, label)
     assert rejected.reason == f"label {label!r} is no number that float32 holds"
 
 
 def test_two_numbers_for_one_image_are_contradictory():
-    manifest = parse(b"gs://bkt/1,3\ngs://bkt/1,4\n", ADDRESS, regression=True)
+    manifest = parse(b"gs://bkt/1,3\ngs://bkt/1,4\n", ADDRESS, task=REGRESSION)
     assert not manifest.rows
     assert len(manifest.rejected) == 2
+
+
+def test_a_line_may_have_any_number_of_labels():
+    text = "gs://bkt/1,mass,effusion\ngs://bkt/2\ngs://bkt/3,mass,mass\ngs://bkt/1,effusion,mass\n"
+    manifest = parse(text.encode(), ADDRESS, task=MULTILABEL)
+    assert [(row.key, row.labels) for row in manifest.rows] == [
+        ("1", ("effusion", "mass")),
+        ("2", ()),
+        ("3", ("mass",)),
+    ]
+    assert [(r.line, r.reason) for r in manifest.rejected] == [(4, "same key as line 1")]
+
+
+def test_the_last_field_is_the_group_of_several_labels():
+    text = "gs://bkt/1,mass,effusion,p1\ngs://bkt/2,,p2\ngs://bkt/3,mass,\n"
+    manifest = parse(text.encode(), ADDRESS, "patient", MULTILABEL)
+    assert [(row.labels, row.group) for row in manifest.rows] == [
+        (("effusion", "mass"), "p1"),
+        ((), "p2"),
+    ]
+    assert [(r.line, r.label, r.reason) for r in manifest.rejected] == [
+        (3, "mass", "no group (patient)")
+    ]
+
+
+def test_two_sets_of_labels_for_one_image_are_contradictory():
+    manifest = parse(b"gs://bkt/1,mass\ngs://bkt/1,mass,effusion\n", ADDRESS, task=MULTILABEL)
+    assert not manifest.rows
+    assert "contradictory labels" in manifest.rejected[0].reason

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from trainer.dataset_description import MULTILABEL
 from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.manifest import Row
@@ -170,3 +171,11 @@ def test_work_whose_images_are_all_rejected_is_an_empty_file():
     result = run(work_of(2), lambda uri: b"", files)
     assert files == {NAME: b""}
     assert (result.shard.examples, result.class_counts, len(result.rejected)) == (0, {}, 2)
+
+
+def test_an_example_counts_for_each_of_its_classes():
+    files = {}
+    work = dataclasses.replace(work_of(4), labels=(0, 1, 2, 3), task=MULTILABEL)
+    result = run(work, {f"gs://bkt/{i}.png": png(i) for i in range(4)}.__getitem__, files)
+    assert result.class_counts == {0: 2, 1: 2}
+    assert result.shard.examples == 4
