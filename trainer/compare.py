@@ -26,6 +26,7 @@ from trainer.comparison.baselines import with_baselines
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.importance import Importance
 from trainer.comparison.metric import Metric
+from trainer.comparison.multilabel import MULTILABEL_METRICS
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Check, Gate, Promotion, decide
 from trainer.comparison.raw_examples import RawExamplesError
@@ -71,7 +72,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     challenger.json to `output`, by default RUN/leaderboard/. Raises the errors that `main` catches.
     """
     run = read_run(run_uri)
-    primary = scoreboard.metric_named(metric_name, run.dataset.is_regression)
+    primary = scoreboard.metric_named(metric_name, run.dataset.family)
     split = read_test_split(run.dataset_uri, run.dataset)
     run = with_served(with_baselines(run, split), split)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
@@ -79,7 +80,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     if not scored:
         raise ComparisonError(_nothing_to_compare(run, failures))
     outcomes = _outcomes(scored, split)
-    selected = selected_training(scored, run.dataset.is_regression)
+    selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
     scores = Scoreboard(outcomes, primary, others)
     deploy = run.plan.deploy
@@ -185,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_listing("classification", CLASSIFICATION_METRICS)
+        + _listing("multi-label classification", MULTILABEL_METRICS)
         + _listing("regression", REGRESSION_METRICS),
     )
     parser.add_argument(

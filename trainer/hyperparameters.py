@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from trainer import decision
+from trainer.dataset_description import MULTILABEL
 from trainer.hyperparameter_field import Value
 from trainer.hyperparameter_field import hyperparameter as _hyperparameter
 from trainer.model_file import Declaration, fits
@@ -32,7 +33,8 @@ class HyperparameterError(ValueError):
     """A value that the trainer does not take; the message says what it would take."""
 
 
-_CLASSIFICATION = ["multiclass_classification", "binary_classification"]
+_ONE_CLASS = ["multiclass_classification", "binary_classification"]
+_CLASSIFICATION = [*_ONE_CLASS, MULTILABEL]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ class Common:
         "weights by class, 1 for those that are not named",
         enum=["none", "balanced"],
         by_class={"exclusiveMinimum": 0, "maximum": 1_000_000},
-        tasks=_CLASSIFICATION,
+        tasks=_ONE_CLASS,
     )
     decision_threshold: str = _hyperparameter(
         "half",
@@ -170,8 +172,8 @@ class Common:
     )
     label_smoothing: float = _hyperparameter(
         0.0,
-        "share of the target probability spread evenly over all classes; the reported loss is "
-        "without it",
+        "share of the target probability spread evenly over all classes, of a multi-label task "
+        "over a class and its absence; the reported loss is without it",
         minimum=0,
         exclusiveMaximum=1,
         tasks=_CLASSIFICATION,

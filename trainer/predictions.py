@@ -14,6 +14,16 @@ One row per example of the test split, in any order. Classification:
                      b"threshold"  optional, of two classes: JSON, {"class": ..., "above": ...},
                                  as trainer.decision has it
 
+A multi-label task:
+
+    key            string          as above
+    label          int64           set of the true classes, as trainer.label_sets has it
+    probabilities  list<float32>   as above, but each of its own
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"multilabel_classification"
+                     b"classes"  as above
+
 Regression:
 
     key            string          as above
@@ -30,15 +40,16 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainer import contracts
+from trainer import contracts, label_sets
 from trainer.contracts import ContractError
+from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.decision import Threshold
 
 SCHEMA_VERSION = 1
@@ -47,13 +58,6 @@ SCHEMA_VERSION = 1
 # probabilities to four digits stay within this, logits and unnormalised scores do not.
 SUM_TOLERANCE = 1e-3
 
-_REGRESSION = "regression"
-
-_PROBABILITY_COLUMNS = {
-    "key": pa.string(),
-    "label": pa.int32(),
-    "probabilities": pa.list_(pa.float32()),
-}
 _VALUE_COLUMNS = {"key": pa.string(), "label": pa.float64(), "value": pa.float64()}
 
 
@@ -120,6 +124,50 @@ class Predictions:
 
 
 @dataclass(frozen=True)
+class LabelSets:
+    """Predictions of one contender for n examples with any number of c classes, checked when built.
+
+    keys: (n,) object array of str, unique. labels: (n,) int64, sets of the true classes.
+    probabilities: (n, c) float32 in [0, 1]. classes: c names. Raises PredictionsError when any of
+    this does not hold.
+    """
+
+    keys: np.ndarray
+    labels: np.ndarray
+    probabilities: np.ndarray
+    classes: tuple[str, ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "keys", _texts(self.keys))
+        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int64))
+        object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
+        object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
+        n, c = len(self.keys), len(self.classes)
+        if not 2 <= c <= label_sets.MOST_CLASSES:
+            raise PredictionsError(
+                f"{c} class(es) named; a multi-label task has 2 to {label_sets.MOST_CLASSES}"
+            )
+        if self.labels.shape != (n,) or self.probabilities.shape != (n, c):
+            raise PredictionsError(
+                f"shapes do not fit: {n} keys, labels {self.labels.shape}, probabilities "
+                f"{self.probabilities.shape} for {c} classes (expected ({n},) and ({n}, {c}))"
+            )
+        _check_keys(self.keys)
+        wrong = (self.labels < 0) | (self.labels >> c > 0)
+        _refuse(wrong, self.keys, f"label is not a set of the class indices 0..{c - 1}")
+        _refuse(
+            ~np.isfinite(self.probabilities).all(axis=1),
+            self.keys,
+            "probabilities hold NaN or infinity (did the training diverge?)",
+        )
+        low, high = self.probabilities.min(axis=1), self.probabilities.max(axis=1)
+        _refuse((low < 0) | (high > 1), self.keys, "a probability is outside [0, 1]")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True)
 class Values:
     """Predictions of one contender for n examples with a numeric label, checked when built.
 
@@ -153,6 +201,9 @@ class Values:
         return len(self.keys)
 
 
+AnyPredictions: TypeAlias = Predictions | LabelSets | Values
+
+
 def _check_keys(keys: np.ndarray) -> None:
     if len(keys) == 0:
         raise PredictionsError("there is not one row; the test split must not be empty")
@@ -177,7 +228,7 @@ def _text(key: str | bytes) -> str:
 
 def write(
     path: str | PathLike,
-    predictions: Predictions | Values,
+    predictions: AnyPredictions,
     origin: Mapping[str, str] | None = None,
 ) -> None:
     """Write predictions.parquet (schema in this module's docstring) to a local path.
@@ -200,16 +251,19 @@ def write(
         file.write(buffer.getvalue())
 
 
-def _probability_table(predictions: Predictions) -> pa.Table:
+def _probability_table(predictions: Predictions | LabelSets) -> pa.Table:
     n, c = predictions.probabilities.shape
     metadata = {"schema": str(SCHEMA_VERSION), "classes": json.dumps(predictions.classes)}
-    if predictions.threshold is not None:
+    sets = isinstance(predictions, LabelSets)
+    if isinstance(predictions, LabelSets):
+        metadata["task"] = MULTILABEL
+    elif predictions.threshold is not None:
         metadata["threshold"] = json.dumps(predictions.threshold.told(predictions.classes))
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
     return pa.table(
         {
             "key": pa.array(predictions.keys, pa.string()),
-            "label": pa.array(predictions.labels, pa.int32()),
+            "label": pa.array(predictions.labels, pa.int64() if sets else pa.int32()),
             "probabilities": pa.ListArray.from_arrays(
                 pa.array(offsets), pa.array(predictions.probabilities.ravel(), pa.float32())
             ),
@@ -225,7 +279,7 @@ def _value_table(values: Values) -> pa.Table:
             "label": pa.array(values.labels, pa.float64()),
             "value": pa.array(values.values, pa.float64()),
         },
-        metadata={"schema": str(SCHEMA_VERSION), "task": _REGRESSION},
+        metadata={"schema": str(SCHEMA_VERSION), "task": REGRESSION},
     )
 
 
@@ -242,8 +296,8 @@ def origin(path: str | PathLike) -> Mapping[str, str] | None:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
 
 
-def read(path: str | PathLike) -> Predictions | Values:
-    """Read and check a predictions.parquet: Values if it says that it is a regression's.
+def read(path: str | PathLike) -> AnyPredictions:
+    """Read and check a predictions.parquet: of the kind that its task has.
 
     Raises FileNotFoundError when there is none, PredictionsError when it does not hold what the
     schema says.
@@ -254,9 +308,17 @@ def read(path: str | PathLike) -> Predictions | Values:
         except (pa.ArrowInvalid, OSError) as error:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
     metadata = _check_schema(table.schema)["metadata"]
-    if metadata.get("task") == _REGRESSION:
+    if metadata.get("task") == REGRESSION:
         return _values(table)
-    return _probabilities(table, tuple(metadata["classes"]), metadata.get("threshold"))
+    classes = tuple(metadata["classes"])
+    if metadata.get("task") == MULTILABEL:
+        return LabelSets(*_probabilities(table, classes, pa.int64()), classes)
+    try:
+        told = metadata.get("threshold")
+        threshold = Threshold.of(told, classes) if told else None
+    except ValueError as error:
+        raise PredictionsError(str(error)) from error
+    return Predictions(*_probabilities(table, classes, pa.int32()), classes, threshold)
 
 
 def _check_schema(schema: pa.Schema) -> dict[str, Any]:
@@ -296,27 +358,18 @@ def _values(table: pa.Table) -> Values:
 
 
 def _probabilities(
-    table: pa.Table, classes: tuple[str, ...], told: Mapping[str, Any] | None
-) -> Predictions:
-    try:
-        threshold = Threshold.of(told, classes) if told else None
-    except ValueError as error:
-        raise PredictionsError(str(error)) from error
-    columns = {name: _column(table, name, kind) for name, kind in _PROBABILITY_COLUMNS.items()}
+    table: pa.Table, classes: tuple[str, ...], label: pa.DataType
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys, labels, and probabilities (n, classes)."""
+    kinds = {"key": pa.string(), "label": label, "probabilities": pa.list_(pa.float32())}
+    columns = {name: _column(table, name, kind) for name, kind in kinds.items()}
     lengths = pc.list_value_length(columns["probabilities"])
     wrong = pc.not_equal(lengths, len(classes)).to_numpy(zero_copy_only=False)
     keys = columns["key"].to_numpy(zero_copy_only=False)
     _refuse(wrong, keys, f"not exactly {len(classes)} probabilities, one per class")
-    return Predictions(
-        keys=keys,
-        labels=columns["label"].to_numpy(zero_copy_only=False),
-        probabilities=columns["probabilities"]
-        .flatten()
-        .to_numpy(zero_copy_only=False)
-        .reshape(-1, len(classes)),
-        classes=classes,
-        threshold=threshold,
-    )
+    flat = columns["probabilities"].flatten().to_numpy(zero_copy_only=False)
+    labels = columns["label"].to_numpy(zero_copy_only=False)
+    return keys, labels, flat.reshape(-1, len(classes))
 
 
 def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 
 from trainer import hyperparameters
 from trainer.commands import COMMANDS
-from trainer.dataset_description import IMAGE_RULE
+from trainer.dataset_description import IMAGE_RULE, MULTILABEL
 from trainer.hyperparameters import Common
+from trainer.label_sets import MOST_CLASSES
 from trainer.model_file import KINDS
 from trainer.models import MODELS
 
@@ -59,21 +60,28 @@ class Task:
 
 
 METRICS = {
-    "accuracy": Metric("maximize", "share of examples whose predicted class is the true one"),
+    "accuracy": Metric(
+        "maximize",
+        "share of examples whose predicted class is the true one; multi-label: share of right "
+        "decisions, over all examples and classes",
+    ),
+    "exact_match": Metric("maximize", "share of examples whose classes are all decided rightly"),
     "loss": Metric(
         "minimize",
-        "classification: mean cross-entropy of the predicted probabilities, in nats; regression: "
+        "classification: mean cross-entropy of the predicted probabilities, in nats, multi-label: "
+        "of a class and its absence, averaged over the classes; regression: "
         "mean squared error in units of the label's variance on the train split, so that 1 is "
         "what predicting its mean costs",
     ),
     "balanced_accuracy": Metric(
         "maximize",
-        "recall, averaged over the classes: rare classes count as much as frequent ones",
+        "recall, averaged over the classes: rare classes count as much as frequent ones; "
+        "multi-label: over each class and its absence",
     ),
     "f1": Metric(
         "maximize",
         "harmonic mean of precision and recall, averaged over the classes, also if there are only "
-        "two",
+        "two; multi-label: not of their absence",
     ),
     "auc": Metric(
         "maximize",
@@ -88,7 +96,7 @@ METRICS = {
     "brier": Metric(
         "minimize",
         "mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
-        "classes half of it",
+        "classes half of it; multi-label: of each class, averaged over them",
     ),
     "ece": Metric(
         "minimize",
@@ -116,11 +124,14 @@ _OF_CLASSES = (
     "brier",
 )
 
-# In both classifications a model predicts one probability per class, so that all that comes after
+_OF_SETS = (*_OF_CLASSES[:-2], "exact_match", *_OF_CLASSES[-2:])
+
+# In all classifications a model predicts one probability per class, so that all that comes after
 # training (serving, comparison) knows one form of prediction.
 TASKS = {
     "multiclass_classification": Task("one of several classes", 2, None, _OF_CLASSES, ("ece",)),
     "binary_classification": Task("one of two classes", 2, 2, _OF_CLASSES, ("ece",)),
+    MULTILABEL: Task("any number of several classes", 2, MOST_CLASSES, _OF_SETS),
     "regression": Task("a number", 0, 0, ("rmse", "mae", "median_absolute_error", "r2", "loss")),
 }
 

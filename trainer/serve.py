@@ -22,7 +22,9 @@ Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a 
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
-           The label is the most probable class, or what the model's own threshold decides
+             {"labels": ["mass", "nodule"], "probabilities": {...}}       of a multi-label task
+           The label is the most probable class, or what the model's own threshold decides;
+           labels are the classes with a probability above 0.5
            With "parameters": {"explain": {}} in the request, each has an "explanation": what each
            column, or each pixel, adds to the score. trainer/serving/parameters.py has the options,
            trainer/serving/explanations.py the answer

@@ -223,3 +223,31 @@ def test_a_regressions_file_has_the_documented_schema(tmp_path):
 def test_values_that_cannot_be_scored_are_refused(changed, message):
     with pytest.raises(PredictionsError, match=message):
         some_values(**changed)
+
+
+def test_sets_of_classes_are_read_back_as_they_were(tmp_path):
+    written = predictions.LabelSets(
+        ["b", "a"], [5, 0], [[0.9, 0.2, 0.8], [0.1, 0.5, 0.2]], ("mass", "nodule", "effusion")
+    )
+    predictions.write(tmp_path / "p.parquet", written)
+    found = predictions.read(tmp_path / "p.parquet")
+    assert isinstance(found, predictions.LabelSets)
+    assert (found.keys.tolist(), found.labels.tolist()) == (["b", "a"], [5, 0])
+    assert found.classes == ("mass", "nodule", "effusion")
+    np.testing.assert_array_equal(found.probabilities, written.probabilities)
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities", "message"),
+    [
+        ([4], [[0.5, 0.5]], "label is not a set of the class indices 0..1"),
+        ([-1], [[0.5, 0.5]], "label is not a set"),
+        ([3], [[0.5, 1.5]], "a probability is outside [0, 1]"),
+        ([3], [[0.5, np.nan]], "NaN or infinity"),
+        ([3, 3], [[0.5, 0.5]], "shapes do not fit"),
+    ],
+)
+def test_impossible_sets_are_refused(labels, probabilities, message):
+    with pytest.raises(PredictionsError) as refused:
+        predictions.LabelSets(["a"], labels, probabilities, ("mass", "nodule"))
+    assert message in str(refused.value)

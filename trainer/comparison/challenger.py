@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from trainer import contracts, storage
+from trainer import contracts, label_sets, storage
 from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.decision import decide
 from trainer.images import ImageError
-from trainer.predictions import Predictions, Values
+from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 
@@ -88,7 +88,7 @@ def to_json(challenger: dict[str, Any]) -> str:
 
 
 def _examples(
-    run: Run, predicted: Predictions | Values, count: int, largest: int
+    run: Run, predicted: AnyPredictions, count: int, largest: int
 ) -> list[dict[str, Any]]:
     """A fixed random choice of examples, ordered by key."""
     order = np.argsort(predicted.keys)
@@ -154,19 +154,25 @@ def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
     return instances
 
 
-def _threshold(predicted: Predictions | Values) -> dict[str, Any]:
-    if isinstance(predicted, Values) or predicted.threshold is None:
+def _threshold(predicted: AnyPredictions) -> dict[str, Any]:
+    if not isinstance(predicted, Predictions) or predicted.threshold is None:
         return {}
     return {"threshold": predicted.threshold.told(predicted.classes)}
 
 
-def _prediction(predicted: Predictions | Values, place: int) -> dict[str, Any]:
+def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:
     """In the format of trainer.serve."""
     if isinstance(predicted, Values):
         return {"value": float(predicted.values[place])}
     row = predicted.probabilities[place]
+    label: dict[str, Any]
+    if isinstance(predicted, LabelSets):
+        decided = zip(predicted.classes, row > label_sets.DECIDED_ABOVE, strict=True)
+        label = {"labels": [name for name, present in decided if present]}
+    else:
+        label = {"label": predicted.classes[decide(row[None], predicted.threshold)[0]]}
     return {
-        "label": predicted.classes[decide(row[None], predicted.threshold)[0]],
+        **label,
         # Through text: the digits of the float32, not those of the double it converts to.
         "probabilities": {
             name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)

@@ -89,7 +89,7 @@ def drift(before: DatasetDescription, now: DatasetDescription) -> list[Drift]:
 
 def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int, int]) -> Drift:
     name = now.label.column or now.label.name
-    if before.is_regression != now.is_regression:
+    if before.family != now.family:
         return Drift(name, "label", None, None, None, remark="was another task before")
     if now.is_regression:
         statistics = before.label.number_statistics, now.label.number_statistics

@@ -83,7 +83,7 @@ def document(
                 "difference_interval": metric.difference_interval,
                 "decimals": decimals(metric, labels),
             }
-            for metric in metrics_for(dataset.is_regression).values()
+            for metric in metrics_for(dataset.family).values()
         },
         "uncertainty": {
             "level": LEVEL,

@@ -5,13 +5,12 @@ The notes are in leaderboard.json, below the table in the terminal and at the to
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
+from trainer.comparison.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.repeats import Repeats
 from trainer.comparison.scoreboard import Scoreboard, Standing
+from trainer.dataset_description import MULTILABEL
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
 SMALL_SPLIT = 1000
@@ -38,7 +37,7 @@ def notes(
     empty for a regression, which has fewer notes. by: what the groups of the test split are.
     repeats: of the selected training, if there are any.
     """
-    of_classes = of_kind(outcomes, Outcome)
+    of_classes = {n: o for n, o in outcomes.items() if isinstance(o, ClassOutcome)}
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
         _unrecognized(of_classes, competing, classes),
@@ -80,7 +79,7 @@ def reused(steps: Mapping[str, str]) -> list[str]:
 
 
 def _unrecognized(
-    outcomes: Mapping[str, Outcome], competing: Sequence[Standing], classes: Sequence[str]
+    outcomes: Mapping[str, ClassOutcome], competing: Sequence[Standing], classes: Sequence[str]
 ) -> str | None:
     """The first contender's classes of which it finds no example: accuracy hides rare ones."""
     if not classes:
@@ -147,13 +146,15 @@ def _groups(outcome: AnyOutcome, by: str | None) -> str | None:
     )
 
 
-def _small_split(outcomes: Mapping[str, Outcome]) -> str | None:
-    n = len(next(iter(outcomes.values())).labels)
+def _small_split(outcomes: Mapping[str, ClassOutcome]) -> str | None:
+    first = next(iter(outcomes.values()))
+    n = len(first.labels)
     if n >= SMALL_SPLIT:
         return None
+    share = "exact match" if first.family == MULTILABEL else "accuracy"
     return (
         f"The test split is small: each of its {n} examples is {100 / n:.2f} percentage points of "
-        "accuracy."
+        f"{share}."
     )
 
 
@@ -185,9 +186,8 @@ def _close_race(standings: Sequence[Standing], primary: Metric) -> str | None:
     )
 
 
-def _rare_classes(outcomes: Mapping[str, Outcome], classes: Sequence[str]) -> str | None:
-    labels = next(iter(outcomes.values())).labels
-    counts = np.bincount(labels, minlength=len(classes))
+def _rare_classes(outcomes: Mapping[str, ClassOutcome], classes: Sequence[str]) -> str | None:
+    counts = next(iter(outcomes.values())).class_totals
     rare = [f"{name} ({count})" for name, count in zip(classes, counts, strict=True) if count < FEW]
     if not rare:
         return None

@@ -55,7 +55,9 @@ def of_test_split(
         if keys is None or record.key in keys:
             yield TestImage(
                 key=record.key,
-                label=record.label if dataset.is_regression else dataset.classes[int(record.label)],
+                label=record.label
+                if dataset.is_regression or dataset.is_multilabel
+                else dataset.classes[int(record.label)],
                 stored=record.bytes_of(name),
                 uri=record.bytes_of("uri").decode(),
                 crc32c=record.features["crc32c"].int64_list.value[0],

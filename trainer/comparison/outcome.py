@@ -8,29 +8,31 @@
 """
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from trainer.comparison.groups import Groups
 from trainer.comparison.ranks import Ranking, placements
+from trainer.dataset_description import CLASSIFICATION
 from trainer.decision import Threshold, decide
 from trainer.metrics import brier_terms
 
-_FLOOR = float(np.finfo(np.float32).eps)
+FLOOR = float(np.finfo(np.float32).eps)
 
 
 class AnyOutcome(abc.ABC):
-    """What the outcomes of classes (Outcome) and of values (ValueOutcome) have in common.
+    """What the outcomes of classes and of values have in common.
 
-    labels: (n,) true classes or values. groups: of examples that are not independent; None if all
-    are.
+    family: of the task, one of dataset_description.FAMILIES. labels: (n,) true classes, sets of
+    them or values. groups: of examples that are not independent; None if all are.
     """
 
+    family: ClassVar[str]
     labels: np.ndarray
     groups: Groups | None
 
@@ -52,14 +54,63 @@ def of_kind(outcomes: Mapping[str, AnyOutcome], kind: type[OutcomeKind]) -> dict
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, kind)}
 
 
+class ClassOutcome(AnyOutcome):
+    """What the outcomes of one class (Outcome) and of any number of classes have in common.
+
+    probabilities: (n, c).
+    """
+
+    probabilities: np.ndarray
+
+    @property
+    def class_count(self) -> int:
+        """Number of classes, c."""
+        return self.probabilities.shape[1]
+
+    @property
+    @abc.abstractmethod
+    def ranked_classes(self) -> Sequence[int]:
+        """Classes that AUC compares with the rest."""
+
+    @abc.abstractmethod
+    def examples_of(self, index: int) -> np.ndarray:
+        """(n,) bool: which examples have this class."""
+
+    @abc.abstractmethod
+    def decided_as(self, index: int) -> np.ndarray:
+        """(n,) bool: for which examples this class is decided."""
+
+    @abc.abstractmethod
+    def extended(self, wrong: bool) -> "ClassOutcome":
+        """With the pseudo-examples of `pseudo_error` as last ones, predicted wrongly or rightly."""
+
+    @cached_property
+    def class_totals(self) -> np.ndarray:
+        """(c,) examples that have each class."""
+        return np.array([np.count_nonzero(self.examples_of(c)) for c in range(self.class_count)])
+
+    def recalls(self, least: int) -> dict[int, tuple[int, int]]:
+        """Of each class with at least so many examples: how many were recognized, and of how many.
+
+        By class index; the worst recall first.
+        """
+        total = self.class_totals
+        frequent = [c for c in range(self.class_count) if total[c] >= max(1, least)]
+        found = {c: np.count_nonzero(self.examples_of(c) & self.decided_as(c)) for c in frequent}
+        frequent.sort(key=lambda c: found[c] / total[c])
+        return {c: (int(found[c]), int(total[c])) for c in frequent}
+
+
 @dataclass(frozen=True)
-class Outcome(AnyOutcome):
+class Outcome(ClassOutcome):
     """A contender's predictions for n test examples over c classes.
 
     labels: (n,) true class indices. probabilities: (n, c). threshold: of the decision between two
     classes; None: the most probable one. Derived arrays are computed once: the resampled metrics
     use them for every chunk of resamples.
     """
+
+    family = CLASSIFICATION
 
     labels: np.ndarray
     probabilities: np.ndarray
@@ -69,10 +120,38 @@ class Outcome(AnyOutcome):
     def __post_init__(self):
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, np.float64))
 
-    @property
-    def class_count(self) -> int:
-        """Number of classes, c."""
-        return self.probabilities.shape[1]
+    def examples_of(self, index: int) -> np.ndarray:
+        """See ClassOutcome."""
+        return self.labels == index
+
+    def decided_as(self, index: int) -> np.ndarray:
+        """See ClassOutcome."""
+        return self.predicted == index
+
+    def extended(self, wrong: bool) -> "Outcome":
+        """See ClassOutcome: one of each class.
+
+        Predicted as the class, or as the other one to which its examples are given the most
+        probability: with the mean probabilities of that class's examples, or 1 where another class
+        would be decided on these.
+        """
+        rows, classes = [], np.unique(self.labels)
+        for label in classes:
+            predicted = label
+            if wrong:
+                resemblance = self.probabilities[self.labels == label].mean(axis=0)
+                resemblance[label] = -1
+                predicted = resemblance.argmax()
+            row = np.eye(self.class_count)[predicted]
+            if (members := self.labels == predicted).any():
+                mean = self.probabilities[members].mean(axis=0)
+                row = mean if decide(mean[None], self.threshold)[0] == predicted else row
+            rows.append(row)
+        return Outcome(
+            np.concatenate([self.labels, classes]),
+            np.vstack([self.probabilities, *rows]),
+            threshold=self.threshold,
+        )
 
     @cached_property
     def predicted(self) -> np.ndarray:
@@ -107,7 +186,7 @@ class Outcome(AnyOutcome):
     @cached_property
     def floored(self) -> np.ndarray:
         """(n, c) probabilities for the log loss: none below the floor, rows summing to 1."""
-        floored = np.maximum(self.probabilities, _FLOOR)
+        floored = np.maximum(self.probabilities, FLOOR)
         return floored / floored.sum(axis=1, keepdims=True)
 
     @cached_property
@@ -134,17 +213,6 @@ class Outcome(AnyOutcome):
     def hits(self) -> sparse.csr_array:
         """(c, n) indicator of the true class, for correctly classified examples only."""
         return indicator(self.labels, self.class_count, self.correct)
-
-    def recalls(self, least: int) -> dict[int, tuple[int, int]]:
-        """Of each class with at least so many examples: how many were recognized, and of how many.
-
-        By class index; the worst recall first.
-        """
-        total = np.bincount(self.labels, minlength=self.class_count)
-        found = np.bincount(self.labels[self.correct], minlength=self.class_count)
-        frequent = [c for c in range(self.class_count) if total[c] >= max(1, least)]
-        frequent.sort(key=lambda c: found[c] / total[c])
-        return {c: (int(found[c]), int(total[c])) for c in frequent}
 
     @property
     def ranked_classes(self) -> range:

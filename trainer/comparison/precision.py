@@ -4,7 +4,7 @@ For rare classes it says more than AUC: among 10,000 others, 100 false alarms ar
 many as 100 true ones. Two classes are both averaged, since neither is declared the positive one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
@@ -30,14 +30,14 @@ def macro_precision_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarr
     as AUC.
     """
     if outcome.probabilities.size > EXACT_UP_TO:
-        return mean_over_classes(first_order(outcome, weights))
-    return mean_over_classes(np.array(list(exact(outcome, weights))))
+        return mean_over_classes(first_order(outcome.class_rankings, weights))
+    return mean_over_classes(np.array(list(exact(outcome.class_rankings, weights))))
 
 
-def exact(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the (b,) average precisions of each class."""
+def exact(rankings: Sequence[Ranking], weights: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the (b,) average precisions of each class, from its ranking."""
     total = weights.sum(axis=0)
-    for ranking in outcome.class_rankings:
+    for ranking in rankings:
         drawn = weights[ranking.positives].astype(np.float64)
         positive = drawn.sum(axis=0)
         mask = np.isin(ranking.order, ranking.positives)[:, None]
@@ -50,13 +50,13 @@ def exact(outcome: Outcome, weights: np.ndarray) -> Iterator[np.ndarray]:
         yield ratio((drawn * precision).sum(axis=0), defined)
 
 
-def first_order(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
+def first_order(rankings: Sequence[Ranking], weights: np.ndarray) -> np.ndarray:
     """(classes, b) average precisions, to first order in the weights.
 
     An example that is drawn once more changes the mean by its own precision, if it is a positive,
     and the precision of all positives that score no more than it does.
     """
-    rows = [_influence(ranking, len(weights)) for ranking in outcome.class_rankings]
+    rows = [_influence(ranking, len(weights)) for ranking in rankings]
     values = np.array([value for value, _ in rows])
     influences = np.array([influence for _, influence in rows])
     return np.clip(values[:, None] + influences @ weights.astype(np.float64), 0, 1)

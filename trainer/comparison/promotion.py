@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainer.comparison.notes import FEW
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import ClassOutcome
 from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Estimate, Scoreboard, metric_named
 
@@ -145,7 +145,7 @@ def decide(
 def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
     scores = next(s.metrics for s in board.standings if s.name == challenger)
     for name, bound in gate.require.items():
-        metric = metric_named(name, board.is_regression)
+        metric = metric_named(name, board.family)
         which = "at least" if metric.sign > 0 else "at most"
         condition = f"{metric.name} {which} {bound}"
         if score := scores.get(metric.name):
@@ -159,7 +159,7 @@ def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
 def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterator[Check]:
     """Whether every class that is frequent enough to tell is recognized."""
     outcome = board.outcome(challenger)
-    if gate.recall is None or not isinstance(outcome, Outcome):
+    if gate.recall is None or not isinstance(outcome, ClassOutcome):
         return
     classes = run.dataset.classes
     recalls = outcome.recalls(FEW)

@@ -34,15 +34,14 @@ import numpy as np
 from trainer.comparison import bootstrap
 from trainer.comparison.bootstrap import RESAMPLES, SEED
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
-from trainer.decision import decide
+from trainer.comparison.outcome import ClassOutcome
 
 SHARE = 0.5
 """Pseudo-examples in a resample, of all classes together, on average."""
 
 
 def resampled_scores(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[ClassOutcome],
     metrics: Sequence[Metric],
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -54,41 +53,15 @@ def resampled_scores(
     """
     labels, groups = outcomes[0].labels, outcomes[0].groups
     size = round(groups.mean_size) if groups else 1
-    classes = np.unique(labels)
-    pairs = [[_extended(o, classes, wrong) for wrong in (True, False)] for o in outcomes]
+    pairs = [[outcome.extended(wrong) for wrong in (True, False)] for outcome in outcomes]
+    added = len(pairs[0][0].labels) - len(labels)
     random = np.random.default_rng([seed, 1])
     parts = []
     for weights in bootstrap.draw(len(labels), resamples, seed, groups):
-        drawn = random.poisson(SHARE / len(classes), (weights.shape[1], len(classes)))
+        drawn = random.poisson(SHARE / added, (weights.shape[1], added))
         weights = np.vstack([weights, size * drawn.T.astype(weights.dtype)])
         parts.append([[[m.resampled(o, weights) for o in pair] for m in metrics] for pair in pairs])
     return np.concatenate(parts, axis=-1)
-
-
-def _extended(outcome: Outcome, classes: np.ndarray, wrong: bool) -> Outcome:
-    """The outcome with one example more of each class.
-
-    Predicted as the class, or as the other one to which its examples are given the most
-    probability: with the mean probabilities of that class's examples, or 1 where another class
-    would be decided on these.
-    """
-    rows = []
-    for label in classes:
-        predicted = label
-        if wrong:
-            resemblance = outcome.probabilities[outcome.labels == label].mean(axis=0)
-            resemblance[label] = -1
-            predicted = resemblance.argmax()
-        row = np.eye(outcome.class_count)[predicted]
-        if (members := outcome.labels == predicted).any():
-            mean = outcome.probabilities[members].mean(axis=0)
-            row = mean if decide(mean[None], outcome.threshold)[0] == predicted else row
-        rows.append(row)
-    return Outcome(
-        np.concatenate([outcome.labels, classes]),
-        np.vstack([outcome.probabilities, *rows]),
-        threshold=outcome.threshold,
-    )
 
 
 def interval(samples: np.ndarray, with_errors: np.ndarray, level: float) -> tuple[float, float]:

@@ -36,6 +36,8 @@ def read(folder: Path, split: TestSplit) -> Predictions | Values:
     Raises PredictionsError if there are none or their format is wrong, TestSplitError if their keys
     are not exactly those of the test split.
     """
+    if split.multilabel:
+        raise PredictionsError("no service's predictions of several labels can be read")
     tables = sorted(folder.rglob("*.parquet"))
     lines = sorted(folder.rglob("*.jsonl"))
     if tables:

@@ -13,6 +13,7 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
+from trainer.dataset_description import REGRESSION
 from trainer.metrics import r2, weighted_mean
 
 
@@ -22,6 +23,8 @@ class ValueOutcome(AnyOutcome):
 
     labels, values: (n,) float64, true and predicted, in the label's unit.
     """
+
+    family = REGRESSION
 
     labels: np.ndarray
     values: np.ndarray

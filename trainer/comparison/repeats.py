@@ -61,7 +61,7 @@ def read_repeats(
     own, *others = seeds_of(plan)
     if not others or selected is None:
         return None
-    metrics = metrics_for(split.is_regression)
+    metrics = metrics_for(split.family)
     standing = next(one for one in scores.standings if one.name == selected)
     scored = {own: {name: estimate.value for name, estimate in standing.metrics.items()}}
     failed = {}

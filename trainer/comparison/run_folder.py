@@ -22,7 +22,7 @@ from typing import Any
 from trainer import contracts, dataset_description, predictions, storage
 from trainer.contracts import ContractError
 from trainer.dataset_description import DatasetDescription, DatasetError
-from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.predictions import AnyPredictions, PredictionsError
 
 
 class RunError(ValueError):
@@ -83,13 +83,13 @@ class Contender:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] | None = None
     baseline: Mapping[str, Any] | None = None
-    predictions: Predictions | Values | None = None
+    predictions: AnyPredictions | None = None
     reason: str | None = None
     seconds: float | None = None
     cost_usd: float | None = None
 
     @property
-    def scorable(self) -> Predictions | Values:
+    def scorable(self) -> AnyPredictions:
         """The predictions. Raises TypeError if the contender failed."""
         if self.predictions is None:
             raise TypeError(f"{self.name} has no predictions: {self.reason}")
@@ -298,7 +298,7 @@ def _trainings(run_uri: str, tunings: Sequence[Tuning], rate: float) -> list[Con
 
 def read_training(
     uri: str,
-) -> tuple[Mapping[str, Any] | None, Predictions | Values | None, str | None]:
+) -> tuple[Mapping[str, Any] | None, AnyPredictions | None, str | None]:
     """A training's metrics.json, None if there is none; its predictions, or why it has none.
 
     uri: of its folder. Raises RunError for a metrics.json that does not fit its schema.
@@ -320,7 +320,7 @@ def _seconds(training: Mapping[str, Any] | None) -> float | None:
 
 def _predictions(
     uri: str, training: Mapping[str, Any] | None
-) -> tuple[Predictions | Values | None, str | None]:
+) -> tuple[AnyPredictions | None, str | None]:
     """The predictions of a training, or the reason why it has none."""
     path = storage.local_path(storage.join(uri, "predictions.parquet"))
     if not path.parent.is_dir():

@@ -7,7 +7,7 @@ import numpy as np
 
 from trainer.comparison import bootstrap, pseudo_error
 from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
+from trainer.comparison.outcome import AnyOutcome, ClassOutcome
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def draw(
         name: {m.name: Samples(row) for m, row in zip(metrics, rows, strict=True)}
         for name, rows in zip(outcomes, plain, strict=True)
     }
-    of_classes = list(of_kind(outcomes, Outcome).values())
+    of_classes = [o for o in outcomes.values() if isinstance(o, ClassOutcome)]
     extending = [metric for metric in metrics if metric.pseudo_errors]
     if of_classes and extending:
         extended = pseudo_error.resampled_scores(of_classes, extending)

@@ -20,13 +20,25 @@ from trainer.comparison import samples
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.metric import Metric
+from trainer.comparison.multilabel import MULTILABEL_METRICS
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.samples import Samples
+from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
 
 DECIMALS = 6
+_METRICS = {
+    CLASSIFICATION: CLASSIFICATION_METRICS,
+    MULTILABEL: MULTILABEL_METRICS,
+    REGRESSION: REGRESSION_METRICS,
+}
 # Metrics that rank like the training losses: cross-entropy and squared error.
-_LOSSES = {"loss": "log_loss"}, {"loss": "rmse"}
+_LOSSES = {CLASSIFICATION: "log_loss", MULTILABEL: "log_loss", REGRESSION: "rmse"}
+_ONE_ANSWER = {
+    CLASSIFICATION: "examples of one class",
+    MULTILABEL: "classes that all of its examples have, or none,",
+    REGRESSION: "equal labels",
+}
 
 
 class ScoringError(ValueError):
@@ -73,22 +85,22 @@ class Standing:
     difference: Difference | None
 
 
-def metrics_for(regression: bool) -> dict[str, Metric]:
-    """The metrics of a task, by name."""
-    return REGRESSION_METRICS if regression else CLASSIFICATION_METRICS
+def metrics_for(family: str) -> dict[str, Metric]:
+    """The metrics of a family of tasks, by name. family: of dataset_description.FAMILIES."""
+    return _METRICS[family]
 
 
-def metric_named(name: str, regression: bool = False) -> Metric:
+def metric_named(name: str, family: str = CLASSIFICATION) -> Metric:
     """The metric with that name; "loss" is the log loss or, for a regression, the RMSE.
 
-    Raises ScoringError if the task has no such metric.
+    Raises ScoringError if the family of tasks has no such metric.
     """
-    known = metrics_for(regression)
-    name = _LOSSES[regression].get(name, name)
+    known = metrics_for(family)
+    name = _LOSSES[family] if name == "loss" else name
     if name not in known:
-        task = "a regression" if regression else "a classification"
         raise ScoringError(
-            f"unknown metric {name!r} for {task}; expected one of {', '.join(known)}"
+            f"unknown metric {name!r} for a {family.replace('_', ' ')}; expected one of "
+            + ", ".join(known)
         )
     return known[name]
 
@@ -105,7 +117,7 @@ class Scoreboard:
     """Scores and ranks contenders on the same examples.
 
     primary: the metric of the ranking. not_selected: names of the trainings that do not compete.
-    is_regression: whether the label is a number. standings: the ranking, the winner first.
+    family: of the task. standings: the ranking, the winner first.
     comparisons: number of others with which each competing contender is compared, at least 1.
     difference_level: confidence level of each difference's interval.
     """
@@ -126,18 +138,18 @@ class Scoreboard:
         self.not_selected = frozenset(not_selected)
         self.comparisons = max(1, len(outcomes) - len(not_selected) - 1)
         self.difference_level = 1 - (1 - LEVEL) / self.comparisons
-        self.is_regression = regression = primary.name in REGRESSION_METRICS
+        self.family = next(iter(outcomes.values())).family
         self._outcomes = outcomes
-        self._metrics = metrics_for(regression)
+        self._metrics = metrics_for(self.family)
         self._samples = samples.draw(outcomes, list(self._metrics.values()))
         self._scores = {
             name: _scores(outcome, self._metrics.values(), self._samples[name])
             for name, outcome in outcomes.items()
         }
         if any(primary.name not in scores for scores in self._scores.values()):
-            only = "equal labels" if regression else "examples of one class"
             raise ScoringError(
-                f"{primary.name} is undefined on this test split, which has {only} only"
+                f"{primary.name} is undefined on this test split, which has "
+                f"{_ONE_ANSWER[self.family]} only"
             )
         order = sorted(outcomes, key=lambda name: (name in not_selected, self._key(name)))
         self.standings = [
@@ -167,10 +179,9 @@ class Scoreboard:
         """Sort key of the ranking; see the module's docstring."""
         scores = self._scores[name]
         natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-        tie_breaker = _LOSSES[self.is_regression]["loss"]
         return (
             -self.primary.sign * scores[self.primary.name].value,
-            scores[tie_breaker].value,
+            scores[_LOSSES[self.family]].value,
             natural,
         )
 

@@ -20,10 +20,15 @@ from trainer.comparison import originals, raw_examples
 from trainer.comparison.originals import OriginalError, TestImage
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.comparison.test_split import TestSplitError, listed
-from trainer.dataset_description import DatasetDescription
+from trainer.dataset_description import (
+    CLASSIFICATION,
+    MULTILABEL,
+    REGRESSION,
+    DatasetDescription,
+)
 from trainer.decision import Threshold
 from trainer.images import ImageError
-from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import ImageModel, Model, ModelError
@@ -39,7 +44,7 @@ class ScoreError(ValueError):
     """The model cannot be scored on this dataset; the message says why."""
 
 
-def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Predictions | Values:
+def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyPredictions:
     """The model's predictions for every example of the test split, with the dataset's labels.
 
     model_uri: folder of a SavedModel that trainer.task wrote, gs:// address or path, read through
@@ -63,6 +68,9 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> Pred
         all_keys = np.array(keys, dtype=object)
         if dataset.is_regression:
             return Values(all_keys, np.array(labels, np.float64), np.concatenate(answers))
+        if dataset.is_multilabel:
+            sets = np.array(labels, np.int64)
+            return LabelSets(all_keys, sets, np.concatenate(answers), dataset.classes)
         places: dict[str | float, int] = {name: i for i, name in enumerate(dataset.classes)}
         if unknown := sorted(map(str, set(labels) - set(places))):
             raise ScoreError(
@@ -92,8 +100,8 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     if taken != dataset.kind:
         return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
     problems = []
-    if dataset.is_regression != (not model.classes):
-        told = "values" if dataset.is_regression else "classes"
+    if dataset.family != model.family:
+        told = _ANSWERS[dataset.family]
         problems.append(f"the dataset's label has {told}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
@@ -112,6 +120,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     return problems
 
 
+_ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
 _INPUTS = {"table": "rows of a table", "image": "images"}
 
 

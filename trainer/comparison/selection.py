@@ -13,17 +13,17 @@ from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import metric_named
 
 
-def selected_training(contenders: Sequence[Contender], regression: bool) -> str | None:
+def selected_training(contenders: Sequence[Contender], family: str) -> str | None:
     """Name of the training that is best by its own metric on the validation split.
 
     contenders: those that can be scored, a run's trainings among them. Equal ones go by the lower
     validation loss, then in the given order. None without a training.
     """
     figures = {c.name: c.training for c in contenders if c.kind == "tensorflow" and c.training}
-    return min(figures, key=lambda name: _badness(figures[name], regression), default=None)
+    return min(figures, key=lambda name: _badness(figures[name], family), default=None)
 
 
-def _badness(training: Any, regression: bool) -> tuple[float, float]:
+def _badness(training: Any, family: str) -> tuple[float, float]:
     """What the selection sorts by, of a metrics.json: lower is better."""
     metric, validation = training["metric"], training["validation"]
-    return -metric_named(metric, regression).sign * validation[metric], validation["loss"]
+    return -metric_named(metric, family).sign * validation[metric], validation["loss"]

@@ -22,7 +22,7 @@ from trainer import dataset_description, predictions, storage
 from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_document
 from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import DatasetError, Split
-from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
 
 NAME = "served"
@@ -84,7 +84,7 @@ def _contender(model: str, artifact: str | None, run: Run, split: TestSplit) -> 
 
 def _predictions(
     contender: Contender, model: str, artifact: str | None, run: Run
-) -> Predictions | Values:
+) -> AnyPredictions:
     """The model's predictions for the test split: stored ones, else new ones."""
     if artifact is None:
         raise PredictionsError(f"{model} has no files to score: no run uploaded it")

@@ -17,12 +17,21 @@ import google_crc32c
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from trainer import storage
+from trainer import label_sets, storage
 from trainer.comparison.groups import Groups
+from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.regression import ValueOutcome
-from trainer.dataset_description import DatasetDescription
-from trainer.predictions import Predictions, Values
+from trainer.dataset_description import (
+    CLASSIFICATION,
+    MULTILABEL,
+    REGRESSION,
+    DatasetDescription,
+)
+from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+
+_FAMILIES = {Predictions: CLASSIFICATION, LabelSets: MULTILABEL, Values: REGRESSION}
+_ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
 
 _NAMED = 10  # keys that an error message lists
 
@@ -55,7 +64,8 @@ class TestSplit:
     """Keys and labels of the test split, ordered by key.
 
     keys: (n,) object array of str. labels: (n,) int64 class indices or, for a regression, float64
-    values. classes: class names; empty for a regression.
+    values. classes: class names; empty for a regression. multilabel: whether labels are sets of
+    them (trainer.label_sets).
     records: where each example lies, (file, offset of its payload, length in bytes). groups: None
     unless groups decide the dataset's split.
     """
@@ -67,6 +77,14 @@ class TestSplit:
     classes: tuple[str, ...]
     records: tuple[tuple[Path, int, int], ...]
     groups: Groups | None = None
+    multilabel: bool = False
+
+    @property
+    def family(self) -> str:
+        """Of the task, one of dataset_description.FAMILIES."""
+        if self.multilabel:
+            return MULTILABEL
+        return CLASSIFICATION if self.classes else REGRESSION
 
     @property
     def is_regression(self) -> bool:
@@ -84,15 +102,15 @@ class TestSplit:
             payload = file.read(length)
         return _parse(payload).features.feature[name].bytes_list.value[0]
 
-    def outcome(self, predictions: Predictions | Values) -> AnyOutcome:
+    def outcome(self, predictions: AnyPredictions) -> AnyOutcome:
         """A contender's predictions in this split's order.
 
         Raises TestSplitError unless their keys, labels and classes are those of the split.
         """
-        if isinstance(predictions, Values) != self.is_regression:
-            found, expected = ("values", "classes") if self.classes else ("classes", "values")
+        if _FAMILIES[type(predictions)] != self.family:
+            found, expected = (_ANSWERS[f] for f in (_FAMILIES[type(predictions)], self.family))
             raise TestSplitError(f"predicts {found}; the dataset's label has {expected}")
-        if isinstance(predictions, Predictions) and predictions.classes != self.classes:
+        if not isinstance(predictions, Values) and predictions.classes != self.classes:
             raise TestSplitError(
                 f"predicts the classes {listed(predictions.classes)}; the dataset has "
                 f"{listed(self.classes)}"
@@ -101,6 +119,8 @@ class TestSplit:
         self._check_labels(predictions.labels[order])
         if isinstance(predictions, Values):
             return ValueOutcome(self.labels, predictions.values[order], self.groups)
+        if isinstance(predictions, LabelSets):
+            return SetOutcome(self.labels, predictions.probabilities[order], self.groups)
         return Outcome(
             self.labels, predictions.probabilities[order], self.groups, predictions.threshold
         )
@@ -131,6 +151,8 @@ class TestSplit:
             )
 
     def _named(self, label: int | float) -> str:
+        if self.multilabel:
+            return repr(label_sets.text(int(label), self.classes))
         return f"{label:g}" if self.is_regression else repr(self.classes[int(label)])
 
 
@@ -178,6 +200,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
         classes=dataset.classes,
         records=tuple(places[i] for i in order),
         groups=Groups.named(np.array(groups)[order]) if grouped else None,
+        multilabel=dataset.is_multilabel,
     )
 
 

@@ -162,7 +162,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         "--split_by",
         metavar="NAME",
         help="images only: the last field, after the label, is a group, such as a patient, whose "
-        "images stay in one split; NAME says what the groups are. For a table, columns.json says it",
+        "images stay in one split; NAME says what they are. For a table, columns.json says it",
     )
     add(
         "--task",

@@ -80,6 +80,8 @@ class OwnModel:
         import tensorflow as tf
 
         labels = tf.zeros([2], tf.float32 if dataset.is_regression else tf.int64)
+        if dataset.is_multilabel:
+            labels = tf.zeros([2, dataset.outputs])
         losses = self._call("loss", labels, tf.zeros([2, dataset.outputs]), h)
         if not tf.is_tensor(losses) or losses.shape != (2,) or losses.dtype != tf.float32:
             found = f"{losses.dtype.name} {losses.shape}" if tf.is_tensor(losses) else repr(losses)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.outcome import Outcome
+from trainer.comparison.outcome import ClassOutcome
+from trainer.dataset_description import MULTILABEL
 from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, polyline
 from trainer.report.scales import Scale
@@ -26,7 +27,7 @@ _AFFORDED = 2**24
 class Roc:
     """left: one curve per contender. right: its upper left corner, or the winner's classes.
 
-    many: of more than two classes, so curves are means over the classes. shown, left_out: styles of
+    many: curves are means over the classes. sets: of a multi-label task. shown, left_out: styles of
     the contenders with a curve, and the number of those without.
     """
 
@@ -34,20 +35,21 @@ class Roc:
     right: Plane | None
     right_title: str
     many: bool
+    sets: bool
     positive: str
     shown: Sequence[ContenderStyle]
     left_out: int
 
 
 def roc_section(
-    outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
+    outcomes: Mapping[str, ClassOutcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
 ) -> Roc | None:
     """Lay out the curves; None if the test split holds one class only."""
     first = outcomes[styles[0].name]
-    present = np.unique(first.labels)
-    if len(present) < 2:
+    if not _told(first):
         return None
-    many = len(classes) > 2
+    sets = first.family == MULTILABEL
+    many = len(classes) > 2 or sets
     afforded = max(1, _AFFORDED // (len(first.labels) * len(first.ranked_classes)))
     shown = styles[:afforded]
     curves = {contender.name: _curve(outcomes[contender.name]) for contender in shown}
@@ -62,18 +64,24 @@ def roc_section(
         right=right,
         right_title=title,
         many=many,
+        sets=sets,
         positive=classes[1] if not many else "",
         shown=shown,
         left_out=len(styles) - len(shown),
     )
 
 
-def _curve(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+def _told(outcome: ClassOutcome) -> list[int]:
+    """The classes that some but not all examples have."""
+    examples = len(outcome.labels)
+    return [c for c in outcome.ranked_classes if 0 < outcome.class_totals[c] < examples]
+
+
+def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     """False and true positive rates; of many classes their mean over the classes."""
     curves = [
-        sklearn_metrics.roc_curve(outcome.labels == c, outcome.probabilities[:, c])[:2]
-        for c in outcome.ranked_classes
-        if 0 < np.count_nonzero(outcome.labels == c) < len(outcome.labels)
+        sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])[:2]
+        for c in _told(outcome)
     ]
     if len(curves) == 1:
         return curves[0]
@@ -121,11 +129,11 @@ def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np
     )
 
 
-def _classes(outcome: Outcome, classes: Sequence[str]) -> Plane:
+def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> Plane:
     x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
     lines = []
-    for c in np.unique(outcome.labels):
-        fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.labels == c, outcome.probabilities[:, c])
+    for c in _told(outcome):
+        fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])
         title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
         lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))
     return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y))

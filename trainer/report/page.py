@@ -12,6 +12,7 @@ import yaml
 from markupsafe import Markup
 
 from trainer.comparison.leaderboard import shown_decimals
+from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
@@ -29,6 +30,7 @@ from trainer.report.mistakes import mistake_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
 from trainer.report.scales import MINUS, text
+from trainer.report.sets import set_section
 from trainer.report.tuning import tuning_section
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -100,6 +102,13 @@ def _predictions(
     if split.is_regression:
         of_values = of_kind(outcomes, ValueOutcome)
         sections = {"residuals": residual_section(of_values, ranked, split, run.dataset.features)}
+    elif split.multilabel:
+        of_sets = of_kind(outcomes, SetOutcome)
+        sections = {
+            "roc": roc_section(of_sets, ranked, split.classes),
+            "reliability": reliability_section(of_sets, ranked, split.classes),
+            "sets": set_section(of_sets, ranked, split, run.dataset.features),
+        }
     else:
         of_classes = of_kind(outcomes, Outcome)
         sections = {
@@ -107,7 +116,7 @@ def _predictions(
             "reliability": reliability_section(of_classes, ranked, split.classes),
             "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
         }
-    return dict.fromkeys(["roc", "reliability", "mistakes", "residuals"]) | sections
+    return dict.fromkeys(["roc", "reliability", "mistakes", "sets", "residuals"]) | sections
 
 
 @functools.cache

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainer.comparison.groups import Groups
 from trainer.comparison.intervals import LEVEL
+from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import share_interval
+from trainer.decision import Threshold
 from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Bar, Dot, Plane, axes, polyline
 
@@ -20,39 +23,61 @@ _BAR, _DOT = 46, 6.0
 
 @dataclass(frozen=True)
 class Reliability:
-    """One chart per contender. positive: of two classes the one whose probability is meant.
-    thresholds: whether a contender decides by one, which its chart names.
+    """One chart per contender. positive: of two classes the one whose probability is meant. sets:
+    of a multi-label task. thresholds: whether a contender decides by one, which its chart names.
     """
 
     charts: Sequence[Plane]
     positive: str
+    sets: bool
     thresholds: bool
     left_out: int
 
 
 def reliability_section(
-    outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], classes: Sequence[str]
+    outcomes: Mapping[str, Outcome] | Mapping[str, SetOutcome],
+    styles: Sequence[ContenderStyle],
+    classes: Sequence[str],
 ) -> Reliability:
     """Of two classes the second's probability against its share of the examples; of more the
-    most probable class's probability against how often it is the true one. In ten equal bins.
+    most probable class's probability against how often it is the true one; of a multi-label task
+    those of all classes, each against how often it is present. In ten equal bins.
     """
+    sets = isinstance(outcomes[styles[0].name], SetOutcome)
     return Reliability(
         charts=[
             _chart(outcomes[contender.name], contender, classes) for contender in styles[:_SHOWN]
         ],
-        thresholds=any(outcomes[contender.name].threshold for contender in styles[:_SHOWN]),
-        positive=classes[1] if len(classes) == 2 else "",
+        thresholds=any(_threshold(outcomes[contender.name]) for contender in styles[:_SHOWN]),
+        positive=classes[1] if len(classes) == 2 and not sets else "",
+        sets=sets,
         left_out=max(0, len(styles) - _SHOWN),
     )
 
 
-def _chart(outcome: Outcome, contender: ContenderStyle, classes: Sequence[str]) -> Plane:
-    remarks = ["winner"] if contender.winner else []
-    remarks += [outcome.threshold.text(classes)] if outcome.threshold else []
+def _threshold(outcome: Outcome | SetOutcome) -> Threshold | None:
+    return outcome.threshold if isinstance(outcome, Outcome) else None
+
+
+def _told(outcome: Outcome | SetOutcome) -> tuple[np.ndarray, np.ndarray, Groups | None]:
+    """Claimed probabilities (m,), whether each came true, and what is not independent."""
+    if isinstance(outcome, SetOutcome):
+        # The classes of one example are not independent of each other.
+        examples = np.repeat(np.arange(len(outcome.labels)), outcome.class_count)
+        groups = outcome.groups.subset(examples) if outcome.groups else Groups.named(examples)
+        return outcome.probabilities.ravel(), outcome.true.ravel(), groups
     if outcome.class_count == 2:
-        claimed, happened = outcome.probabilities[:, 1], outcome.labels == 1
-    else:
-        claimed, happened = outcome.confidence, outcome.expected
+        return outcome.probabilities[:, 1], outcome.labels == 1, outcome.groups
+    return outcome.confidence, outcome.expected, outcome.groups
+
+
+def _chart(
+    outcome: Outcome | SetOutcome, contender: ContenderStyle, classes: Sequence[str]
+) -> Plane:
+    remarks = ["winner"] if contender.winner else []
+    threshold = _threshold(outcome)
+    remarks += [threshold.text(classes)] if threshold else []
+    claimed, happened, groups = _told(outcome)
     x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
     bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
     counts = np.bincount(bins, minlength=_BINS)
@@ -60,8 +85,8 @@ def _chart(outcome: Outcome, contender: ContenderStyle, classes: Sequence[str]) 
     for i in np.flatnonzero(counts):
         rows = bins == i
         mean, share = float(claimed[rows].mean()), float(happened[rows].mean())
-        groups = outcome.groups.subset(rows) if outcome.groups else None
-        low, high = share_interval(happened[rows], LEVEL, groups)
+        of_bin = groups.subset(rows) if groups else None
+        low, high = share_interval(happened[rows], LEVEL, of_bin)
         title = f"{counts[i]:,} examples around {mean:.2f}: {share:.2f} came true"
         size = float(np.sqrt(counts[i] / counts.max()))
         dots.append(Dot(x(mean), y(share), round(2 + size * (_DOT - 2), 1), y(low), y(high), title))

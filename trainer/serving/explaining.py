@@ -62,14 +62,22 @@ def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
 def of(
     model: Explained, how: Explain, examples: Sequence[Any], predictions: Sequence[dict[str, Any]]
 ) -> list[Unexplained]:
-    """Each example with its predicted class, or with the requested one; checked."""
+    """Each example with its predicted class, or with the requested one; checked. Of a multi-label
+    task without one it is the most probable.
+    """
     assert model.explainer
     found = []
     for example, prediction in zip(examples, predictions, strict=True):
-        label = how.label if how.label is not None else prediction.get("label")
+        label = how.label if how.label is not None else _told(prediction)
         index = None if label is None else model.classes.index(label)
         found.append(Unexplained(model.explainer, example, label, index, how))
     return found
+
+
+def _told(prediction: dict[str, Any]) -> str | None:
+    if "labels" in prediction:
+        return max(prediction["probabilities"], key=prediction["probabilities"].__getitem__)
+    return prediction.get("label")
 
 
 def _expected(classes: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from trainer import images
+from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
 from trainer.dataset_features import Resize
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
@@ -31,6 +32,7 @@ _FEATURES = "features"
 _ORDINARY = "ordinary"
 _THRESHOLD = "threshold"
 _GRADIENT = "gradient"
+_DECIDED = "decided"
 
 _DIVERGED = "the model returns NaN: its training diverged"
 
@@ -43,8 +45,9 @@ class Model:
     """A classifier or regression model, of images (ImageModel) or of rows (RowModel).
 
     rows: reads requests for a model of rows; None for a model of images. explainer: None if the
-    SavedModel has no signatures for it, as one trained before there were explanations. threshold:
-    by which it labels, as trainer.decision tells one; None: with the most probable class.
+    SavedModel has no signatures for it, as one trained before there were explanations. family: of
+    its task, one of dataset_description.FAMILIES. threshold: by which it labels, as
+    trainer.decision tells one; None: with the most probable class.
     """
 
     rows: RowReader | None = None
@@ -58,6 +61,9 @@ class Model:
         self._serve = loaded.signatures[self._answers]
         names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
         self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
+        self.family = CLASSIFICATION if self.classes else REGRESSION
+        if _DECIDED in self._serve.structured_outputs:
+            self.family = MULTILABEL
         self.threshold = self._told_threshold()
 
     @classmethod
@@ -144,11 +150,19 @@ class Model:
                 {"value": value} if math.isfinite(value) else ModelFailureError(_DIVERGED)
                 for value in outputs["value"].tolist()
             ]
-        rows, labels = outputs["probabilities"], outputs["label"]
+        rows = outputs["probabilities"]
         finite = np.isfinite(rows).all(axis=1)
+        labels: list[dict[str, Any]]
+        if self.family == MULTILABEL:
+            labels = [
+                {"labels": [name for name, in_it in zip(self.classes, row, strict=True) if in_it]}
+                for row in outputs[_DECIDED].tolist()
+            ]
+        else:
+            labels = [{"label": label.decode()} for label in outputs["label"]]
         return [
             {
-                "label": label.decode(),
+                **label,
                 # float32 scalars: as doubles they would print with nine spurious digits.
                 "probabilities": dict(zip(self.classes, row, strict=True)),
             }

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from trainer import dataset_description, hyperparameters, schema, storage
-from trainer.dataset_description import REGRESSION, SPLITS, DatasetDescription, DatasetError
+from trainer.dataset_description import (
+    MULTILABEL,
+    REGRESSION,
+    SPLITS,
+    DatasetDescription,
+    DatasetError,
+)
 from trainer.dataset_features import SEQUENCE, TEXT
 from trainer.models import MODELS
 from trainer.training import TrainingError, class_weights
@@ -83,6 +89,13 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
     task, classes = schema.TASKS[settings.task], len(dataset.classes)
     name = dataset.label.column or "its label"
+    if dataset.is_multilabel != (settings.task == MULTILABEL):
+        few, other = (
+            ("any number of classes", MULTILABEL)
+            if dataset.is_multilabel
+            else ("one answer for each example", "another")
+        )
+        refuse(f"has {few} as label ({name}): use --task {other}")
     if dataset.is_regression and settings.task != REGRESSION:
         refuse(f"has a numeric label ({name}) and no classes: use --task regression")
     if settings.task == REGRESSION:
@@ -98,6 +111,14 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
+    if settings.task == MULTILABEL:
+        told = any(0 < count < dataset.examples("validation") for count in of_class.values())
+        if not told and (metric := settings.metric) in ("auc", "average_precision"):
+            refuse(
+                "has no class in the validation split that some of its examples have and others "
+                f"do not, so there is no {metric} to measure"
+            )
+        return
     if sum(map(bool, of_class.values())) < 2:
         absent = next((name for name, count in of_class.items() if not count), "example")
         if (metric := settings.metric) in ("auc", "average_precision"):

@@ -24,7 +24,7 @@ from trainer.training import TrainingError, checkpoints, phases, schedule
 from trainer.training.averages import Averages
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
-from trainer.training.objective import Objective, of_mixed
+from trainer.training.objectives.objective import Objective, of_mixed
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest

@@ -36,12 +36,12 @@ smoothing. A replica's entry is a process: its steps, and the examples of all it
 import keras
 import numpy as np
 
-from trainer import contracts, decision, metrics, storage
+from trainer import contracts, decision, label_sets, metrics, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
-from trainer.training.objective import of_order
+from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
 
 SCHEMA_VERSION = 1
@@ -120,11 +120,14 @@ def _export(
     keys, labels, answers = saved_model.predict(
         settings.places.model, settings.dataset, dataset, "test"
     )
-    predicted: predictions.Predictions | predictions.Values
+    predicted: predictions.AnyPredictions
     if dataset.is_regression:
         predicted = predictions.Values(keys, labels, answers)
         _, scale = standard(dataset.label.number_statistics)
         figures = errors(labels.astype(float), answers, scale)
+    elif dataset.is_multilabel:
+        predicted = predictions.LabelSets(keys, labels, answers, dataset.classes)
+        figures = set_scores(labels, answers)
     else:
         predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
         figures = scores(labels, answers, threshold)
@@ -150,6 +153,25 @@ def scores(
         "f1": float(metrics.macro_f1(hits, true, taken)),
         "brier": float(metrics.brier_terms(labels, probabilities).mean()),
         **of_order(labels, probabilities),
+    }
+
+
+def set_scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
+    """Metrics of (n, classes) probabilities for (n,) sets of classes."""
+    true = label_sets.members(labels, probabilities.shape[1])
+    decided = probabilities > label_sets.DECIDED_ABOVE
+    likelihood = np.where(true, probabilities, 1 - probabilities).astype(float)
+    found, of_class, taken = (table.sum(axis=0) for table in (true & decided, true, decided))
+    return {
+        "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
+        "accuracy": float((true == decided).mean()),
+        "balanced_accuracy": float(
+            metrics.set_balanced_accuracy(found, of_class, taken, np.array(len(labels)))
+        ),
+        "f1": float(metrics.set_f1(found, of_class, taken)),
+        "exact_match": float((true == decided).all(axis=1).mean()),
+        "brier": float(np.square(probabilities.astype(float) - true).mean()),
+        **metrics.set_orders(true, probabilities),
     }
 
 

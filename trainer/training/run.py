@@ -20,7 +20,7 @@ from trainer.training import (
     distribution,
     failures,
     loop,
-    objective,
+    objectives,
     optimizer,
     phases,
     precision,
@@ -131,7 +131,7 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         # Keras' callbacks look for the optimizer at the model.
         model.compile(optimizer=update, jit_compile=False)
     own_loss = settings.own.loss(dataset, h) if settings.own else None
-    aim = objective.build(dataset, h, own_loss, settings.metric)
+    aim = objectives.build(dataset, h, own_loss, settings.metric)
     peak_rate, decay = optimizer.peak_rate(h, spread.replicas), h.weight_averaging
     averages = Averages(model, spread.strategy, decay) if decay else None
     return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h), averages)

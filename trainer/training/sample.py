@@ -106,6 +106,11 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
     )
 
 
+def _answers(dataset: DatasetDescription) -> int:
+    """How many different labels there can be: classes, or sets of them."""
+    return 2 ** len(dataset.classes) if dataset.is_multilabel else len(dataset.classes)
+
+
 def _statistics(
     mean: float,
     stddev: float,
@@ -120,12 +125,13 @@ def _statistics(
 def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
     """Noise, the brighter the higher the class or the number."""
     label: float
+    answers = _answers(dataset)
     if dataset.is_regression:
         label, kind = random.normal(), tf.float32
         bright = 255 / (1 + math.exp(-label))
     else:
-        label, kind = int(random.integers(len(dataset.classes))), tf.int64
-        bright = 255 * (label + 1) / (len(dataset.classes) + 1)
+        label, kind = int(random.integers(answers)), tf.int64
+        bright = 255 * (label + 1) / (answers + 1)
     pixels = random.normal(bright, 20, dataset.features[0].image_shape).clip(0, 255)
     png = tf.io.encode_png(pixels.astype(np.uint8)).numpy()
     image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
@@ -138,7 +144,8 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
         label, kind = size + weight, tf.float32
     else:
         place = (1 + math.erf((size + weight) / 2)) / 2  # evenly spread over 0..1
-        label, kind = min(int(place * len(dataset.classes)), len(dataset.classes) - 1), tf.int64
+        answers = _answers(dataset)
+        label, kind = min(int(place * answers), answers - 1), tf.int64
     smoker = float(random.integers(2))
     term = FIRST_TERM + int(random.integers(len(_TERMS)))
     time = 45 * _YEAR + int(random.integers(_YEAR))

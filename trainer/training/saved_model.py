@@ -9,6 +9,8 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
                                   has the types, and the values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
        label         (n,) string  name of the class that is decided (trainer.decision)
+    -> probabilities (n, classes) float32 of a multi-label task instead, each of its own
+       decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
 
 Further signatures:
@@ -49,8 +51,9 @@ import tensorflow as tf
 from trainer import preprocessing, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
+from trainer.label_sets import DECIDED_ABOVE
 from trainer.models.inputs import from_floats, step_limit
-from trainer.training.objective import Regression
+from trainer.training.objectives import Regression
 from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
@@ -129,16 +132,24 @@ def _answering(
     if dataset.is_regression:
         objective = Regression(dataset)
         return lambda inputs: {"value": objective.values(model(inputs, training=False))}
+    if dataset.is_multilabel:
+        return lambda inputs: _decided_each(probabilities(dataset, model(inputs, training=False)))
     names = tf.constant(dataset.classes)
 
     def predict(inputs: tf.Tensor | dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        probabilities = tf.nn.softmax(model(inputs, training=False))
-        return {
-            "probabilities": probabilities,
-            "label": tf.gather(names, _decided(probabilities, threshold)),
-        }
+        found = probabilities(dataset, model(inputs, training=False))
+        return {"probabilities": found, "label": tf.gather(names, _decided(found, threshold))}
 
     return predict
+
+
+def probabilities(dataset: DatasetDescription, outputs: tf.Tensor) -> tf.Tensor:
+    """Of the classes, (n, classes), from a model's outputs."""
+    return tf.sigmoid(outputs) if dataset.is_multilabel else tf.nn.softmax(outputs)
+
+
+def _decided_each(found: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"probabilities": found, "decided": found > DECIDED_ABOVE}
 
 
 def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor:

@@ -15,7 +15,7 @@ from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
-from trainer.training import objective, optimizer, precision, records, sample, saved_model
+from trainer.training import objectives, optimizer, precision, records, sample, saved_model
 
 _STEPS = 20
 # Above rounding, which batches of another size and compiled graphs bring along.
@@ -58,7 +58,7 @@ def _learn(
     inputs, labels = batch
     # A made-up batch has other classes.
     unweighted = dataclasses.replace(h, class_weights="none")
-    aim = objective.build(dataset, unweighted, own.loss(dataset, h))
+    aim = objectives.build(dataset, unweighted, own.loss(dataset, h))
     update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
     update.build(model.trainable_variables)
 
@@ -113,9 +113,9 @@ def _export(
         else:
             answers = signatures["stored"](examples=tf.constant(taken))
     if dataset.is_regression:
-        expected, found = objective.Regression(dataset).values(wanted), answers["value"]
+        expected, found = objectives.Regression(dataset).values(wanted), answers["value"]
     else:
-        expected, found = tf.nn.softmax(wanted), answers["probabilities"]
+        expected, found = saved_model.probabilities(dataset, wanted), answers["probabilities"]
     off = float(tf.reduce_max(tf.abs(tf.cast(expected, found.dtype) - found)))
     if not off < _TOLERANCE * max(1.0, float(tf.reduce_max(tf.abs(found)))):
         raise ModelError(

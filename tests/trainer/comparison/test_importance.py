@@ -20,6 +20,7 @@ from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import read_run
 from trainer.comparison.scoreboard import metric_named
 from trainer.comparison.test_split import read_test_split
+from trainer.dataset_description import REGRESSION
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
 
@@ -42,7 +43,7 @@ def test_it_is_what_scikit_learn_has_with_an_interval_around_it():
     columns = dict(zip("abc", x.T, strict=True))
     # Named in another order than they are important.
     inputs = {"unused": "c", "some": "b", "most": "a"}
-    found = estimates(columns, inputs, outcome, metric_named("rmse", regression=True), 6)
+    found = estimates(columns, inputs, outcome, metric_named("rmse", REGRESSION), 6)
     assert list(found) == ["most", "some", "unused"]
     for name, expected in zip(found, known, strict=True):
         assert found[name].value == pytest.approx(expected, rel=0.1)

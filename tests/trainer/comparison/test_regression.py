@@ -8,6 +8,7 @@ from scipy import stats
 
 from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, decimals, metric_named
+from trainer.dataset_description import REGRESSION
 
 METRICS = list(REGRESSION_METRICS.values())
 RMSE = REGRESSION_METRICS["rmse"]
@@ -60,11 +61,11 @@ def test_equal_labels_leave_r2_undefined():
 
 
 def test_loss_ranks_by_the_rmse():
-    assert metric_named("loss", regression=True).name == "rmse"
+    assert metric_named("loss", REGRESSION).name == "rmse"
     with pytest.raises(
         ScoringError, match="unknown metric 'auc' for a regression; expected one of rmse"
     ):
-        metric_named("auc", regression=True)
+        metric_named("auc", REGRESSION)
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(1.5, 6), (12, 5), (3.4e6, 0), (2e-6, 12)])

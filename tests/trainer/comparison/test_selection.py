@@ -2,6 +2,7 @@
 
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.selection import selected_training
+from trainer.dataset_description import CLASSIFICATION, REGRESSION
 
 
 def training(name, metric="accuracy", kind="tensorflow", **validation):
@@ -14,14 +15,14 @@ def test_the_best_on_validation_is_selected():
         training("training/1", accuracy=0.91, loss=0.1),
         training("training/2", accuracy=0.93, loss=0.3),
     ]
-    assert selected_training(found, regression=False) == "training/2"
+    assert selected_training(found, CLASSIFICATION) == "training/2"
 
 
 def test_equal_ones_go_by_the_lower_loss_then_by_their_order():
     first = training("training/1", accuracy=0.9, loss=0.3)
     second = training("training/2", accuracy=0.9, loss=0.2)
     third = training("training/3", accuracy=0.9, loss=0.2)
-    assert selected_training([first, second, third], regression=False) == "training/2"
+    assert selected_training([first, second, third], CLASSIFICATION) == "training/2"
 
 
 def test_an_error_is_better_when_it_is_smaller():
@@ -29,12 +30,12 @@ def test_an_error_is_better_when_it_is_smaller():
         training("training/1", "rmse", rmse=3.1, loss=0.2),
         training("training/2", "rmse", rmse=2.9, loss=0.1),
     ]
-    assert selected_training(found, regression=True) == "training/2"
+    assert selected_training(found, REGRESSION) == "training/2"
     by_loss = [training("training/1", "loss", loss=0.2), training("training/2", "loss", loss=0.3)]
-    assert selected_training(by_loss, regression=False) == "training/1"
+    assert selected_training(by_loss, CLASSIFICATION) == "training/1"
 
 
 def test_only_trainings_of_the_run_are_selected():
     served = training("served", kind="served", accuracy=0.99, loss=0.0)
     baseline = Contender("baselines/automl", "automl", "gs://b/runs/r/baselines/automl/")
-    assert selected_training([served, baseline], regression=False) is None
+    assert selected_training([served, baseline], CLASSIFICATION) is None

@@ -20,6 +20,7 @@ def images(shape, classes=2):
     return SimpleNamespace(
         kind="image",
         is_regression=False,
+        is_multilabel=False,
         outputs=classes,
         features=(Feature("image", "image", "uint8", "png", shape),),
         classes=[f"{number}" for number in range(classes)],

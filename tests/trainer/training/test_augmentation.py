@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.training.helpers import arguments, without_seconds
-from tests.trainer.training.test_objective import of_classes
+from tests.trainer.training.test_objectives import of_classes
 from trainer.hyperparameters import Hyperparameters
-from trainer.training import checkpoints, loop, objective, run
+from trainer.training import checkpoints, loop, objectives, run
 from trainer.training.augmentation import Augmentation, Mixed
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trainer.training.objectives.objective import of_mixed
 
 SEED = tf.constant([3, 4], tf.int64)
 LABELS = tf.range(8, dtype=tf.int64)
@@ -67,11 +68,11 @@ def test_a_mixed_image_counts_for_both_labels_by_their_shares():
     labels = Mixed(
         tf.constant([0, 1], tf.int64), tf.constant([1, 1], tf.int64), tf.constant([0.75, 0.3])
     )
-    aim = objective.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.1))
+    aim = objectives.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.1))
     soft = np.array([[0.75, 0.25], [0, 1]]) * 0.9 + 0.05
     expected = tf.nn.softmax_cross_entropy_with_logits(soft.astype(np.float32), outputs)
-    np.testing.assert_allclose(objective.of_mixed(aim.losses, labels, outputs), expected, rtol=1e-6)
-    _, hits = objective.of_mixed(aim.measures, labels, outputs)
+    np.testing.assert_allclose(of_mixed(aim.losses, labels, outputs), expected, rtol=1e-6)
+    _, hits = of_mixed(aim.measures, labels, outputs)
     np.testing.assert_allclose(hits, [0.75, 1])
 
 

@@ -92,7 +92,9 @@ def _labels(manifest: Manifest, task: str) -> tuple[str, ...]:
             f"no usable line among {manifest.lines}; the first is "
             f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
         )
-    labels = tuple(sorted({name for row in manifest.rows for name in row.labels}, key=natural_order))
+    labels = tuple(
+        sorted({name for row in manifest.rows for name in row.labels}, key=natural_order)
+    )
     if len(labels) < 2:
         raise ExportError(
             f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "

@@ -184,5 +184,7 @@ def test_several_labels_become_a_set():
 
 def test_more_labels_than_a_set_holds_are_refused():
     lines = [f"gs://bkt/images/{i}.png,class {i % 64}" for i in range(1000)]
-    with pytest.raises(ExportError, match="64 different labels; a multi-label dataset has up to 63"):
+    with pytest.raises(
+        ExportError, match="64 different labels; a multi-label dataset has up to 63"
+    ):
         plan_of(lines, task=MULTILABEL)

@@ -11,13 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from trainer import label_sets
+from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import metric_named
+from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.dataset_features import Label, Statistics
 from trainer.hyperparameters import Hyperparameters
 from trainer.metrics import auc, average_precision
-from trainer.training import objective, results
+from trainer.training import objectives, results
 
 PLAIN = Hyperparameters()
 
@@ -27,10 +30,17 @@ def of_classes(*in_validation):
     counts = SimpleNamespace(classes={str(c): n for c, n in enumerate(in_validation)})
     return SimpleNamespace(
         is_regression=False,
+        is_multilabel=False,
         classes=tuple(counts.classes),
         counts={"train": counts, "validation": counts},
         weight=None,
     )
+
+
+def of_sets(classes):
+    """A dataset whose examples have any number of classes."""
+    names = tuple(map(str, range(classes)))
+    return SimpleNamespace(is_regression=False, is_multilabel=True, classes=names)
 
 
 def of_numbers(mean, stddev):
@@ -52,12 +62,12 @@ def test_the_areas_are_those_of_scikit_learn(pairs):
 
 
 def test_more_than_two_classes_are_gathered_only_where_it_decides():
-    assert objective.build(of_classes(3, 4), PLAIN).gathered == 2
-    assert not objective.build(of_classes(3, 0), PLAIN).gathered
-    assert not objective.build(of_classes(3, 4, 5), PLAIN).gathered
-    assert objective.build(of_classes(3, 4, 5), PLAIN, metric="auc").gathered == 4
-    assert not objective.build(of_numbers(0, 1), PLAIN).gathered
-    assert objective.build(of_numbers(0, 1), PLAIN, metric="median_absolute_error").gathered
+    assert objectives.build(of_classes(3, 4), PLAIN).gathered == 2
+    assert not objectives.build(of_classes(3, 0), PLAIN).gathered
+    assert not objectives.build(of_classes(3, 4, 5), PLAIN).gathered
+    assert objectives.build(of_classes(3, 4, 5), PLAIN, metric="auc").gathered == 4
+    assert not objectives.build(of_numbers(0, 1), PLAIN).gathered
+    assert objectives.build(of_numbers(0, 1), PLAIN, metric="median_absolute_error").gathered
 
 
 def evaluated(aim, labels, outputs):
@@ -96,7 +106,7 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
         # Ranked by log odds in training: equal odds must be equal probabilities to the last bit.
         odds = outputs[:, 1] - outputs[:, 0]
         probabilities = 1 / (1 + np.exp(np.stack([odds, -odds], axis=1)))
-    aim = objective.build(of_classes(*[1] * classes), PLAIN, metric="auc")
+    aim = objectives.build(of_classes(*[1] * classes), PLAIN, metric="auc")
     outcome = Outcome(labels, probabilities)
     on_validation = evaluated(aim, labels, outputs)
     on_test = results.scores(labels, probabilities)
@@ -110,10 +120,46 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
+def test_training_and_leaderboard_score_the_same_sets_alike(seed):
+    random = np.random.default_rng(seed)
+    # A class may be absent from all examples, or in all.
+    labels = random.integers(0, 2 ** random.integers(1, 4), random.integers(4, 40))
+    labels[:2] = 0, 1
+    outputs = random.normal(0, 2, (len(labels), 3)).astype(np.float32)
+    probabilities = tf.sigmoid(outputs).numpy()
+    aim = objectives.build(of_sets(3), PLAIN, metric="auc")
+    outcome = SetOutcome(labels, probabilities)
+    on_validation = evaluated(aim, labels, outputs)
+    on_test = results.set_scores(labels, probabilities)
+    assert on_validation.keys() == on_test.keys()
+    assert {"loss", "auc", "f1", "brier", "exact_match"} < on_test.keys()
+    for name in on_test:
+        point = pytest.approx(metric_named(name, MULTILABEL).point(outcome), abs=2e-6)
+        assert (name, on_validation[name]) == (name, point)
+        assert (name, on_test[name]) == (name, point)
+
+
+@pytest.mark.parametrize(("gamma", "smoothing"), [(2.0, 0.0), (0.5, 0.1), (0.0, 0.1)])
+def test_the_focal_loss_of_sets_counts_easy_answers_less(gamma, smoothing):
+    random = np.random.default_rng(3)
+    labels, outputs = random.integers(0, 8, 50), random.normal(0, 3, (50, 3)).astype(np.float32)
+    h = Hyperparameters(loss="focal", focal_gamma=gamma, label_smoothing=smoothing)
+    aim = objectives.build(of_sets(3), h)
+    true = label_sets.members(labels, 3).astype(np.float32)
+    others = true * (1 - tf.sigmoid(outputs)) + (1 - true) * tf.sigmoid(outputs)
+    smooth = true * (1 - smoothing) + smoothing / 2
+    known = tf.nn.sigmoid_cross_entropy_with_logits(smooth, outputs) * others**gamma
+    np.testing.assert_allclose(
+        aim.losses(tf.constant(labels), outputs), tf.reduce_mean(known, 1), rtol=1e-4, atol=1e-6
+    )
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     random = np.random.default_rng(seed)
     labels = random.normal(1000, 20, random.integers(2, 40)).astype(np.float32)
-    aim = objective.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
+    aim = objectives.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
     values = aim.values(tf.constant(outputs)).numpy()
     on_validation = evaluated(aim, labels, outputs)
@@ -121,11 +167,11 @@ def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     assert on_validation == pytest.approx(on_test, rel=1e-3)
     outcome = ValueOutcome(labels.astype(float), values)
     for name in on_test.keys() - {"loss"}:
-        assert on_test[name] == pytest.approx(metric_named(name, True).point(outcome))
+        assert on_test[name] == pytest.approx(metric_named(name, REGRESSION).point(outcome))
 
 
 def test_of_equal_labels_there_is_no_r2():
-    aim = objective.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
+    aim = objectives.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     labels, outputs = np.full(7, 1000.0, np.float32), np.zeros((7, 1), np.float32)
     assert "r2" not in evaluated(aim, labels, outputs)
     assert "r2" not in results.errors(labels.astype(float), labels + 1.0, scale=25.0)
@@ -133,7 +179,7 @@ def test_of_equal_labels_there_is_no_r2():
 
 def test_label_smoothing_is_in_what_is_minimized_and_not_in_what_is_reported():
     labels, outputs = tf.constant([0], tf.int64), tf.constant([[3.0, 0.0]])
-    smooth = objective.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.2))
+    smooth = objectives.build(of_classes(1, 1), Hyperparameters(label_smoothing=0.2))
     wrong, right = math.log1p(math.exp(3)), math.log1p(math.exp(-3))
     assert float(smooth.losses(labels, outputs)[0]) == pytest.approx(0.9 * right + 0.1 * wrong)
     loss, hit = smooth.measures(labels, outputs)
@@ -152,14 +198,14 @@ def test_the_focal_loss_is_that_of_keras(classes, gamma, smoothing):
         np.eye(classes, dtype=np.float32)[labels], outputs, alpha=1, gamma=gamma,
         from_logits=True, label_smoothing=smoothing,
     )  # fmt: skip
-    aim = objective.build(of_classes(*[1] * classes), h)
+    aim = objectives.build(of_classes(*[1] * classes), h)
     losses = aim.losses(tf.constant(labels), outputs)
     np.testing.assert_allclose(losses, known, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 2.0])
 def test_the_focal_loss_has_a_gradient_where_a_prediction_is_certain(gamma):
-    aim = objective.build(of_classes(1, 1), Hyperparameters(loss="focal", focal_gamma=gamma))
+    aim = objectives.build(of_classes(1, 1), Hyperparameters(loss="focal", focal_gamma=gamma))
     outputs = tf.constant([[40.0, -40.0], [-40.0, 40.0]])
     with tf.GradientTape() as tape:
         tape.watch(outputs)
@@ -171,14 +217,14 @@ def test_the_focal_loss_has_a_gradient_where_a_prediction_is_certain(gamma):
 
 def test_weights_of_classes_are_in_what_is_minimized_and_not_in_what_is_reported():
     labels, outputs = tf.constant([0, 1], tf.int64), tf.zeros([2, 2])
-    aim = objective.build(of_classes(9, 1), Hyperparameters(class_weights="balanced"))
+    aim = objectives.build(of_classes(9, 1), Hyperparameters(class_weights="balanced"))
     even = math.log(2)
     assert aim.losses(labels, outputs).numpy() == pytest.approx([even * 10 / 18, even * 10 / 2])
     assert aim.measures(labels, outputs)[0].numpy() == pytest.approx([even, even])
 
 
 def test_errors_of_a_regression_are_in_the_labels_unit():
-    aim = objective.build(of_numbers(mean=1000.0, stddev=20.0), PLAIN)
+    aim = objectives.build(of_numbers(mean=1000.0, stddev=20.0), PLAIN)
     labels, outputs = tf.constant([1000.0, 1040.0]), tf.constant([[0.5], [1.0]])
     squares, absolutes = aim.measures(labels, outputs)
     sums = (float(tf.reduce_sum(squares)), float(tf.reduce_sum(absolutes)))

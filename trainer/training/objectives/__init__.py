@@ -1,0 +1,35 @@
+"""Objectives: of each task the loss to minimize, and the metrics to report.
+
+Metrics come from sums over examples, added over all replicas. Those that order the examples (AUC,
+average precision, the median error) are exact as well: what orders them is gathered. Of more than
+two classes, of a multi-label task and of a regression, that is a number for each example and class,
+so it is done where such a metric decides.
+"""
+
+from trainer.dataset_description import DatasetDescription
+from trainer.hyperparameters import Common
+from trainer.training.objectives.classification import Classification
+from trainer.training.objectives.multilabel import MultiLabel
+from trainer.training.objectives.objective import Loss, Objective
+from trainer.training.objectives.regression import Regression
+
+
+def build(
+    dataset: DatasetDescription,
+    h: Common,
+    own_loss: Loss | None = None,
+    metric: str | None = None,
+) -> Objective:
+    """The objective for a dataset's label. metric: the one that decides, computed in any case.
+
+    Raises TrainingError if class_weights names a class that the dataset does not have.
+    """
+    objective: Objective
+    if dataset.is_regression:
+        objective = Regression(dataset, metric)
+    elif dataset.is_multilabel:
+        objective = MultiLabel(dataset, h, metric)
+    else:
+        objective = Classification(dataset, h, metric)
+    objective.own = own_loss
+    return objective

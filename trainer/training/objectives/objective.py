@@ -1,0 +1,92 @@
+"""What an objective is: the loss to minimize, and the metrics to report, of one task."""
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.training.augmentation import Mixed
+
+Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+"""Labels (b,), of a regression standardized, of a multi-label task (b, classes), and outputs (b,
+any) -> (b,).
+"""
+
+
+ORDERING = ("auc", "average_precision", "median_absolute_error")
+"""Metrics for which examples are ordered."""
+
+
+class Objective(abc.ABC):
+    """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
+
+    metrics: names of what `means` returns. tallies: how many numbers `tally` returns. gathered: how
+    many columns `ranked` returns, 0 if nothing is gathered. own: a loss in place of the task's.
+    """
+
+    metrics: tuple[str, ...]
+    tallies: int
+    gathered: int
+    own: Loss | None = None
+
+    def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """What training minimizes."""
+        targets = self.targets(labels)
+        losses = self.own(targets, outputs) if self.own else self.task_losses(targets, outputs)
+        return losses * self.counts(labels)
+
+    @abc.abstractmethod
+    def targets(self, labels: tf.Tensor) -> tf.Tensor:
+        """Labels as a loss takes them."""
+
+    @abc.abstractmethod
+    def task_losses(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """The task's own loss."""
+
+    def counts(self, labels: tf.Tensor) -> tf.Tensor:
+        """What each example's loss is multiplied by, in training alone."""
+        return tf.ones_like(labels, tf.float32)
+
+    @abc.abstractmethod
+    def measures(self, labels: tf.Tensor, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Two numbers for each example; the first is the loss that is reported."""
+
+    @abc.abstractmethod
+    def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
+        """Metrics from the sums of `measures` over the given number of examples."""
+
+    @abc.abstractmethod
+    def tally(self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """(tallies,) sums for the metrics of an evaluation, beside those of `measures`.
+
+        weights: (b,) 1, or 0 of an example that only fills the batch.
+        """
+
+    @abc.abstractmethod
+    def tallied(self, sums: np.ndarray, means: dict[str, float], examples: float) -> dict:
+        """Metrics from the sums of `tally`. means: what `means` returns."""
+
+    @abc.abstractmethod
+    def ranked(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """(b, gathered) float32 columns of what orders the examples."""
+
+    @abc.abstractmethod
+    def orders(self, columns: np.ndarray) -> dict[str, float]:
+        """Metrics from the columns of all examples."""
+
+
+def of_mixed(
+    function: Callable[[tf.Tensor, tf.Tensor], Any], labels: tf.Tensor | Mixed, outputs: tf.Tensor
+) -> Any:
+    """What an objective's function of labels and outputs says of images that may be mixed: the mean
+    of both labels, by their shares.
+    """
+    if not isinstance(labels, Mixed):
+        return function(labels, outputs)
+    return tf.nest.map_structure(
+        lambda first, second: labels.share * first + (1 - labels.share) * second,
+        function(labels.first, outputs),
+        function(labels.second, outputs),
+    )
