@@ -150,6 +150,7 @@ def document() -> dict:
                 "description": task.description,
                 "metrics": list(task.metrics),
                 "bounds": list(task.bounds),
+                "max_classes": task.max_classes,
             }
             for name, task in TASKS.items()
         },

@@ -18,6 +18,7 @@ from trellis.workflow.spec import editor_schema, platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.tasks import MULTILABEL
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation.file import NAME, check_on, load, validate
@@ -26,7 +27,7 @@ DATASET = "data"
 """The dataset of BigQuery that a file goes to, unless another is named."""
 
 _LARGEST = "1000000 USD"
-_TASKS = ("binary_classification", "multiclass_classification", "regression")
+_TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, "regression")
 
 
 def add(commands: Any) -> None:
@@ -120,7 +121,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         classes = files.classes(table, chosen.label.name) if chosen.classification else {}
         write = _of_rows(rows, chosen, classes, owner)
     elif options.data.startswith("gs://"):
-        found = images.describe(client_of(group), options.data)
+        found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
         write = _of_images(found, group, owner, options.task)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
         client = _bigquery(group)
@@ -154,7 +155,8 @@ def _of_rows(rows: Any, chosen: Any, classes: Any, owner: str) -> Callable[[str]
 
 
 def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Callable[[str], str]:
-    chosen = roles.task_of_labels(found.classes, task)
+    several = found.several and task is None
+    chosen = MULTILABEL if several else roles.task_of_labels(found.classes, task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     return lambda budget: text.of_images(found, chosen, source, owner, budget)

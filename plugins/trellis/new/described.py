@@ -48,7 +48,8 @@ class Rows:
 class Images:
     """A manifest's images. classes: number of images by class. size: of one side, in pixels, the
     median of those looked at. resize: letterbox if those have several shapes, else stretch.
-    grouped: every line names a group after the label. frozen: every line names its split.
+    count: of images. grouped: every line names a group after the label. frozen: every line names
+    its split. several: lines have any number of labels.
     """
 
     address: str
@@ -58,7 +59,5 @@ class Images:
     resize: str = "stretch"
     grouped: bool = False
     frozen: bool = False
-
-    @property
-    def count(self) -> int:
-        return sum(self.classes.values())
+    several: bool = False
+    count: int = 0

@@ -24,22 +24,26 @@ _SEVERAL_SHAPES = 1.2
 _HEADER = 256 * 1024
 
 
-def describe(client: Any, address: str) -> Images:
+def describe(client: Any, address: str, several: bool = False) -> Images:
     """The manifest at a gs:// address, and the size of some of its images. Raises DataError.
 
-    client: google.cloud.storage.Client.
+    client: google.cloud.storage.Client. several: whether a line may have any number of labels; true
+    in any case if lines differ in how many they have.
     """
     text = _blob_text(client, address)
     try:
         lines = list(image_manifest.lines(address, io.StringIO(text)))
-        classes = image_manifest.count(address, lines).classes
+        several = several or len({len(line.fields) - (line.place or 0) for line in lines}) > 1
+        contents = image_manifest.count(address, lines, several=several)
     except SourceError as error:
         raise DataError(str(error)) from None
     named = [(fields, place) for _, fields, place in lines if place is not None]
-    grouped = all(len(fields) > 2 and fields[2] and not place for fields, place in named)
+    grouped = not several and all(
+        len(fields) > 2 and fields[2] and not place for fields, place in named
+    )
     if grouped:
         try:
-            classes = image_manifest.count(address, lines, "group").classes
+            contents = image_manifest.count(address, lines, "group")
         except SourceError:  # too few groups
             grouped = False
     splits = all(place for _, place in named)
@@ -48,7 +52,15 @@ def describe(client: Any, address: str) -> Images:
     with ThreadPoolExecutor(8) as pool:
         headers = list(pool.map(lambda uri: _header(client, uri), sampled))
     found = _shape(headers)
-    return Images(address, dict(sorted(classes.items())), grouped=grouped, frozen=splits, **found)
+    return Images(
+        address,
+        dict(sorted(contents.classes.items())),
+        grouped=grouped,
+        frozen=splits,
+        several=several,
+        count=contents.examples,
+        **found,
+    )
 
 
 def upload(client: Any, folder: Path, address: str) -> int:
@@ -98,7 +110,7 @@ def of_folder(folder: Path, address: str) -> Images:
     for _, file in found[:: max(1, len(found) // _SAMPLED)][:_SAMPLED]:
         with file.open("rb") as opened:
             headers.append(opened.read(_HEADER))
-    return Images(address, classes, **_shape(headers))
+    return Images(address, classes, count=len(found), **_shape(headers))
 
 
 def _of_classes(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -10,6 +10,7 @@ from trellis.new.described import Column, DataError, Rows
 from trellis.workflow.contracts import table
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.spec.tasks import MULTILABEL
 
 _LABEL = re.compile(
     r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"
@@ -62,6 +63,8 @@ class Roles:
 def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Roles:
     """The roles of a table's columns. label, task: what the author said. Raises DataError."""
     found = _named(rows, label) if label else _label(rows)
+    if task == MULTILABEL:
+        raise DataError("several labels are learned of images alone (--task)")
     chosen = task or task_of(found, rows.rows)
     if chosen is None:
         raise DataError(

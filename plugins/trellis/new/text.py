@@ -10,6 +10,7 @@ import yaml
 
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
+from trellis.workflow.spec.tasks import MULTILABEL
 from trellis.workflow.sql import identifier
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
@@ -53,6 +54,8 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
     """An experiment on images. source: the manifest as the file names it."""
     regression = task == "regression"
     what = "with a number each" if regression else f"in {len(images.classes)} classes"
+    if task == MULTILABEL:
+        what = f"with any number of {len(images.classes)} classes each"
     split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
     if not split and not images.frozen and images.count < _SMALL:
         split = _shares("  split: {train: 60, validation: 20, test: 20}", "few images")
@@ -99,6 +102,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
 _METRICS = {
     "binary_classification": "maximize: auc",
     "multiclass_classification": "maximize: accuracy",
+    MULTILABEL: "maximize: auc",
     "regression": "minimize: rmse",
 }
 _ROW_SEARCH = (
@@ -250,6 +254,7 @@ def _deploy(task: str) -> Iterator[str]:
     bound = {
         "binary_classification": "auc: 0.8",
         "multiclass_classification": "accuracy: 0.8",
+        MULTILABEL: "auc: 0.8",
         "regression": "rmse: 1.0",
     }[task]
     yield "# To serve the best training, remove the # below and choose what it must achieve."

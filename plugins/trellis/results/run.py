@@ -182,7 +182,8 @@ class LoadedRun:
         """What a contender predicts for each example of the test split, by the example's key.
 
         contender: its name; None: the winner. Columns of a classification: label and predicted,
-        both names of classes, and p.CLASS for each; of a regression: label, predicted, error. If
+        both names of classes, and p.CLASS for each; of a multi-label task the same, but label and
+        predicted are tuples of names; of a regression: label, predicted, error. If
         the contender decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
         that class is predicted where its probability is greater.
         """
@@ -203,10 +204,18 @@ class LoadedRun:
         shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
         threshold = json.loads(table.schema.metadata.get(b"threshold", b"null"))
         names = pd.Index(classes)
-        frame = pd.DataFrame(
-            {
+        told: dict[str, Any]
+        if table.schema.metadata.get(b"task") == b"multilabel_classification":
+            true = (label[:, None] >> np.arange(len(classes))) & 1 == 1
+            told = {"label": _names(true, classes), "predicted": _names(shares > 0.5, classes)}
+        else:
+            told = {
                 "label": names[label],
                 "predicted": names[_decided(shares, classes, threshold)],
+            }
+        frame = pd.DataFrame(
+            {
+                **told,
                 **{f"p.{name}": shares[:, i] for i, name in enumerate(classes)},
             },
             index=key,
@@ -303,6 +312,11 @@ def _decided(
         return shares.argmax(axis=1)
     positive = classes.index(threshold["class"])
     return np.where(shares[:, positive] > threshold["above"], positive, 1 - positive)
+
+
+def _names(members: np.ndarray, classes: Sequence[str]) -> list[tuple[str, ...]]:
+    """The classes of each example. members: (n, classes) bool."""
+    return [tuple(name for name, one in zip(classes, row, strict=True) if one) for row in members]
 
 
 def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -199,6 +199,22 @@ def test_a_manifest_with_groups(trellis, dags, google, planned):
     assert plan.experiment.task == "multiclass_classification"
 
 
+def test_a_manifest_with_any_number_of_labels(trellis, dags, google, planned, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(40):
+        png(google.buckets / f"new-tests/findings/{n}.png", 30)
+    lines = [
+        f"gs://new-tests/findings/{n}.png" + ",mass" * (n % 2) + ",nodule" * (n % 3 == 0) + "\n"
+        for n in range(40)
+    ]
+    (google.buckets / "new-tests/findings/manifest.csv").write_text("".join(lines))
+    assert trellis("new", "experiment", "gs://new-tests/findings/manifest.csv") == 0
+    assert "40 images, 2 labels (multilabel_classification)" in capsys.readouterr().out
+    plan = planned("findings")
+    assert (plan.experiment.task, plan.experiment.metric) == ("multilabel_classification", "auc")
+    assert (plan.dataset.examples, plan.dataset.classes) == (40, {"mass": 20, "nodule": 14})
+
+
 def test_a_manifest_of_numbers(trellis, dags, google, planned, capsys):
     (google.buckets / "new-tests").mkdir(exist_ok=True)
     for n in range(40):

@@ -191,6 +191,22 @@ def test_predictions_are_those_of_the_threshold(run, client, put):
         assert found.attrs["threshold"] == told
 
 
+def test_predictions_of_several_classes_are_tuples_of_their_names(run, client, put):
+    sink = io.BytesIO()
+    columns = {
+        "key": pa.array(KEYS),
+        "label": pa.array([0, 1, 2, 3, 0, 2], pa.int64()),
+        "probabilities": pa.array(SHARES.tolist(), pa.list_(pa.float32())),
+    }
+    told = {"classes": json.dumps(["mass", "nodule"]), "task": "multilabel_classification"}
+    pq.write_table(pa.table(columns, metadata={"schema": "1", **told}), sink)
+    put("digits/runs/r/training/1/predictions.parquet", sink.getvalue())
+    found = trellis.load_run(run, client).predictions("training/1")
+    assert list(found["label"])[:4] == [(), ("mass",), ("nodule",), ("mass", "nodule")]
+    assert list(found["predicted"])[3:] == [("nodule",), (), ("nodule",)]
+    assert found["p.nodule"].iloc[1] == pytest.approx(0.8)
+
+
 def test_predictions_of_a_regression_have_their_errors(run, client, put):
     label, value = (pa.array(np.arange(6.0) + by) for by in (0, 0.5))
     put("digits/runs/r/served/predictions.parquet", predictions(None, label=label, value=value))

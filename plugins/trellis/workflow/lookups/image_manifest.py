@@ -2,7 +2,7 @@
 
 The export checks every line again, and every image. These checks only read one text file, and
 refuse what would make a run pointless: no lines, no labels, a single class, a regression's labels
-that are no numbers.
+that are no numbers, more classes than a multi-label dataset can have.
 """
 
 import csv
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.split import recorded
+from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import load as load_schema
 
 # Raise when the same manifest and settings would give another dataset (a new split rule), so that
@@ -45,19 +46,17 @@ class Line(NamedTuple):
 
 @dataclass
 class Contents:
-    """Contents of a manifest. classes: number of usable lines by label. ungrouped: lines without
-    a group, where groups decide the split. first: number of the first line of each label.
+    """Contents of a manifest. examples: usable lines. classes: their number by label; a line may
+    count for several. ungrouped: lines without a group, where groups decide the split. first:
+    number of the first line of each label.
     """
 
     lines: int = 0
+    examples: int = 0
     ungrouped: int = 0
     groups: set[str] = field(default_factory=set)
     classes: Counter[str] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def examples(self) -> int:
-        return self.classes.total()
 
 
 def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
@@ -77,8 +76,11 @@ def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
         raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
 
 
-def count(address: str, lines: Iterable[Line], by: str | None = None) -> Contents:
+def count(
+    address: str, lines: Iterable[Line], by: str | None = None, several: bool = False
+) -> Contents:
     """Count lines, classes and groups. by: what the field after the label is, the file's split.by.
+    several: whether a line has any number of labels; the group is the last field then.
 
     Raises SourceError for a manifest that is empty, no manifest, or without groups.
     """
@@ -96,15 +98,18 @@ def count(address: str, lines: Iterable[Line], by: str | None = None) -> Content
                     f"{address}: line {number} names a split (ML_USE), and split.by ({by}) decides "
                     "it too: leave one of the two out"
                 )
-            group = after.pop(1) if len(after) > 1 else ""
+            place_of_group = len(after) - 1 if several else 1
+            group = after.pop(place_of_group) if len(after) > place_of_group >= 0 else ""
             if not group:
                 contents.ungrouped += 1
                 continue
             contents.groups.add(group)
-        labels = [label for label in after if label]
-        if len(labels) == 1:
-            contents.classes[labels[0]] += 1
-            contents.first.setdefault(labels[0], number)
+        labels = {label for label in after if label}
+        if several or len([label for label in after if label]) == 1:
+            contents.examples += 1
+            contents.classes.update(labels)
+            for label in labels:
+                contents.first.setdefault(label, number)
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
     if by is not None and len(contents.groups) < _LEAST_GROUPS:
@@ -124,12 +129,18 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{address}: no line has a label after its image, the label column is missing; "
             f"{_FORMAT}"
         )
-    if experiment.task == "regression":
+    if experiment.task == REGRESSION:
         _check_numbers(address, contents, experiment.image_source.max_rejected)
     elif len(names) == 1:
         raise SourceError(
             f"{address}: all {contents.examples} labelled lines are of one class, '{names[0]}'; "
             "a classifier needs at least two"
+        )
+    most = load_schema().tasks[MULTILABEL]["max_classes"]
+    if experiment.task == MULTILABEL and len(names) > most:
+        raise SourceError(
+            f"{address}: {len(names)} different labels, and a multi-label dataset has up to {most} "
+            "classes; leave the rarest out"
         )
     if experiment.task == "binary_classification" and len(names) != 2:
         shown = ", ".join(itertools.islice(names, 5))
@@ -182,7 +193,7 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
         **({} if source.resize == "stretch" else {"resize": source.resize}),
         "split": recorded(source.split),
         "shards": source.shards,
-        # Absent for classes, whose datasets are older.
-        **({"task": "regression"} if experiment.task == "regression" else {}),
+        # Absent for one class each, whose datasets are older.
+        **({"task": experiment.task} if experiment.task in (REGRESSION, MULTILABEL) else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, KeySplit
+from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
@@ -111,7 +112,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
     source = plan.experiment.image_source
     height, width = source.size
     assert isinstance(source.split, KeySplit | GroupSplit)
-    by = source.split.decided_by
+    by, task = source.split.decided_by, plan.experiment.task
     return {
         "source": platform.uri(source.images),
         "image_size": f"{height}x{width}",
@@ -121,7 +122,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         "max_rejected": str(source.max_rejected),
         "split_fractions": ",".join(map(str, source.split.shares)),
         **({} if by is None else {"split_by": by}),
-        **({"task": "regression"} if plan.experiment.task == "regression" else {}),
+        **({"task": task} if task in (REGRESSION, MULTILABEL) else {}),
     }
 
 

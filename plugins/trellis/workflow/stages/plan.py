@@ -30,6 +30,7 @@ from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.tasks import MULTILABEL
 from trellis.workflow.stages import dry_run, limits, reuse
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
@@ -275,7 +276,9 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
         manifest.reload()
         with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
             by = experiment.source.split.decided_by
-            contents = image_manifest.count(address, image_manifest.lines(address, text), by)
+            several = experiment.task == MULTILABEL
+            lines = image_manifest.lines(address, text)
+            contents = image_manifest.count(address, lines, by, several)
     except NotFound:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
         raise SourceError(

@@ -8,6 +8,7 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
+from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis.workflow.validation import backbone, hyperparameters, other_models
 from trellis.workflow.validation.machines import machine_problems
@@ -58,6 +59,9 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
             message = "is for tables; of images, groups (`by`) or a manifest's ML_USE decide"
             yield Problem(("source", "split", *source.split.opening), message)
         return
+    if experiment.task == MULTILABEL:
+        message = "learns any number of classes for an image; of a table, one label is learned"
+        yield Problem(("task",), message)
     others = {"label": source.label, "partition": source.partition}
     features = source.features or []
     for role, column in (("key", source.key_), ("label", source.label)):
@@ -184,13 +188,14 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:
     baselines, kind = experiment.baselines, experiment.source.kind
-    regression = experiment.task == "regression"
-    where = ("baselines", "bqml")
+    regression = experiment.task == REGRESSION
+    learns_classes = not regression and experiment.task != MULTILABEL
+    where: Where = ("baselines", "bqml")
     if baselines.bqml and kind == "image":
         yield Problem(
             where,
             "BigQuery ML learns from tables, and this source is images"
-            + ("" if regression else "; what fits them: `automl: {node_hours: 8}`"),
+            + ("; what fits them: `automl: {node_hours: 8}`" if learns_classes else ""),
         )
     else:
         for n, name in enumerate(baselines.bqml):
@@ -198,11 +203,12 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             if name in baselines.bqml[:n]:
                 yield Problem((*where, n), f"'{name}' is listed twice")
     yield from _options(experiment)
+    where = ("baselines", "automl")
     if baselines.automl is not None and kind == "image" and regression:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
-        yield Problem(
-            ("baselines", "automl"), "AutoML learns classes of images, no numbers: leave it out"
-        )
+        yield Problem(where, "AutoML learns classes of images, no numbers: leave it out")
+    elif baselines.automl is not None and experiment.task == MULTILABEL:
+        yield Problem(where, "is trained on one class for each image, not on several: leave it out")
     elif baselines.automl is not None:
         least, most = (8, 800) if kind == "image" else (1, 72)
         if not least <= baselines.automl.node_hours <= most:

@@ -15,8 +15,8 @@ CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n
 VERSION = {"generation": 1, "crc32c": "abc="}
 
 
-def contents_of(text, by=None):
-    return count(AT, lines(AT, text), by)
+def contents_of(text, by=None, several=False):
+    return count(AT, lines(AT, text), by, several)
 
 
 @pytest.fixture
@@ -180,3 +180,34 @@ def test_labels_that_no_regression_learns_are_refused(cells, labels, message):
 
 def test_numbers_and_classes_are_two_datasets(pets, cells):
     assert fingerprint(AT, VERSION, cells) != fingerprint(AT, VERSION, pets)
+
+
+@pytest.fixture
+def findings(pets):
+    """An experiment on images with any number of classes each."""
+    return with_changes(pets, {("task",): "multilabel_classification", ("tune", "maximize"): "auc"})
+
+
+def test_a_line_counts_for_each_of_its_labels(findings):
+    text = ["gs://b/1.png,mass,effusion\n", "gs://b/2.png\n", "gs://b/3.png,mass,mass\n"]
+    contents = contents_of(text, several=True)
+    assert (contents.examples, dict(contents.classes)) == (3, {"mass": 2, "effusion": 1})
+    check_contents(AT, contents, findings)
+    assert contents_of(text).examples == 0  # of one class each
+
+
+def test_the_last_field_is_the_group_of_several_labels():
+    text = [f"gs://b/{n}.png{',mass' * (n % 3)},p{n // 2}\n" for n in range(20)]
+    contents = contents_of([*text, "gs://b/x.png,mass,\n"], "patient", several=True)
+    assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
+    assert dict(contents.classes) == {"mass": 13}
+
+
+def test_more_labels_than_a_dataset_holds_are_refused(findings):
+    contents = contents_of([f"gs://b/{n}.png,class {n}\n" for n in range(64)], several=True)
+    with pytest.raises(SourceError, match="64 different labels, and a multi-label dataset has up"):
+        check_contents(AT, contents, findings)
+
+
+def test_one_class_and_several_are_two_datasets(pets, findings):
+    assert fingerprint(AT, VERSION, findings) != fingerprint(AT, VERSION, pets)

@@ -38,7 +38,7 @@ MISTAKES = [
     ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries, not beside `images`"),
     ("size: 8", "", 5, "source.size", "missing beside `images`; expected one side"),
     ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
-    ("task: multiclass", "task: multi", 9, "task", "did you mean 'multiclass_classification'?"),
+    ("task: multiclass_", "task: multiclas_", 9, "task", "mean 'multiclass_classification'?"),
     ("maximize: acc", "minimize: acc", 11, "tune.minimize", "write `maximize: accuracy`"),
     ("maximize: accuracy", "maximize: loss", 11, "tune.maximize", "write `minimize: loss`"),
     ("maximize: accuracy", "maximize: acuracy", 11, "tune.maximize", "mean 'accuracy'?"),
@@ -313,7 +313,8 @@ NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
          "unknown metric 'balanced_accuracy' of regression"),
         ("units: 64", "mix: mixup", 9, "hyperparameters.mix",
          "has no effect for regression on a source of images, only for images and only for the "
-         "tasks multiclass_classification, binary_classification: leave it out"),
+         "tasks multiclass_classification, binary_classification, multilabel_classification: leave "
+         "it out"),
         ("units: 64", "loss: focal", 9, "hyperparameters.loss", "has no effect for regression"),
         ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
          "has no effect for regression"),
@@ -328,6 +329,35 @@ NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
 def test_a_mistake_with_numbers_of_images_is_named_too(write, old, new, line, field, message):
     load(write(NUMBERS))
     assert_named(write, NUMBERS, old, new, line, field, message)
+
+
+SEVERAL = UNTUNED.replace("multiclass_classification", "multilabel_classification").replace(
+    "maximize: balanced_accuracy", "maximize: average_precision"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
+         "has no effect for multilabel_classification"),
+        ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
+         "is trained on one class for each image, not on several: leave it out"),
+        ("train:", "deploy: {gate: {require: {ece: 0.1}}}\ntrain:", 10,
+         "deploy.gate.require.ece", "unknown metric 'ece' of multilabel_classification"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_several_labels_is_named_too(write, old, new, line, field, message):
+    load(write(SEVERAL))
+    assert_named(write, SEVERAL, old, new, line, field, message)
+
+
+def test_several_labels_are_learned_of_images_alone(write):
+    text = TABLE.replace("binary_classification", "multilabel_classification")
+    with pytest.raises(FileError) as raised:
+        load(write(text))
+    (found,) = [p for p in raised.value.problems if p.field == ("task",)]
+    assert found.message.startswith("learns any number of classes for an image")
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):

@@ -35,11 +35,12 @@ def compare(
 ) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
-    A prediction is {"label", "probabilities": {class: number}} or {"value"}. threshold: what the
-    model labels by, {"class", "above"}; None: the most probable class. Labels may differ if the
-    offline probability is within the tolerance of the threshold, or, without one, if their two tie
-    within twice the tolerance. Extra fields in the served prediction count as differences: the
-    contract is exact.
+    A prediction is {"label", "probabilities": {class: number}} or {"value"}; of a multi-label task
+    it has "labels". threshold: what the model labels by, {"class", "above"}; None: the most
+    probable class. Labels may differ if the offline probability is within the tolerance of the
+    threshold, or, without one, if their two tie within twice the tolerance; a class may be in one
+    of two "labels" alone if its offline probability is within the tolerance of a half. Extra
+    fields in the served prediction count as differences: the contract is exact.
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
@@ -50,7 +51,11 @@ def compare(
     if not isinstance(found, dict) or found.keys() != expected.keys():
         return [Difference(key, "probabilities", expected, found, math.inf)]
     differences = [_number(key, f"probabilities.{c}", expected[c], found[c]) for c in expected]
-    if not _same_label(offline, served["label"], threshold):
+    if "labels" in offline:
+        if not _same_labels(offline, served["labels"]):
+            field = "labels"
+            differences.append(Difference(key, field, offline[field], served[field], math.inf))
+    elif not _same_label(offline, served["label"], threshold):
         label = Difference(key, "label", offline["label"], served["label"], math.inf)
         differences.append(label)
     return differences
@@ -99,6 +104,14 @@ def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.
     size = abs(served - offline) / scale if number else math.inf
     # NaN counts as the largest difference.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
+
+
+def _same_labels(offline: dict[str, Any], labels: Any) -> bool:
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return False
+    differing = set(labels) ^ set(offline["labels"])
+    shares = offline["probabilities"]
+    return all(name in shares and abs(shares[name] - 0.5) <= TOLERANCE for name in differing)
 
 
 def _same_label(offline: dict[str, Any], label: Any, threshold: Mapping[str, Any] | None) -> bool:

@@ -107,3 +107,21 @@ def test_so_many_requests_reach_the_challenger(share, examples):
 
 def test_at_all_requests_one_is_enough():
     assert skew.tries(100, 20) == 1
+
+
+FINDINGS = {"labels": ["mass"], "probabilities": {"mass": 0.9, "nodule": 0.50004}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "agrees"),
+    [
+        (["mass"], True),
+        (["mass", "nodule"], True),  # as near to a half as makes no difference
+        ([], False),
+        (["mass", "effusion"], False),
+        ("mass", False),
+    ],
+)
+def test_sets_of_labels_agree_but_for_a_probability_of_a_half(labels, agrees):
+    found = skew.skew(skew.compare("a", FINDINGS, {**FINDINGS, "labels": labels}))
+    assert (found is None) == agrees
