@@ -2,14 +2,15 @@
 
     PYTHONPATH=.:local_gcp/src .venv/airflow/bin/python benchmarks/runs.py [--runs 200]
     ... --runs 6 --experiments 500          are many experiments in the way of a few runs?
+    ... --runs 100 --experiments 100 --trials 64 --poll 30        which calls do Google's APIs get?
 
 An Airflow of its own, as Composer has it (Trellis from its wheel, LocalExecutor, four tasks at
 once), and a local_gcp of its own, whose job image is the tests' stand-in for the trainer. All runs
 are triggered together; each DAG has one run at a time. Measured is what Airflow and Trellis need
 for themselves: the time until all DAGs are there, and that of the request behind the page that
-lists them; tasks a minute, the time from the end of a run's task to the start of its next one, and
-the memory of each part with its children over time. Fails unless every run succeeded with exactly
-its planned jobs.
+lists them; tasks a minute, the time from the end of a run's task to the start of its next one, the
+memory of each part with its children over time, and the calls of Google's APIs, in all and in the
+minute with most of each kind. Fails unless every run succeeded with exactly its planned jobs.
 """
 
 import argparse
@@ -47,7 +48,12 @@ def main() -> int:
     parser.add_argument(
         "--experiments", type=int, default=20, help="of how many DAGs (default: 20)"
     )
+    parser.add_argument("--trials", type=int, default=2, help="of each search (default: 2)")
+    parser.add_argument(
+        "--poll", type=int, default=1, help="seconds between two looks at a job (default: 1)"
+    )
     flags = parser.parse_args()
+    os.environ["LOCAL_GCP_LOG_LEVEL"] = "DEBUG"  # every call is in its log
     os.environ["LOCAL_GCP_IMAGES"] = (
         f"{ROOT / 'tests/trellis/images.yaml'}:{ROOT / 'demo/images.yaml'}"
     )
@@ -61,7 +67,7 @@ def main() -> int:
         airflow = InstalledAirflow(home, google.client_env)
         say("installing Airflow and the wheel")
         airflow.install()
-        names = write_experiments(airflow.dags, flags.experiments)
+        names = write_experiments(airflow.dags, flags.experiments, flags.trials, flags.poll)
         airflow.start()
         begun = time.monotonic()
         airflow.wait(f"{len(names)} DAGs", lambda: dags(home) == len(names), seconds=1200)
@@ -75,6 +81,7 @@ def main() -> int:
             trigger(airflow, names[number % len(names)], f"run-{number:04}")
         samples = watch(airflow, flags.runs)
         report(home, samples)
+        report_calls(home / "gcp" / "server.log")
         return check(home, google, flags.runs)
     finally:
         if airflow:
@@ -122,12 +129,13 @@ def make_data(buckets: Path) -> None:
     (buckets / BUCKET / "manifest.csv").write_text("".join(lines))
 
 
-def write_experiments(dags: Path, count: int) -> list[str]:
-    """In place of the group's: as digits, not served, with two trials and one training."""
+def write_experiments(dags: Path, count: int, trials: int, poll: int) -> list[str]:
+    """In place of the group's: as digits, not served, with one training after the trials."""
     text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
     for old, new in {
         "images: digits/manifest.csv": "images: manifest.csv",
-        "trials: 6": "trials: 2",
+        "trials: 6": f"trials: {trials}",
+        "budget: 2 USD": f"budget: {2 * trials} USD",
         "top: 2": "top: 1",
         "workers: 2": "workers: 1",
     }.items():
@@ -140,6 +148,8 @@ def write_experiments(dags: Path, count: int) -> list[str]:
         (dags / f"experiments/{name}.yaml").write_text(text)
     platform = dags / "platform.yaml"
     values = platform.read_text().replace("bucket: trellis-local", f"bucket: {BUCKET}")
+    assert "poll_seconds: 1 " in values
+    values = values.replace("poll_seconds: 1 ", f"poll_seconds: {poll} ")
     registry = "registry: us-central1-docker.pkg.dev/local-gcp/trellis"
     assert registry in values
     platform.write_text(values.replace(registry, "registry: example.com/stand-in"))
@@ -214,6 +224,34 @@ def report(home: Path, samples: list[dict]) -> None:
         f"{statistics.median(gaps):.1f} s, 90th percentile "
         f"{statistics.quantiles(gaps, n=10)[-1]:.1f} s"
     )
+
+
+def report_calls(log: Path) -> None:
+    """Print how often each kind of call was made, from local_gcp's log."""
+    minutes: dict[str, Counter[str]] = {}
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            before, found, text = line.partition(" call: ")
+            if found:
+                minutes.setdefault(kind(json.loads(text)), Counter())[before[:16]] += 1
+    print("\n| call | in all | in its busiest minute |\n|---|---|---|")
+    for name, counted in sorted(minutes.items(), key=lambda item: -item[1].total()):
+        print(f"| {name} | {counted.total():,} | {max(counted.values()):,} |")
+
+
+def kind(call: dict) -> str:
+    """What a call is, without the names of what it is about."""
+    if "rpc" in call:
+        return call["rpc"].rpartition(".")[2]
+    host, path = call["host"].partition(".")[0], call["url"].partition("?")[0]
+    service = {"127": "storage"}.get(host, host)
+    if "/dataflow/" in path or "dataflow" in host:
+        service = "dataflow"
+    elif "/bigquery/" in path or "bigquery" in host:
+        service = "bigquery"
+    elif "/storage/" in path or "storage" in host:
+        service = "storage"
+    return f"{service}: {call['method']}"
 
 
 def rate(first: dict, last: dict) -> float:

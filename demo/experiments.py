@@ -26,6 +26,7 @@ DATA = {
     "patients": ("demo.patients_data", "{project}.research.visits"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
     "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
+    "chest-xrays": ("demo.chest_xrays_data", "gs://{bucket}/chest-xrays/"),
 }
 """The experiments: which module loads the data, and where to."""
 

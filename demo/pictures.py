@@ -16,8 +16,8 @@ from google.cloud.storage import transfer_manager
 def load(folder: str, make: Callable[[], Iterable[tuple[str, str, np.ndarray]]]) -> None:
     """Fill gs://BUCKET/PATH/ unless its manifest exists; says what it did.
 
-    make: (name, label, pixels) of each picture; pixels are uint8 of (height, width) or, in BGR,
-    (height, width, 3).
+    make: (name, label, pixels) of each picture; label is what stands after the address, as several
+    labels or a group; pixels are uint8 of (height, width) or, in BGR, (height, width, 3).
     """
     bucket_name, _, prefix = folder.removeprefix("gs://").rstrip("/").partition("/")
     bucket = storage.Client().bucket(bucket_name)
