@@ -14,8 +14,14 @@ outputs are as in trainer.models.build: logits (b, classes), or a regression's s
     def loss(labels, outputs, hyperparameters): ...
 
 is optional: what training minimizes, (b,), one number for each example. labels (b,) are class
-indices int64, or a regression's standardized labels float32. Metrics, the reported loss among them,
-stay the task's, so that trainings with different losses can be compared.
+indices int64, or a regression's standardized labels float32; of a multi-label task (b, classes)
+float32. Metrics, the reported loss among them, stay the task's, so that trainings with different
+losses can be compared.
+
+    def metrics(labels, outputs, hyperparameters): ...
+
+is optional: figures to report beside those, {name: (b,)}, one number for each example, of which the
+mean over the validation split is reported after each epoch. labels and outputs are those of `loss`.
 
 The file is executed with the job's rights, as the image's own code is. Only its text is needed:
 nothing beside it can be imported.
@@ -24,6 +30,7 @@ nothing beside it can be imported.
 import functools
 import hashlib
 import linecache
+import re
 import traceback
 import types
 from collections.abc import Callable
@@ -34,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 from trainer import hyperparameters, model_file, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
+from trainer.metric_descriptions import METRICS
 from trainer.model_file import Declaration, ModelFileError
 from trainer.models import ModelError
 
@@ -41,7 +49,16 @@ if TYPE_CHECKING:
     import keras
 
 _MODULE = "own_model"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class OwnMetrics:
+    """A file's metrics. names: in their order. function: labels, outputs -> {name: (b,)}."""
+
+    names: tuple[str, ...]
+    function: Callable[[Any, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -79,10 +96,7 @@ class OwnModel:
             return None
         import tensorflow as tf
 
-        labels = tf.zeros([2], tf.float32 if dataset.is_regression else tf.int64)
-        if dataset.is_multilabel:
-            labels = tf.zeros([2, dataset.outputs])
-        losses = self._call("loss", labels, tf.zeros([2, dataset.outputs]), h)
+        losses = self._call("loss", *_two_examples(dataset), h)
         if not tf.is_tensor(losses) or losses.shape != (2,) or losses.dtype != tf.float32:
             found = f"{losses.dtype.name} {losses.shape}" if tf.is_tensor(losses) else repr(losses)
             raise ModelError(
@@ -90,6 +104,35 @@ class OwnModel:
                 "number for each example"
             )
         return lambda labels, outputs: self._module.loss(labels, outputs, h)
+
+    def metrics(self, dataset: DatasetDescription, h: Common) -> OwnMetrics | None:
+        """The file's metrics; None if it has none.
+
+        Raises ModelError if they fail, or are anything else, for two examples.
+        """
+        if not self.declaration.metrics:
+            return None
+        import tensorflow as tf
+
+        found = self._call("metrics", *_two_examples(dataset), h)
+        if not isinstance(found, dict) or not found:
+            told = "{}" if isinstance(found, dict) else type(found).__name__
+            raise ModelError(f"{self.name}: metrics returned {told}; expected {{name: values}}")
+        for name, values in found.items():
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or name in METRICS:
+                raise ModelError(
+                    f"{self.name}: a metric is named {name!r}; expected letters a to z, digits and "
+                    "_, and none of the task's own: " + ", ".join(METRICS)
+                )
+            if not tf.is_tensor(values) or values.shape != (2,):
+                shape = values.shape if tf.is_tensor(values) else repr(values)
+                raise ModelError(
+                    f"{self.name}: the metric {name} is {shape} for 2 examples; expected (2,), one "
+                    "number for each example"
+                )
+        return OwnMetrics(
+            tuple(found), lambda labels, outputs: self._module.metrics(labels, outputs, h)
+        )
 
     @functools.cached_property
     def _module(self) -> types.ModuleType:
@@ -114,6 +157,16 @@ class OwnModel:
             ]
             where = f", line {lines[-1]}" if lines else ""
             raise ModelError(f"{self.name}{where}: {type(error).__name__}: {error}") from error
+
+
+def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:
+    """Labels and outputs, all 0."""
+    import tensorflow as tf
+
+    labels = tf.zeros([2], tf.float32 if dataset.is_regression else tf.int64)
+    if dataset.is_multilabel:
+        labels = tf.zeros([2, dataset.outputs])
+    return labels, tf.zeros([2, dataset.outputs])
 
 
 def read(address: str, sha256: str | None = None) -> OwnModel:

@@ -131,16 +131,23 @@ def _early_stopping(callbacks: CallbackList) -> BestEpoch:
 
 
 class ProgressLine(Callback):
-    """One line on stdout per epoch: the loss, the task's first metric, and the one that decides."""
+    """One line on stdout per epoch: the loss, the task's first metric, the one that decides, and
+    those of a model's own file.
+    """
 
     def __init__(self, epochs: int, task: str, metric: str):
         super().__init__()
         self._epochs = epochs
         metrics = dict.fromkeys(["loss", schema.TASKS[task].metrics[0], metric])
         self._names = [f"{split}{metric}" for split in ("", "val_") for metric in metrics]
+        # Of a model's own file.
+        self._known = {f"val_{metric}" for metric in schema.METRICS}
 
     def on_epoch_end(self, epoch, logs=None):
-        parts = [f"{name} {_figure(name, logs[name])}" for name in self._names if name in logs]
+        own = [name for name in logs if name.startswith("val_") and name not in self._known]
+        parts = [
+            f"{name} {_figure(name, logs[name])}" for name in [*self._names, *own] if name in logs
+        ]
         parts += [f"lr {logs['learning_rate']:.3g}", f"{logs['seconds']:.1f} s"]
         print(f"epoch {epoch + 1}/{self._epochs}", *parts, flush=True)
 

@@ -130,8 +130,10 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
         model.compile(optimizer=update, jit_compile=False)
-    own_loss = settings.own.loss(dataset, h) if settings.own else None
-    aim = objectives.build(dataset, h, own_loss, settings.metric)
+    own_loss = own_metrics = None
+    if settings.own:
+        own_loss, own_metrics = settings.own.loss(dataset, h), settings.own.metrics(dataset, h)
+    aim = objectives.build(dataset, h, own_loss, settings.metric, own_metrics)
     peak_rate, decay = optimizer.peak_rate(h, spread.replicas), h.weight_averaging
     averages = Averages(model, spread.strategy, decay) if decay else None
     return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h), averages)

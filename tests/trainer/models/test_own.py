@@ -106,3 +106,27 @@ def test_a_loss_is_one_number_for_each_example(own, body, problem):
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(ModelError, match=r"mine.py cannot be read: No such file"):
         read(f"{tmp_path}/mine.py")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("return outputs", r"metrics returned .*; expected \{name: values\}"),
+        ("return {}", r"metrics returned \{\}; expected"),
+        ("return {'accuracy': outputs[:, 0]}", "a metric is named 'accuracy'; expected letters"),
+        ("return {'Far Off': outputs[:, 0]}", "a metric is named 'Far Off'"),
+        ("return {'far_off': outputs}", r"the metric far_off is \(2, 3\) for 2 examples"),
+        ("return {'far_off': 1.0}", "the metric far_off is 1.0 for 2 examples"),
+        ("return {'far_off': labels @ outputs}", "line 11: InvalidArgumentError"),
+    ],
+)
+def test_metrics_are_one_number_for_each_example_by_name(own, body, problem):
+    text = f"{START}    return 1\ndef metrics(labels, outputs, hyperparameters):\n    {body}\n"
+    model = own(text)
+    with pytest.raises(ModelError, match=problem):
+        model.metrics(ROWS, model.table())
+
+
+def test_a_file_without_metrics_has_none():
+    own = read(str(RESIDUAL))
+    assert own.metrics(ROWS, own.table()) is None

@@ -108,3 +108,29 @@ def test_two_workers(few_digits, make_job):
     job.start()
     assert job.wait() == {"chief:0": 0, "worker:0": 0}
     assert len(job.metrics["replicas"]) == 2
+
+
+MEASURED = """
+import tensorflow as tf
+
+def metrics(labels, outputs, hyperparameters):
+    right = tf.cast(tf.argmax(outputs, -1) == labels, tf.float32)
+    distance = tf.abs(tf.argmax(outputs, -1) - labels)
+    return {"again": right, "off_by": tf.cast(distance, tf.float32)}
+"""
+
+
+def test_metrics_of_the_file_are_reported_beside_those_of_the_task(
+    train, few_digits, tmp_path, capsys
+):
+    copy = tmp_path / "measured.py"
+    copy.write_text(RESIDUAL.read_text() + MEASURED)
+    digest = hashlib.sha256(copy.read_bytes()).hexdigest()
+    flags = {"model": copy, "model_sha256": digest, "epochs": 2, "width": 16, "depth": 1}
+    metrics = train(few_digits, metric="auc", **flags)
+    assert metrics["validation"]["again"] == pytest.approx(metrics["validation"]["accuracy"])
+    assert 0 < metrics["validation"]["off_by"] < 9
+    assert [epoch["val_again"] for epoch in metrics["history"]] == pytest.approx(
+        [epoch["val_accuracy"] for epoch in metrics["history"]]
+    )
+    assert f"val_off_by {metrics['history'][1]['val_off_by']:.3f}" in capsys.readouterr().out

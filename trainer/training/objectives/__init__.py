@@ -8,9 +8,11 @@ so it is done where such a metric decides.
 
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
+from trainer.models.own import OwnMetrics
 from trainer.training.objectives.classification import Classification
 from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
+from trainer.training.objectives.own_metrics import WithOwnMetrics
 from trainer.training.objectives.regression import Regression
 
 
@@ -19,8 +21,10 @@ def build(
     h: Common,
     own_loss: Loss | None = None,
     metric: str | None = None,
+    own_metrics: OwnMetrics | None = None,
 ) -> Objective:
     """The objective for a dataset's label. metric: the one that decides, computed in any case.
+    own_loss, own_metrics: of a model's own file.
 
     Raises TrainingError if class_weights names a class that the dataset does not have.
     """
@@ -32,4 +36,4 @@ def build(
     else:
         objective = Classification(dataset, h, metric)
     objective.own = own_loss
-    return objective
+    return WithOwnMetrics(objective, own_metrics) if own_metrics else objective

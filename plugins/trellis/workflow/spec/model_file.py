@@ -8,6 +8,7 @@
 
     def build(dataset, hyperparameters): ...             # returns a Keras model
     def loss(labels, outputs, hyperparameters): ...      # optional
+    def metrics(labels, outputs, hyperparameters): ...   # optional
 
 trainer/models/own.py explains the functions. Airflow's side has an identical copy of this module
 (plugins/trellis/workflow/spec/model_file.py; a test compares the two): it checks the file where
@@ -49,6 +50,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _PARAMETERS = {
     "build": ("dataset", "hyperparameters"),
     "loss": ("labels", "outputs", "hyperparameters"),
+    "metrics": ("labels", "outputs", "hyperparameters"),
 }
 
 
@@ -77,13 +79,14 @@ class Declaration:
 
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
-    in. loss: whether it has a loss of its own.
+    in. loss, metrics: whether it has a loss, and metrics, of its own.
     """
 
     description: str = ""
     inputs: tuple[str, ...] = KINDS
     hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     loss: bool = False
+    metrics: bool = False
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -121,8 +124,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
     if mistakes:
         raise ModelFileError(mistakes)
     about = (ast.get_docstring(tree) or "").partition("\n")[0]
-    own_loss = any(function.name == "loss" for function in _defined(tree))
-    return Declaration(about, inputs, hyperparameters, own_loss)
+    functions = {function.name for function in _defined(tree)}
+    return Declaration(about, inputs, hyperparameters, "loss" in functions, "metrics" in functions)
 
 
 def expected(words: Mapping[str, Any]) -> str:
