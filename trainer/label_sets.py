@@ -2,6 +2,8 @@
 
 Bit i of an int64 says whether the example has class i, so that all that carries labels from records
 to the comparison carries one number for each example, as of one class. Bit 63 is the sign.
+
+A table has such a label as one text, the names of the classes with | between them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,6 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 MOST_CLASSES = 63
+
+SEPARATOR = "|"
 
 DECIDED_ABOVE = 0.5
 """A class is decided if its probability is greater."""
@@ -19,11 +23,21 @@ def of(indices: Iterable[int]) -> int:
     return sum(1 << index for index in set(indices))
 
 
+def names(label: str) -> list[str]:
+    """The classes in a table's label, each once, in its order; none of an empty text."""
+    return list(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
+
+
 def members(labels: np.ndarray, classes: int) -> np.ndarray:
     """(n, classes) bool: which classes (n,) sets contain."""
     return (np.asarray(labels, np.int64)[:, None] >> np.arange(classes)) & 1 == 1
 
 
+def joined(label: int, classes: Sequence[str], separator: str = SEPARATOR) -> str:
+    """As a table has it."""
+    return separator.join(name for i, name in enumerate(classes) if int(label) >> i & 1)
+
+
 def text(label: int, classes: Sequence[str]) -> str:
     """For a reader: `effusion, mass`, or `none`."""
-    return ", ".join(name for i, name in enumerate(classes) if int(label) >> i & 1) or "none"
+    return joined(label, classes, ", ") or "none"

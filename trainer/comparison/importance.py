@@ -37,6 +37,7 @@ from trainer.comparison import bootstrap, raw_examples
 from trainer.comparison.bootstrap import SEED
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.metric import Metric
+from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import ValueOutcome
@@ -100,6 +101,8 @@ def measure(run: Run, contender: Contender, split: TestSplit, metric: Metric) ->
         if "value" in answers:
             return ValueOutcome(labels, answers["value"], groups)
         order = [model.classes.index(name) for name in split.classes]
+        if split.multilabel:
+            return SetOutcome(labels, answers["probabilities"][:, order], groups)
         return Outcome(labels, answers["probabilities"][:, order], groups, threshold)
 
     names = {feature.table_column: feature.name for feature in run.dataset.features}

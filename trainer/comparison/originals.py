@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from trainer import storage
+from trainer import label_sets, storage
 from trainer.comparison import test_split
 from trainer.dataset_description import DatasetDescription
 
@@ -55,10 +55,15 @@ def of_test_split(
         if keys is None or record.key in keys:
             yield TestImage(
                 key=record.key,
-                label=record.label
-                if dataset.is_regression or dataset.is_multilabel
-                else dataset.classes[int(record.label)],
+                label=_label(record.label, dataset),
                 stored=record.bytes_of(name),
                 uri=record.bytes_of("uri").decode(),
                 crc32c=record.features["crc32c"].int64_list.value[0],
             )
+
+
+def _label(label: int | float, dataset: DatasetDescription) -> str | float:
+    """As a table would have it."""
+    if dataset.is_multilabel:
+        return label_sets.joined(int(label), dataset.classes)
+    return label if dataset.is_regression else dataset.classes[int(label)]

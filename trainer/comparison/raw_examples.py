@@ -43,7 +43,9 @@ class RawExamplesError(ValueError):
 
 @dataclass(frozen=True)
 class RawExample:
-    """An example. label: the name of its class, or the value of a regression."""
+    """An example. label: the name of its class, the names of its classes as in trainer.label_sets,
+    or the value of a regression.
+    """
 
     key: str
     label: str | float

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import orjson
 
-from trainer import storage
+from trainer import label_sets, storage
 from trainer.comparison import originals, raw_examples
 from trainer.comparison.originals import OriginalError, TestImage
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
@@ -68,16 +68,18 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         all_keys = np.array(keys, dtype=object)
         if dataset.is_regression:
             return Values(all_keys, np.array(labels, np.float64), np.concatenate(answers))
-        if dataset.is_multilabel:
-            sets = np.array(labels, np.int64)
-            return LabelSets(all_keys, sets, np.concatenate(answers), dataset.classes)
-        places: dict[str | float, int] = {name: i for i, name in enumerate(dataset.classes)}
-        if unknown := sorted(map(str, set(labels) - set(places))):
+        several = dataset.is_multilabel
+        named = [label_sets.names(str(one)) if several else [str(one)] for one in labels]
+        places = {name: i for i, name in enumerate(dataset.classes)}
+        if unknown := sorted({name for names in named for name in names} - set(places)):
             raise ScoreError(
                 f"the raw rows have the classes {listed(unknown)}, which are not in dataset.json: "
                 "the dataset was exported from other rows"
             )
-        indices = np.array([places[label] for label in labels], np.int32)
+        if several:
+            sets = np.array([label_sets.of(map(places.__getitem__, names)) for names in named])
+            return LabelSets(all_keys, sets, np.concatenate(answers), dataset.classes)
+        indices = np.array([places[name] for (name,) in named], np.int32)
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
         return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
     except (PredictionsError, RawExamplesError, TestSplitError) as error:

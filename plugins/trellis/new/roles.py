@@ -64,7 +64,9 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
     """The roles of a table's columns. label, task: what the author said. Raises DataError."""
     found = _named(rows, label) if label else _label(rows)
     if task == MULTILABEL:
-        raise DataError("several labels are learned of images alone (--task)")
+        raise DataError(
+            "is proposed for images alone (--task); for a table, change `task` in the new file"
+        )
     chosen = task or task_of(found, rows.rows)
     if chosen is None:
         raise DataError(

@@ -117,7 +117,7 @@ def parse(
     )
 
 
-@dataclass
+@dataclass(slots=True)
 class _Line:
     """A line taken apart: its fields, and the image once it is found among them."""
 

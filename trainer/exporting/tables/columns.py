@@ -3,7 +3,7 @@
 trainer/contracts/columns.schema.json describes every field:
 
     {"schema": 1,
-     "task": "binary_classification", "multiclass_classification" or "regression",
+     "task": "binary_classification",            one of dataset_description.TASKS
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
                "by": "patient_id"},              only where groups, not keys, decide the split
               or {"rule": "column fold"}         where no hash does: as the column `split` says
@@ -16,7 +16,8 @@ trainer/contracts/columns.schema.json describes every field:
      "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
-validation or test), `label` (STRING, or FLOAT64 for a regression), one column per feature, and
+validation or test), `label` (STRING, of a multi-label task as trainer.label_sets has it in a table;
+FLOAT64 for a regression), one column per feature, and
 `split_by` (STRING), the group of each row, if groups decide the split, and `example_weight`
 (FLOAT64), if rows have weights.
 """
@@ -28,9 +29,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from trainer import contracts
+from trainer import contracts, label_sets
 from trainer.contracts import ContractError
-from trainer.dataset_description import GROUP_RULE, HASH_RULE, REGRESSION, SPLITS, Split
+from trainer.dataset_description import (
+    GROUP_RULE,
+    HASH_RULE,
+    MULTILABEL,
+    REGRESSION,
+    SPLITS,
+    Split,
+)
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
@@ -125,6 +133,15 @@ class Columns:
     def is_regression(self) -> bool:
         """Whether the label is a number to predict."""
         return self.task == REGRESSION
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row has any number of classes."""
+        return self.task == MULTILABEL
+
+    def classes_in(self, label: str) -> list[str]:
+        """The names of a row's classes."""
+        return label_sets.names(label) if self.is_multilabel else [label]
 
     @property
     def is_grouped(self) -> bool:

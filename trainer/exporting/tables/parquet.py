@@ -204,8 +204,9 @@ def _count_labels(
     codes = encoded.indices.to_numpy()
     names = encoded.dictionary.to_pylist()
     counts = np.bincount(codes * len(SPLITS) + splits, minlength=len(names) * len(SPLITS))
-    for name, by_split in zip(names, counts.reshape(-1, len(SPLITS)), strict=True):
-        report.labels[name] = report.labels.get(name, 0) + by_split
+    for label, by_split in zip(names, counts.reshape(-1, len(SPLITS)), strict=True):
+        for name in columns.classes_in(label):
+            report.labels[name] = report.labels.get(name, 0) + by_split
     check_number_of_classes(report.labels, columns)
 
 

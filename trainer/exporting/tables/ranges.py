@@ -53,7 +53,7 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
         if split == _TRAIN:
             summary.train.update(_statistics(block, columns))
             if columns.weight is not None and not columns.is_regression:
-                summary.weights.update(_weights_by_class(block))
+                summary.weights.update(_weights_by_class(block, columns))
             continue
         for name in _of_kind(schema, CATEGORICAL):
             terms = Terms.of(block.column(name))
@@ -93,12 +93,16 @@ def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
     return found
 
 
-def _weights_by_class(block: pa.RecordBatch) -> dict[str, float]:
+def _weights_by_class(block: pa.RecordBatch, columns: Columns) -> dict[str, float]:
     encoded = block.column("label").dictionary_encode()
     names = encoded.dictionary.to_pylist()
     weights = block.column("weight").to_numpy().astype(np.float64)
     sums = np.bincount(encoded.indices.to_numpy(), weights, len(names))
-    return dict(zip(names, sums.tolist(), strict=True))
+    found: dict[str, float] = {}
+    for label, weight in zip(names, sums.tolist(), strict=True):
+        for name in columns.classes_in(label):
+            found[name] = found.get(name, 0.0) + weight
+    return found
 
 
 def _of_kind(schema: pa.Schema, kind: str) -> list[str]:

@@ -140,6 +140,10 @@ def _label(array: pa.Array, columns: Columns, names: np.ndarray, findings: Findi
     title = f"the label ({columns.label})"
     if not columns.is_regression:
         array = array.cast(_STRING)
+        if columns.is_multilabel:
+            missing = array.is_null().to_numpy(zero_copy_only=False)
+            findings.add(f"{title} is NULL: of a row without a class it is empty", names[missing])
+            return array
         empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
         findings.add(f"{title} is NULL or empty", names[empty])
         return array

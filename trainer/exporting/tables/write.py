@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trainer import label_sets
 from trainer.dataset_description import (
     FILE_NAME,
     REJECTED_FILE_NAME,
@@ -67,12 +68,9 @@ def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Wri
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     """The record features of a block's rows, as trainer.dataset_description defines them."""
-    label = block.column("label")
     encoded = {
         "key": block.column("key").cast(pa.large_binary()),
-        plan.label.name: label.to_numpy()
-        if plan.columns.is_regression
-        else pc.index_in(label, pa.array(plan.survey.classes, label.type)).to_numpy(),
+        plan.label.name: _labels(block.column("label"), plan),
     }
     if plan.weight is not None:
         encoded[plan.weight.name] = block.column("weight").to_numpy()
@@ -92,6 +90,21 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     if codes:
         encoded[CATEGORICAL] = np.stack(codes, axis=1)
     return encoded
+
+
+def _labels(label: pa.Array, plan: TablePlan) -> np.ndarray:
+    """(n,) numbers, class indices or sets of them."""
+    classes = plan.survey.classes
+    if plan.columns.is_regression:
+        return label.to_numpy()
+    if not plan.columns.is_multilabel:
+        return pc.index_in(label, pa.array(classes, label.type)).to_numpy()
+    encoded = label.dictionary_encode()
+    sets = [
+        label_sets.of(map(classes.index, plan.columns.classes_in(text)))
+        for text in encoded.dictionary.to_pylist()
+    ]
+    return np.array(sets, np.int64)[encoded.indices.to_numpy()]
 
 
 def _codes(terms: pa.LargeStringArray, vocabulary: tuple[str, ...]) -> np.ndarray:

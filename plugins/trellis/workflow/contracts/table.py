@@ -14,6 +14,7 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
+from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.sql import identifier
 
 MOST_FEATURES = 1000
@@ -45,6 +46,12 @@ KINDS = {
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
+# What a label may be, by the task, and why.
+_ONE_CLASS = (_CLASS_TYPES, "a class is text, a whole number or a BOOL")
+_LABELS: dict[str, tuple[Sequence[str], str]] = {
+    REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
+    MULTILABEL: (("STRING",), "several classes are one text, with | between their names"),
+}
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
 # What a column that decides the split may be, by the rule.
@@ -215,13 +222,9 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
             problems.append(f"source.{role}: '{name}' is {column.type}, {why} ({expected})")
         return column
 
-    regression = experiment.task == "regression"
+    regression = experiment.task == REGRESSION
     key = find("key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
-    label = (
-        find("label", wanted.label, _NUMBER_TYPES, "what a regression learns is a number")
-        if regression
-        else find("label", wanted.label, _CLASS_TYPES, "a class is text, a whole number or a BOOL")
-    )
+    label = find("label", wanted.label, *_LABELS.get(experiment.task, _ONE_CLASS))
     partition = None
     if wanted.partition is not None:
         why = "a run's interval selects days or moments"

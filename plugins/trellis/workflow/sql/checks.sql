@@ -29,7 +29,7 @@ SELECT
     WHERE label IS NOT NULL
     GROUP BY split, {{ "2" if regression else "label" }}
     ORDER BY split, 2
-    LIMIT {{ most_classes * 3 }}
+    LIMIT {{ most_labels }}
   ) AS classes,
 {% if weight %}
   STRUCT(

@@ -12,7 +12,8 @@ SELECT
 {% if regression %}
   CAST(JSON_VALUE(prediction, '$.value') AS FLOAT64) AS value,
 {% else %}
-  JSON_VALUE(prediction, '$.label') AS label,
+  -- Of a multi-label task the classes with | between them, as in the rows that it learned from.
+  IFNULL(JSON_VALUE(prediction, '$.label'), ARRAY_TO_STRING(JSON_VALUE_ARRAY(prediction, '$.labels'), '|')) AS label,
 {% endif %}
   prediction,
   CAST(NULL AS STRING) AS error

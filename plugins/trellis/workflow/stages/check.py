@@ -31,6 +31,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
+from trellis.workflow.spec.tasks import MULTILABEL
+from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import data_checks, job_messages, split_checks, weight_checks
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
@@ -39,6 +41,8 @@ from trellis.workflow.validation import group
 SCHEMA = 1
 
 MOST_CLASSES = 1000
+MOST_SETS = 100_000
+"""Labels of a multi-label task that are counted, by split: as many as there are sets of classes."""
 """A label with more distinct values is a key or a number, not a class."""
 
 _SHOWN = 5
@@ -124,7 +128,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         weight=plan.table.weight is not None,
         alone=plan.table.of_baselines(),
         cells=data_checks.MOST_CELLS,
-        most_classes=MOST_CLASSES,
+        most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )
     return job_messages.query(plan.experiment, platform, statement)
 
@@ -148,12 +152,19 @@ def judge(
             )
     splits: dict[str, set[Any]] = {entry["split"]: set() for entry in row["classes"]}
     for entry in row["classes"]:
-        splits[entry["split"]].add(entry["label"])
+        splits[entry["split"]].update(classes_in(entry["label"], task))
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
         if absent and not table.regression and split in splits:
             warnings.append(f"no example of {_list(absent)} is in the {split} split")
     return problems, warnings
+
+
+def classes_in(label: Any, task: str) -> list[Any]:
+    """The classes of a row: of a multi-label task those with | between them."""
+    if task != MULTILABEL:
+        return [label]
+    return [name for part in label.split("|") if (name := part.strip())]
 
 
 def columns_json(
@@ -229,9 +240,15 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         return problems
     by_split: dict[str, set[str]] = {}
     for entry in row["classes"]:
-        by_split.setdefault(entry["split"], set()).add(entry["label"])
+        by_split.setdefault(entry["split"], set()).update(classes_in(entry["label"], task))
     classes = set().union(*by_split.values())
-    if len(classes) == 1:
+    most = load_schema().tasks[MULTILABEL]["max_classes"]
+    if task == MULTILABEL and not 2 <= len(classes) <= most:
+        problems.append(
+            f"label '{name}' has {len(classes)} classes ({_list(classes)}), which are separated by "
+            f"'|'; a multi-label task has 2 to {most}"
+        )
+    elif len(classes) == 1:
         problems.append(
             f"label '{name}' is constant, {min(classes)!r} in every row: nothing to learn"
         )

@@ -59,9 +59,9 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
             message = "is for tables; of images, groups (`by`) or a manifest's ML_USE decide"
             yield Problem(("source", "split", *source.split.opening), message)
         return
-    if experiment.task == MULTILABEL:
-        message = "learns any number of classes for an image; of a table, one label is learned"
-        yield Problem(("task",), message)
+    if experiment.task == MULTILABEL and isinstance(source.split, StratifiedSplit):
+        message = "divides the rows of one class each, and here a row has any number: leave it out"
+        yield Problem(("source", "split", "stratify"), message)
     others = {"label": source.label, "partition": source.partition}
     features = source.features or []
     for role, column in (("key", source.key_), ("label", source.label)):
@@ -197,6 +197,8 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             "BigQuery ML learns from tables, and this source is images"
             + ("; what fits them: `automl: {node_hours: 8}`" if learns_classes else ""),
         )
+    elif baselines.bqml and experiment.task == MULTILABEL:
+        yield Problem(where, "BigQuery ML learns one class of each row, not several: leave it out")
     else:
         for n, name in enumerate(baselines.bqml):
             yield from _bqml(experiment, name, (*where, n))
@@ -208,7 +210,7 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
         yield Problem(where, "AutoML learns classes of images, no numbers: leave it out")
     elif baselines.automl is not None and experiment.task == MULTILABEL:
-        yield Problem(where, "is trained on one class for each image, not on several: leave it out")
+        yield Problem(where, "is trained on one class of each example, not several: leave it out")
     elif baselines.automl is not None:
         least, most = (8, 800) if kind == "image" else (1, 72)
         if not least <= baselines.automl.node_hours <= most:

@@ -206,3 +206,11 @@ def test_a_regression_learns_a_number(table):
     assert (found.label_type, found.regression) == ("FLOAT64", True)
     with pytest.raises(SourceError, match="what a regression learns is a number"):
         table(CELLS, task="regression")
+
+
+def test_several_classes_are_a_text(table):
+    texts = [*CELLS, Column("findings", "STRING")]
+    found = table(texts, task="multilabel_classification", label="findings")
+    assert (found.label_type, found.regression) == ("STRING", False)
+    with pytest.raises(SourceError, match="several classes are one text, with"):
+        table(CELLS, task="multilabel_classification", label="stage")

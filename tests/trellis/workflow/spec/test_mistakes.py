@@ -342,7 +342,7 @@ SEVERAL = UNTUNED.replace("multiclass_classification", "multilabel_classificatio
         ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
          "has no effect for multilabel_classification"),
         ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
-         "is trained on one class for each image, not on several: leave it out"),
+         "is trained on one class of each example, not several: leave it out"),
         ("train:", "deploy: {gate: {require: {ece: 0.1}}}\ntrain:", 10,
          "deploy.gate.require.ece", "unknown metric 'ece' of multilabel_classification"),
     ],
@@ -352,12 +352,15 @@ def test_a_mistake_with_several_labels_is_named_too(write, old, new, line, field
     assert_named(write, SEVERAL, old, new, line, field, message)
 
 
-def test_several_labels_are_learned_of_images_alone(write):
+def test_several_labels_of_rows_have_no_baselines_and_no_strata(write):
     text = TABLE.replace("binary_classification", "multilabel_classification")
+    text = text.replace("  key: ", "  split: {stratify: ward}\n  key: ", 1)
     with pytest.raises(FileError) as raised:
         load(write(text))
-    (found,) = [p for p in raised.value.problems if p.field == ("task",)]
-    assert found.message.startswith("learns any number of classes for an image")
+    found = {problem.field: problem.message for problem in raised.value.problems}
+    assert found[("source", "split", "stratify")].startswith("divides the rows of one class each")
+    assert found[("baselines", "bqml")].startswith("BigQuery ML learns one class of each row")
+    assert found[("baselines", "automl")].startswith("is trained on one class of each example")
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):

@@ -149,3 +149,41 @@ def test_the_file_chooses_what_a_sign_of_leakage_does():
     findings = [Finding("group", "ward", "rows belong together"), Finding("shift", "x", "x moved")]
     assert divided(findings, "warn") == ([], ["rows belong together", "x moved"])
     assert divided(findings, "refuse") == (["rows belong together"], ["x moved"])
+
+
+SEVERAL = "multilabel_classification"
+
+
+def sets(*labels):
+    """Entries of the same labels in each split."""
+    return [
+        {"split": split, "label": label, "examples": 2}
+        for split in ("train", "validation", "test")
+        for label in labels
+    ]
+
+
+def test_a_row_may_have_any_number_of_classes():
+    assert judged(SEVERAL, classes=sets("", "m", "b | m")) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (sets("", "m"), "label 'kind' has 1 classes ('m'), which are separated by '|'"),
+        (sets(*(f"c{n}" for n in range(64))), "a multi-label task has 2 to 63"),
+        (
+            [*sets("", "m|b"), {"split": "test", "label": "m|x", "examples": 1}],
+            "no example of 'x' is in the train split",
+        ),
+        ([c for c in sets("m|b") if c["split"] != "test"], "the test split is empty"),
+    ],
+)
+def test_sets_that_cannot_be_learned_are_refused(classes, message):
+    problems, _ = judged(SEVERAL, classes=classes)
+    assert any(message in problem for problem in problems), problems
+
+
+def test_a_class_of_sets_that_a_split_lacks_is_said():
+    classes = [c for c in sets("m", "b|m") if (c["split"], c["label"]) != ("test", "b|m")]
+    assert judged(SEVERAL, classes=classes) == ([], ["no example of 'b' is in the test split"])
