@@ -31,9 +31,11 @@ from trainer.training.averages import Averages
 from trainer.training.checkpoints import Saved
 from trainer.training.distribution import Distribution, PeerLostError, weights_digest
 from trainer.training.input_pipeline import Input
-from trainer.training.loop import Progress, Trainee
+from trainer.training.loop import Progress
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
+from trainer.training.synchronous import Synchronous
+from trainer.training.trainee import Trainee
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
 LOST, STOPPED = os.EX_TEMPFAIL, 143
@@ -101,8 +103,10 @@ def _train_together(
         progress.restore(saved.progress)
         callbacks.restore(calls, saved.callbacks, saved.best, progress.history)
         print(f"resuming from {checkpoint}", flush=True)
-    with StopRequest() as stop:
-        loop.fit(settings, spread, trainee, data, calls, progress, save, stop)
+    if not progress.finished(settings.epochs):
+        with StopRequest() as stop:
+            steps = Synchronous(settings, spread, trainee, data, progress.step)
+            loop.fit(settings, spread, trainee, data, steps, calls, progress, save, stop)
     last = weights_digest(trainee.model)
     calls.on_train_end()  # restores the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)

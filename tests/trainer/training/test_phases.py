@@ -81,7 +81,7 @@ def test_an_interrupted_training_ends_in_the_same_phase_and_weights(train, monke
     """Interrupted after the first phase, and within the second."""
     undisturbed = without_seconds(train("undisturbed", epochs=6, dropout=0.2, **PHASES))
     monkeypatch.setattr("trainer.training.loop.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("trainer.training.loop.STEPS_PER_CALL", 2)
+    monkeypatch.setattr("trainer.training.synchronous.STEPS_PER_CALL", 2)
     for saves in (3 * 3, 2):
         with monkeypatch.context() as patch:
             save, calls = checkpoints.save, []

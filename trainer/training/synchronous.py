@@ -1,0 +1,86 @@
+"""Steps of all replicas in lockstep: one device, all GPUs of a machine, several machines.
+
+Several steps run in each call into TensorFlow, so that small models do not wait for Python. After a
+call every process has the same sums over all replicas: the loss, the correct answers, and whether
+any process was asked to stop. So all take the same decisions at the same step, without further
+messages.
+"""
+
+import sys
+
+import tensorflow as tf
+
+from trainer.training import evaluation, step
+from trainer.training.distribution import Distribution, check_equal_weights
+from trainer.training.input_pipeline import Input
+from trainer.training.phases import Phase
+from trainer.training.settings import Settings
+from trainer.training.sums import Sums
+from trainer.training.trainee import Trainee
+
+# Enough to hide the cost of a call (about 1 ms) behind steps of small models; few enough for a
+# large model's call to end well within the 30 seconds that a spot machine leaves after SIGTERM.
+STEPS_PER_CALL = 16
+
+# Examples that are named when the loss is no number.
+_SHOWN_KEYS = 64
+
+
+class Synchronous:
+    """The steps of a training from `first_step` on. See trainer.training.loop.Steps."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        distribution: Distribution,
+        trainee: Trainee,
+        data: Input,
+        first_step: int,
+    ):
+        self._settings, self._distribution = settings, distribution
+        self._trainee, self._data = trainee, data
+        self._batches = data.train(first_step)
+        self._checked = False
+        self.per_call = STEPS_PER_CALL
+        self.evaluate = evaluation.build(distribution, trainee, data)
+
+    def begin(self, phase: Phase) -> None:
+        """See Steps."""
+        strategy, averages = self._distribution.strategy, self._trainee.averages
+        made = Sums(strategy, step.size(self._distribution.replicas))
+        set_rate = step.rates(self._settings, self._trainee, phase, self._data)
+        one_step = step.build(self._settings, self._distribution, self._trainee, phase, self._data)
+
+        def replica_step(batch, stop):
+            made.add(one_step(batch, stop))
+
+        @tf.function
+        def steps(batches, done, count, stop):
+            made.clear()
+            for number in tf.range(done, done + count):
+                set_rate(number)
+                strategy.run(replica_step, args=(next(batches), stop))
+                if averages:
+                    averages.update(tf.cast(number, tf.float32) + 1.0)
+            return made.read()
+
+        self._steps = steps
+
+    def make(self, done: int, count: int, stop: bool) -> step.Made:
+        """See Steps."""
+        numbers = tf.constant(done), tf.constant(count), tf.constant(stop)
+        return step.Made.of(self._steps(self._batches, *numbers).numpy())
+
+    def check(self, done: int) -> None:
+        """See Steps."""
+        if not self._checked:
+            check_equal_weights(self._trainee.model, self._distribution, done)
+            self._checked = True
+
+    def blame(self, number: int) -> str:
+        """See Steps."""
+        keys = self._data.keys(number)
+        more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+        shown = ", ".join(keys[:_SHOWN_KEYS])
+        print(f"examples of step {number + 1} in this process: {shown}{more}", file=sys.stderr)
+        return "look at the examples of that step, which each process has printed"
