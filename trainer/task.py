@@ -27,8 +27,9 @@ Examples:
 
 A training that is killed and started again resumes from its last checkpoint and ends with the same
 weights, bit for bit, as one that ran through. On several machines (TF_CONFIG), all processes exit
-when one is lost, and wait for each other when they restart. Exit codes: 0 done, 1 refused or
-diverged, 2 wrong flags, 75 another machine was lost (start again), 143 stopped by SIGTERM.
+when one is lost, and wait for each other when they restart; with parameter servers, the others go
+on without a lost worker, and no two trainings are alike, bit for bit. Exit codes: 0 done, 1 refused
+or diverged, 2 wrong flags, 75 another machine was lost (start again), 143 stopped by SIGTERM.
 """
 
 import os

@@ -77,7 +77,7 @@ def save(directory: Path, name: str, variables: "tf.train.Checkpoint", saved: Sa
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder)
-        variables.write(str(local / _PREFIX))
+        variables.write(str(local / _PREFIX), options=_here())
         if saved.best is not None:
             np.savez(local / _BEST, *saved.best)
         files = {path.name: path.stat().st_size for path in local.iterdir()}
@@ -107,12 +107,21 @@ def load(directory: Path, name: str, variables: "tf.train.Checkpoint", settings:
             raise TrainingError(f"the chief resumes from {path}, which is incomplete here")
         time.sleep(1)
     _refuse_other_settings(path, document["settings"], settings)
-    variables.read(str(path / _PREFIX)).assert_existing_objects_matched()
+    variables.read(str(path / _PREFIX), options=_here()).assert_existing_objects_matched()
     best = None
     if _BEST in document["files"]:
         with np.load(path / _BEST) as arrays:
             best = [arrays[name] for name in arrays.files]
     return Saved(settings, document["progress"], document["callbacks"], best)
+
+
+def _here() -> "tf.train.CheckpointOptions":
+    """This process reads and writes the files, not the parameter servers that hold variables."""
+    import tensorflow as tf
+
+    with tf.device("CPU:0"):
+        own = tf.constant(0).device
+    return tf.train.CheckpointOptions(experimental_io_device=own)
 
 
 def _refuse_other_settings(path: Path, found: dict, wanted: dict) -> None:

@@ -5,7 +5,8 @@
 
 Vertex AI sets it in jobs of several replicas
 (https://cloud.google.com/vertex-ai/docs/training/distributed-training). Without a chief, worker 0
-is the chief. The chief is a worker that also writes the checkpoints and the results.
+is the chief. The chief is a worker that also writes the checkpoints and the results. With "ps",
+parameter servers, it does only that, and hands out the workers' steps.
 """
 
 import json
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from trainer.training import TrainingError
 
-_TRAINING = ("chief", "worker")
+_ROLES = ("chief", "worker", "ps")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Cluster:
         """Whether this process is the chief."""
         return self.name == self.chief
 
+    @property
+    def has_servers(self) -> bool:
+        """Whether parameter servers hold the weights."""
+        return any(name.startswith("ps:") for name in self.names)
+
     def __len__(self) -> int:
         return len(self.addresses)
 
@@ -62,14 +68,16 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
         jobs = {job: list(addresses) for job, addresses in config["cluster"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TrainingError(f"TF_CONFIG cannot be understood ({error!r}): {text}") from error
-    if others := [job for job in jobs if job not in _TRAINING and jobs[job]]:
+    if others := [job for job in jobs if job not in _ROLES and jobs[job]]:
         raise TrainingError(
-            f"TF_CONFIG has {', '.join(others)} processes; this trainer supports only chief and "
-            "worker: leave worker pools 2 and 3 of the job empty"
+            f"TF_CONFIG has {', '.join(others)} processes; this trainer supports only chief, "
+            "worker and ps: leave worker pool 3 of the job empty"
         )
+    if jobs.get("ps") and not (jobs.get("chief") and jobs.get("worker")):
+        raise TrainingError("TF_CONFIG has parameter servers (ps): they need a chief and workers")
     addresses = {
         f"{job}:{index}": address
-        for job in _TRAINING
+        for job in _ROLES
         for index, address in enumerate(jobs.get(job, []))
     }
     if task not in addresses:

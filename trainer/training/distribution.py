@@ -46,12 +46,14 @@ class PeerLostError(Exception):
 class Distribution:
     """A strategy and the cluster that it spans.
 
-    kind: single, mirrored or multi_worker. Every process has the same number of replicas.
+    kind: single, mirrored, multi_worker or parameter_server. cluster: the processes that run the
+    loop, each with the same number of replicas. servers: names of those that serve it.
     """
 
     kind: str
     strategy: tf.distribute.Strategy
     cluster: Cluster
+    servers: tuple[str, ...] = ()
 
     @property
     def replicas(self) -> int:
@@ -62,6 +64,11 @@ class Distribution:
     def local_replicas(self) -> int:
         """Number of replicas of this process."""
         return self.replicas // len(self.cluster)
+
+    @property
+    def alone(self) -> "Distribution":
+        """What this process computes by itself, without the servers; itself if there are none."""
+        return Distribution("single", tf.distribute.get_strategy(), ALONE) if self.servers else self
 
     def gather(self, row: np.ndarray) -> np.ndarray:
         """One row (n,) of int32 of every process -> (processes, n), in the order of the cluster.
@@ -125,9 +132,16 @@ def _devices() -> int:
 def choose(kind: str, cluster: Cluster) -> str:
     """The kind of strategy for --strategy `kind`. Raises TrainingError if it is not available."""
     if kind == "auto":
+        if cluster.has_servers:
+            return "parameter_server"
         if len(cluster) > 1:
             return "multi_worker"
         return "mirrored" if _devices() > 1 else "single"
+    if (kind == "parameter_server") != cluster.has_servers:
+        has = "has" if cluster.has_servers else "has no"
+        raise TrainingError(f"--strategy {kind}, but TF_CONFIG {has} parameter servers (ps)")
+    if kind == "parameter_server":
+        return kind
     if kind == "multi_worker" and len(cluster) == 1:
         raise TrainingError("--strategy multi_worker: TF_CONFIG names no second process")
     if kind != "multi_worker" and len(cluster) > 1:
@@ -141,24 +155,39 @@ def choose(kind: str, cluster: Cluster) -> str:
 def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
     """Create the strategy, as the process's first use of TensorFlow. All processes must run.
 
-    Every later operation of the process is deterministic and seeded.
+    Every later operation of the process is seeded, and deterministic unless workers race.
     """
     # Not 0: tf.data looks at the seeds' values then, and the input pipeline's are tensors.
     keras.utils.set_random_seed(seed + 1)
+    if kind == "parameter_server":
+        with _limited():
+            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            strategy = tf.distribute.ParameterServerStrategy(resolver)
+        servers = tuple(name for name in cluster.names if name != cluster.chief)
+        return Distribution(kind, strategy, ALONE, servers)
     tf.config.experimental.enable_op_determinism()
     if kind == "single":
         return Distribution(kind, tf.distribute.get_strategy(), ALONE)
     if kind == "mirrored":
         devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
         return Distribution(kind, tf.distribute.MirroredStrategy(devices), ALONE)
-    # If a process dies right now, TensorFlow's wait for it can be ended neither by a signal nor
-    # from Python, whose lock it holds; this timer is a thread in C.
+    with _limited():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    return Distribution(kind, strategy, cluster)
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Ends the process if connecting to the others takes too long.
+
+    If one dies right then, TensorFlow's wait for it can be ended neither by a signal nor from
+    Python, whose lock it holds; this timer is a thread in C.
+    """
     faulthandler.dump_traceback_later(_CONNECT_SECONDS, exit=True)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    yield
     faulthandler.cancel_dump_traceback_later()
     # TensorFlow catches SIGTERM and ignores it.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Distribution(kind, strategy, cluster)
 
 
 def synchronize_normalization(model: keras.Model) -> None:

@@ -145,7 +145,8 @@ def _parser(
         choices=STRATEGIES,
         default="auto",
         help="single: one device; mirrored: all GPUs of this machine; multi_worker: all machines "
-        "in TF_CONFIG; auto: what the environment offers (default: auto)",
+        "in TF_CONFIG; parameter_server: its workers, at their own pace; auto: what the "
+        "environment offers (default: auto)",
     )
     add(
         "--output",

@@ -167,6 +167,22 @@ class Input:
         epochs = tf.data.Dataset.range(first_epoch, max(first_epoch, self._epochs))
         return epochs.flat_map(of_epoch).prefetch(2 * local)
 
+    def passes(self, context: tf.distribute.InputContext, first_epoch: int) -> tf.data.Dataset:
+        """Batches of one of several workers that each take the whole train split, over and over.
+
+        Its passes have the orders of every n-th epoch from its own on: no two workers' are alike.
+        """
+        worker = tf.cast(context.input_pipeline_id, tf.int64)
+        workers = tf.cast(context.num_input_pipelines, tf.int64)
+        read = self._reader("train", tf.distribute.InputContext(1, 0, 1))
+
+        def of_epoch(epoch):
+            batches = self._streamed(read, epoch, self.steps_per_epoch, tf.constant(0, tf.int64))
+            return batches.map(self._augmentation(epoch, 0), tf.data.AUTOTUNE)
+
+        epochs = tf.data.Dataset.range(first_epoch + worker, tf.int64.max, workers)
+        return epochs.flat_map(of_epoch).prefetch(2)
+
     def evaluation_batches(
         self, context: tf.distribute.InputContext, split: str
     ) -> tf.data.Dataset:

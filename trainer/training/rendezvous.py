@@ -11,6 +11,9 @@ The protocol, one line each way over TCP, on the port that TensorFlow will use a
 
 The message names what all must agree on: the checkpoint to resume from. A process of an earlier
 attempt that is still exiting speaks gRPC on that port and does not count as started.
+
+With parameter servers only the chief resumes, and a lost worker comes back alone. There the others
+start TensorFlow's server at once, and who needs whom waits until its port is open.
 """
 
 import contextlib
@@ -24,6 +27,9 @@ from trainer.training.cluster import Cluster
 WAIT_SECONDS = 300.0
 
 _POLL_SECONDS = 0.2
+# A chief that did not answer so often, at this interval, is gone.
+_SILENT_LOOKS = 3
+_LOOK_SECONDS = 1.0
 _GREETING = "trellis "
 _GO = "trellis go "
 
@@ -43,6 +49,43 @@ def meet(cluster: Cluster, message: str, timeout: float = WAIT_SECONDS) -> str:
         message = _report(cluster, deadline, timeout)
     print(f"{cluster.name}: all {len(cluster)} processes have started", flush=True)
     return message
+
+
+def await_servers(cluster: Cluster, timeout: float = WAIT_SECONDS) -> None:
+    """Wait, as the chief, until all others listen.
+
+    Raises TrainingError, naming who is missing, after `timeout` seconds.
+    """
+    print(f"{cluster.name}: waiting for all {len(cluster)} processes", flush=True)
+    deadline = time.monotonic() + timeout
+    missing = [name for name in cluster.names if name != cluster.name]
+    while missing := [name for name in missing if not _listens(cluster.addresses[name])]:
+        if time.monotonic() > deadline:
+            raise TrainingError(f"{', '.join(missing)} did not start within {timeout:.0f} s")
+        time.sleep(_POLL_SECONDS)
+    print(f"{cluster.name}: all {len(cluster)} processes have started", flush=True)
+
+
+def until_gone(cluster: Cluster, timeout: float = WAIT_SECONDS) -> None:
+    """Wait until the chief, which may not have come yet, has ended.
+
+    Raises TrainingError if it has not come after `timeout` seconds.
+    """
+    address, deadline = cluster.addresses[cluster.chief], time.monotonic() + timeout
+    while not _listens(address):
+        if time.monotonic() > deadline:
+            raise TrainingError(f"the chief at {address} did not start within {timeout:.0f} s")
+        time.sleep(_POLL_SECONDS)
+    silent = 0
+    while silent < _SILENT_LOOKS:
+        time.sleep(_LOOK_SECONDS)
+        silent = 0 if _listens(address) else silent + 1
+
+
+def _listens(address: str) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(_split(address), 5):
+        return True
+    return False
 
 
 def _gather(cluster: Cluster, message: str, deadline: float, timeout: float) -> None:

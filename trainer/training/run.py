@@ -22,6 +22,7 @@ from trainer.training import (
     loop,
     objectives,
     optimizer,
+    parameter_servers,
     phases,
     precision,
     rendezvous,
@@ -29,9 +30,11 @@ from trainer.training import (
 )
 from trainer.training.averages import Averages
 from trainer.training.checkpoints import Saved
+from trainer.training.cluster import Cluster
 from trainer.training.distribution import Distribution, PeerLostError, weights_digest
 from trainer.training.input_pipeline import Input
-from trainer.training.loop import Progress
+from trainer.training.loop import Progress, Steps
+from trainer.training.parameter_servers import Asynchronous
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
@@ -62,12 +65,24 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     peers = cluster.from_environment(os.environ)
     distribution.emulate_accelerators(os.environ)
     kind = distribution.choose(settings.strategy, peers)
-    checkpoint = rendezvous.meet(peers, checkpoints.latest(settings.places.checkpoints))
+    checkpoint = checkpoints.latest(settings.places.checkpoints)
+    if kind == "parameter_server":
+        if not peers.is_chief:
+            return _serve(settings, peers)
+        rendezvous.await_servers(peers)
+    else:
+        checkpoint = rendezvous.meet(peers, checkpoint)
     with distribution.watching(peers, lambda: "while connecting"):
         spread = distribution.connect(kind, peers, settings.seed)
     progress = Progress(spread.replicas)
     with distribution.watching(peers, lambda: f"after step {progress.step}"):
         _train_together(settings, dataset, spread, checkpoint, progress)
+
+
+def _serve(settings: Settings, peers: Cluster) -> None:
+    parameter_servers.serve(peers)
+    if not settings.places.metrics.exists():
+        raise PeerLostError(f"{peers.chief} is gone")
 
 
 def _train_together(
@@ -78,7 +93,7 @@ def _train_together(
     progress: Progress,
 ) -> None:
     h, is_chief = settings.hyperparameters, spread.cluster.is_chief
-    data = Input(settings.dataset, dataset, spread, h, settings.seed, settings.epochs)
+    data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs)
     trainee = _build(settings, dataset, spread)
     last_phase = trainee.phases[-1].epoch
     calls = callbacks.build(settings, dataset, trainee.model, last_phase, is_chief=is_chief)
@@ -105,7 +120,7 @@ def _train_together(
         print(f"resuming from {checkpoint}", flush=True)
     if not progress.finished(settings.epochs):
         with StopRequest() as stop:
-            steps = Synchronous(settings, spread, trainee, data, progress.step)
+            steps = _steps(settings, dataset, spread, trainee, data, progress)
             loop.fit(settings, spread, trainee, data, steps, calls, progress, save, stop)
     last = weights_digest(trainee.model)
     calls.on_train_end()  # restores the best epoch's weights
@@ -120,6 +135,21 @@ def _train_together(
     spread.part()
 
 
+def _steps(
+    settings: Settings,
+    dataset: DatasetDescription,
+    spread: Distribution,
+    trainee: Trainee,
+    data: Input,
+    progress: Progress,
+) -> Steps:
+    if spread.kind != "parameter_server":
+        return Synchronous(settings, spread, trainee, data, progress.step)
+    with precision.computing_in(settings.hyperparameters.mixed_precision):
+        copy = _build_model(settings, dataset)
+    return Asynchronous(settings, spread, trainee, data, len(progress.history), copy)
+
+
 def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> Trainee:
     """Model and optimizer, their variables on every replica."""
     h = settings.hyperparameters
@@ -128,6 +158,11 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
             model = _build_model(settings, dataset)
         if spread.replicas > 1:
             distribution.synchronize_normalization(model)
+        if h.jit_compile and spread.servers:
+            raise TrainingError(
+                "jit_compile: XLA cannot compile steps whose weights are on parameter servers: "
+                "leave jit_compile out"
+            )
         if h.jit_compile and (problem := distribution.not_compiled(model)):
             raise TrainingError(f"jit_compile: {problem}: leave jit_compile out")
         update = optimizer.build(h, spread.replicas)

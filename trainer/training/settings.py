@@ -9,7 +9,7 @@ from trainer.hyperparameters import Common
 from trainer.models import MODELS
 from trainer.models.own import OwnModel
 
-STRATEGIES = ("auto", "single", "mirrored", "multi_worker")
+STRATEGIES = ("auto", "single", "mirrored", "multi_worker", "parameter_server")
 OUTPUTS = ("all", "metrics")
 
 

@@ -4,7 +4,8 @@ A quota bounds what runs at once. Stages of a run follow one another, so the lar
 several experiments at once share a quota, and then wait for each other.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trellis.doctor.target import Target
@@ -38,12 +39,13 @@ class Demand:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Machines of one stage. spot: counted separately. use: training or serving."""
+    """Machines of one stage, each with how many there are. spot: counted separately. use: training
+    or serving.
+    """
 
     who: str
     use: str
-    machine: Machine
-    count: int
+    machines: Sequence[tuple[Machine, int]]
     spot: bool = False
 
 
@@ -84,31 +86,38 @@ def _demands(target: Target) -> Iterator[Demand]:
         for pool in _pools(file.name, experiment)
     ]
     compare = Machine(type=target.platform.compare.machine_type)
-    pools.append(_Pool("platform.yaml, compare", "training", compare, 1))
+    pools.append(_Pool("platform.yaml, compare", "training", [(compare, 1)]))
     for pool in pools:
-        spot = "_preemptible" if pool.spot else ""
-        prefix = f"custom_model_{pool.use}{spot}"
-        series = pool.machine.type.split("-")[0]
+        yield from _of(pool)
+
+
+def _of(pool: _Pool) -> Iterator[Demand]:
+    spot = "_preemptible" if pool.spot else ""
+    prefix = f"custom_model_{pool.use}{spot}"
+    amounts: Counter[str] = Counter()
+    for machine, count in pool.machines:
+        series = machine.type.split("-")[0]
         own = "" if series in ("n1", "e2") else f"_{series}"
-        cpus = int(pool.count * table.table().types[pool.machine.type].vcpus)
-        yield Demand(f"{prefix}{own}_cpus", cpus, pool.who)
-        if pool.machine.gpu:
-            gpu = _GPUS[pool.machine.gpu]
-            yield Demand(f"{prefix}_nvidia_{gpu}_gpus", pool.count * pool.machine.gpus, pool.who)
+        amounts[f"{prefix}{own}_cpus"] += int(count * table.table().types[machine.type].vcpus)
+        if machine.gpu:
+            amounts[f"{prefix}_nvidia_{_GPUS[machine.gpu]}_gpus"] += count * machine.gpus
+    for metric, amount in amounts.items():
+        yield Demand(metric, amount, pool.who)
 
 
 def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
     tune, train = experiment.tune, experiment.train
     if tune is not None:
         trials = experiment.searches * tune.parallel
-        yield _Pool(f"{file}, tune", "training", tune.machines, trials, tune.machines.spot)
-    workers = max(experiment.trainings, train.seeds - 1) * train.machines.workers
-    yield _Pool(f"{file}, train", "training", train.machines, workers, train.machines.spot)
+        yield _Pool(f"{file}, tune", "training", [(tune.machines, trials)], tune.machines.spot)
+    trainings = max(experiment.trainings, train.seeds - 1)
+    machines = [(machine, trainings * count) for machine, count in train.machines.pools]
+    yield _Pool(f"{file}, train", "training", machines, train.machines.spot)
     if experiment.deploy is not None:
         serving = experiment.deploy.machines
         fewest, most = serving.replicas
         # While one model replaces another, both are deployed.
-        yield _Pool(f"{file}, deploy", "serving", serving, max(most, 2 * fewest))
+        yield _Pool(f"{file}, deploy", "serving", [(serving, max(most, 2 * fewest))])
     if experiment.predict is not None:
         batch = experiment.predict.machines
-        yield _Pool(f"{file}, predict", "serving", batch, batch.replicas)
+        yield _Pool(f"{file}, predict", "serving", [(batch, batch.replicas)])

@@ -41,9 +41,21 @@ def test_the_index_may_be_text():
     assert cluster("worker", "1", worker=["b:2222", "c:2222"]).name == "worker:1"
 
 
-def test_parameter_servers_are_refused():
-    with pytest.raises(TrainingError, match="has ps processes"):
-        cluster("ps", 0, chief=["a:2222"], worker=["b:2222"], ps=["c:2222"])
+def test_parameter_servers_come_after_the_workers():
+    found = cluster("ps", 0, chief=["a:2222"], worker=["b:2222"], ps=["c:2222"])
+    assert found.names == ["chief:0", "worker:0", "ps:0"]
+    assert found.has_servers
+    assert not cluster("worker", 0, chief=["a:2222"], worker=["b:2222"]).has_servers
+
+
+def test_parameter_servers_need_a_chief_that_does_not_train():
+    with pytest.raises(TrainingError, match="need a chief and workers"):
+        cluster("ps", 0, worker=["b:2222"], ps=["c:2222"])
+
+
+def test_evaluators_are_refused():
+    with pytest.raises(TrainingError, match="has evaluator processes"):
+        cluster("worker", 0, chief=["a:2222"], worker=["b:2222"], evaluator=["c:2222"])
 
 
 @pytest.mark.parametrize("text", ["[1]", "no JSON", '{"cluster": {"chief": ["a:1"]}}'])

@@ -17,6 +17,16 @@ def test_auto_takes_what_the_environment_offers():
     assert choose("mirrored", ALONE) == "mirrored"
 
 
+def test_parameter_servers_are_used_if_there_are_any():
+    served = Cluster(PAIR.addresses | {"ps:0": "c:1"}, "chief:0")
+    assert choose("auto", served) == "parameter_server"
+    assert choose("parameter_server", served) == "parameter_server"
+    with pytest.raises(TrainingError, match="TF_CONFIG has parameter servers"):
+        choose("multi_worker", served)
+    with pytest.raises(TrainingError, match="TF_CONFIG has no parameter servers"):
+        choose("parameter_server", PAIR)
+
+
 def test_several_workers_without_a_cluster_are_refused():
     with pytest.raises(TrainingError, match="TF_CONFIG names no second process"):
         choose("multi_worker", ALONE)

@@ -70,6 +70,18 @@ def test_in_every_epoch_workers_see_different_examples(address, memory, workers)
         assert epoch.max() < TRAIN
 
 
+def test_each_worker_of_parameter_servers_takes_the_whole_split_in_an_order_of_its_own(address):
+    def passes(worker):
+        context = tf.distribute.InputContext(2, worker, 1)
+        batches = make(address).passes(context, 5).take(2 * (TRAIN // 8)).as_numpy_iterator()
+        return np.array([labels for _, labels, _ in batches]).reshape(2, -1)
+
+    orders = [order.tolist() for worker in range(2) for order in passes(worker)]
+    assert all(len(set(order)) == 8 * (TRAIN // 8) for order in orders)
+    assert len({tuple(order) for order in orders}) == 4
+    assert passes(1).tolist() == orders[2:]
+
+
 def test_images_stay_with_their_labels(address, memory):
     for images, labels, _ in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
         np.testing.assert_array_equal(images[:, 0, 0, 0], labels)

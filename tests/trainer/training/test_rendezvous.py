@@ -11,7 +11,7 @@ import pytest
 from tests.trainer.training.helpers import free_ports
 from trainer.training import TrainingError
 from trainer.training.cluster import ALONE, Cluster
-from trainer.training.rendezvous import meet
+from trainer.training.rendezvous import await_servers, meet, until_gone
 
 
 @pytest.fixture
@@ -99,6 +99,35 @@ def test_who_does_not_come_is_named(addresses):
             meet(Cluster(addresses, "chief:0"), "go", 1.0)
         with pytest.raises(TrainingError, match=r"chief at 127.0.0.1:\d+, or a worker, did"):
             other.result()
+
+
+def test_a_chief_waits_until_all_listen_and_they_until_it_is_gone(addresses):
+    with ThreadPoolExecutor() as pool, contextlib.ExitStack() as stack:
+        waiting = pool.submit(await_servers, Cluster(addresses, "chief:0"), 20.0)
+        for name in ("worker:1", "worker:0"):
+            assert not waiting.done()
+            time.sleep(0.5)
+            stack.enter_context(listening(addresses[name]))
+        waiting.result()
+        served = pool.submit(until_gone, Cluster(addresses, "worker:0"), 20.0)
+        with listening(addresses["chief:0"]):
+            time.sleep(4)
+            assert not served.done()
+        served.result()
+
+
+def test_servers_name_who_does_not_come(addresses):
+    with listening(addresses["worker:1"]):
+        with pytest.raises(TrainingError, match=r"^worker:0 did not start within 1 s"):
+            await_servers(Cluster(addresses, "chief:0"), 1.0)
+        with pytest.raises(TrainingError, match=r"chief at 127.0.0.1:\d+ did not start within 1 s"):
+            until_gone(Cluster(addresses, "worker:1"), 1.0)
+
+
+def listening(address):
+    """A server that takes connections and says nothing, as TensorFlow's does."""
+    host, port = address.split(":")
+    return socket.create_server((host, int(port)), backlog=50)
 
 
 def report(address, line):

@@ -3,6 +3,7 @@
 from trellis.workflow.pricing.cost import Cost, serving
 from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import duration_text, usd_text
 from trellis.workflow.spec.source import ImageSource, TableSource
@@ -19,7 +20,7 @@ _PAGE = """\
 | plan | checks source, parameters and cost; refuses the run before anything is spent |
 {rows}| export | writes {source} as TFRecords (Dataflow); skipped if this dataset exists already |
 | changes | compares the dataset with the last one trained on; {changes} what is beyond a limit |
-{tuning}| train | trains {trained} for up to {epochs} epochs on {workers} worker(s) (Vertex AI) |
+{tuning}| train | trains {trained} for up to {epochs} epochs on {workers} (Vertex AI) |
 {others}| compare | scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI) |
 {deployment}| result | names the winner{became}; fails if a training is not on the leaderboard |
 
@@ -97,13 +98,19 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
         tuning=_tuning(experiment),
         trained="each of them" if experiment.tune else one,
         epochs=train.epochs,
-        workers=train.machines.workers,
+        workers=_workers(train.machines),
         bucket=platform.bucket,
         deployment=_deployment(experiment),
         became=" and reports its deployment" if experiment.deploy else "",
         serving=_serving(experiment, platform),
         calm=" A failed deployment restores what was served." if experiment.deploy else "",
     )
+
+
+def _workers(machines: TrainingMachines) -> str:
+    servers = machines.parameter_servers
+    beside = f" and {servers.count} parameter server(s)" if servers else ""
+    return f"{machines.workers} worker(s){beside}"
 
 
 def _tuning(experiment: Experiment) -> str:

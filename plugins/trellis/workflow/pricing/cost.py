@@ -15,7 +15,7 @@ from typing import Any
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine, Machines
+from trellis.workflow.spec.machines import Machine, TrainingMachines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import usd_text
 
@@ -135,7 +135,7 @@ def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -
     """
     tune, train, region = experiment.tune, experiment.train, platform.region
     table, known = prices(), machines.table(region)
-    training = train.machines.workers * _machine(train.machines, region) * _hours(train.timeout)
+    training = _training(train.machines, region) * _hours(train.timeout)
     stages = {
         **_bigquery(experiment, source_bytes),
         "export": export(platform) * _hours(platform.dataflow.timeout),
@@ -205,12 +205,12 @@ def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:
 
 def rates(experiment: Experiment, region: str) -> dict[str, float]:
     """US dollars per hour of one trial, if there are any, and of one full training with all its
-    workers.
+    machines.
     """
     training, tune = experiment.train.machines, experiment.tune
     return {
         **({"trial": round(_machine(tune.machines, region), 6)} if tune else {}),
-        "training": round(training.workers * _machine(training, region), 6),
+        "training": round(_training(training, region), 6),
     }
 
 
@@ -219,16 +219,21 @@ def spot_savings(experiment: Experiment, region: str, usd: Mapping[str, float]) 
 
     Without the stages that use none, and those whose machines have no known spot price.
     """
-    training = experiment.train.machines
-    used: dict[str, Machines] = {"train": training, "repeat": training}
-    if experiment.tune is not None:
-        used["tune"] = experiment.tune.machines
+    training, tune = experiment.train.machines, experiment.tune
+    used: dict[str, list[tuple[Machine, int]]] = {}
+    if training.spot:
+        used |= {"train": training.pools, "repeat": training.pools}
+    if tune is not None and tune.machines.spot:
+        used["tune"] = [(tune.machines, 1)]
     known = machines.table(region)
     saved: dict[str, float] = {}
-    for stage, machine in used.items():
-        spot = known.spot_usd(machine) if machine.spot and stage in usd else None
-        if spot is not None:
-            saved[stage] = usd[stage] * max(0.0, 1 - spot / known.usd(machine, "training"))
+    for stage, pools in used.items():
+        spot = [known.spot_usd(machine) for machine, _ in pools]
+        if stage not in usd or None in spot:
+            continue
+        paid = sum(price * n for price, (_, n) in zip(spot, pools, strict=True) if price)
+        full = sum(known.usd(machine, "training") * n for machine, n in pools)
+        saved[stage] = usd[stage] * max(0.0, 1 - paid / full)
     return saved
 
 
@@ -256,6 +261,11 @@ def _bigquery(experiment: Experiment, source_bytes: int) -> dict[str, float]:
     if experiment.source.kind == "image":
         return {}
     return {"snapshot": (1 + _CHECK_READS) * scan(source_bytes)}
+
+
+def _training(training: TrainingMachines, region: str) -> float:
+    """US dollars an hour of one training with all its machines."""
+    return sum(count * _machine(machine, region) for machine, count in training.pools)
 
 
 def _machine(machine: Machine, region: str) -> float:

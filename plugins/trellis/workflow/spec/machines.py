@@ -42,7 +42,38 @@ class Machines(Machine):
         return persistent
 
 
+class ParameterServers(Section):
+    """The machines that hold the weights of an asynchronous training."""
+
+    count: int = key("how many there are; each holds a share of the weights", 1, ge=1, le=16)
+    type: str = key("Compute Engine machine type of each", "n1-standard-4")
+
+
 class TrainingMachines(Machines):
     """What the replicas of one full training run on."""
 
     workers: int = key("machines that train one model together", 1, ge=1, le=64)
+    parameter_servers: ParameterServers | None = key(
+        "train asynchronously: each worker updates weights on servers at its own pace, so that no "
+        "worker waits for a slow or lost one, and no training is like another, bit for bit; one "
+        "more machine of the workers' type leads. Left out: all workers in lockstep",
+        None,
+    )
+
+    @property
+    def pools(self) -> list[tuple[Machine, int]]:
+        """A job's worker pools in Vertex AI's order, the chief's first: a machine and how many."""
+        servers = self.parameter_servers
+        if servers is not None:
+            return [(self, 1), (self, self.workers), (Machine(type=servers.type), servers.count)]
+        return [(self, 1), (self, self.workers - 1)] if self.workers > 1 else [(self, 1)]
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether several workers make every step together."""
+        return self.workers > 1 and self.parameter_servers is None
+
+    @property
+    def replicas(self) -> int:
+        """Machines of a job in all."""
+        return sum(count for _, count in self.pools)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
-from trellis.workflow.spec.machines import Machine, Machines
+from trellis.workflow.spec.machines import Machine, Machines, TrainingMachines
 from trellis.workflow.stages.tune import task_id
 
 
@@ -47,8 +47,8 @@ def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
                 yield task_id(model), f"as many of {model}, over {', '.join(one.search)}"
     yield (
         "train",
-        f"{trained} for up to {train.epochs} epochs, each on {train.machines.workers} x "
-        f"{_machine(train.machines)}",
+        f"{trained} for up to {train.epochs} epochs, each on "
+        + " + ".join(f"{count} x {_machine(one)}" for one, count in _alike(train.machines)),
     )
     if train.seeds > 1:
         yield "repeat", f"the best training with {train.seeds - 1} other seeds"
@@ -57,6 +57,15 @@ def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
     yield "compare", "all on one test split"
     if (serving := cost.serving(experiment, region)) is not None:
         yield "deploy", f"only if the gate is passed; serving costs {serving}"
+
+
+def _alike(machines: TrainingMachines) -> list[tuple[Machine, int]]:
+    """The machines of a training, without the difference between its chief and its workers."""
+    servers = machines.parameter_servers
+    return [
+        (machines, machines.replicas - (servers.count if servers else 0)),
+        *machines.pools[2:],
+    ]
 
 
 def _machine(machine: Machine) -> str:

@@ -9,7 +9,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import pretrained
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machines
+from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.trainer_schema import Value, flag
 from trellis.workflow.spec.trainer_schema import load as load_schema
@@ -95,7 +95,7 @@ def dataset_mark(plan: Plan, platform: Platform) -> str:
 
 
 def pool(
-    platform: Platform, command: str, arguments: list[str], machines: Machines, replicas: int = 1
+    platform: Platform, command: str, arguments: list[str], machines: Machine, replicas: int = 1
 ) -> dict[str, Any]:
     """A worker pool that runs one of the trainer's commands on the given number of machines."""
     schema = load_schema()
@@ -114,16 +114,16 @@ def pool(
     }
 
 
-def scheduling(timeout: timedelta, machines: Machines, workers: int = 1) -> dict[str, Any]:
+def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False) -> dict[str, Any]:
     """A job's time limit, provisioning model, and handling of lost workers.
 
-    Synchronous training cannot continue if it loses a worker: all restart together, from the last
-    checkpoint.
+    Workers in lockstep cannot continue without one of them: all restart together, from the last
+    checkpoint. Others go on, and Vertex AI replaces the lost one.
     """
     return {
         "timeout": seconds(timeout),
         "strategy": "SPOT" if machines.spot else "STANDARD",
-        **({"restart_job_on_worker_restart": True} if workers > 1 else {}),
+        **({"restart_job_on_worker_restart": True} if lockstep else {}),
     }
 
 

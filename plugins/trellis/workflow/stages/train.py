@@ -71,7 +71,7 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
-        **slots(platform.pools.vertex, experiment.train.machines.workers),
+        **slots(platform.pools.vertex, experiment.train.machines.replicas),
     ).expand(chosen=chosen)
 
 
@@ -80,13 +80,13 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     model = chosen.get("model")
     plan = plan.of(model)
     train = plan.experiment.train
-    workers = train.machines.workers
     seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
     values = {**chosen["parameters"], **seed}
     arguments = job_messages.training_arguments(plan, train.epochs, "all", values)
-    pools = [job_messages.pool(platform, "train", arguments, train.machines)]
-    if workers > 1:
-        pools.append(job_messages.pool(platform, "train", arguments, train.machines, workers - 1))
+    pools = [
+        job_messages.pool(platform, "train", arguments, machine, count)
+        for machine, count in train.machines.pools
+    ]
     trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
     origin = f" {model}{origin}" if model else origin
@@ -98,7 +98,9 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
         "job_spec": {
             "worker_pool_specs": pools,
             "base_output_directory": {"output_uri_prefix": folder},
-            "scheduling": job_messages.scheduling(train.timeout, train.machines, workers),
+            "scheduling": job_messages.scheduling(
+                train.timeout, train.machines, lockstep=train.machines.lockstep
+            ),
             **job_messages.persistent(train.machines),
             **job_messages.identity(platform),
         },

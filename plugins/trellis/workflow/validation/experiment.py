@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
@@ -43,7 +44,7 @@ def _counts(experiment: Experiment) -> Iterator[Problem]:
         if tune.parallel > tune.trials:
             yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
     workers, shards = train.machines.workers, experiment.source.shards
-    if workers > shards:
+    if workers > shards and train.machines.parameter_servers is None:
         yield Problem(
             ("source", "shards"),
             f"got {shards} for {workers} workers, each of which reads its own; expected {workers} "
@@ -184,6 +185,25 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
     for section in ("tune", "train"):
         if part := getattr(experiment, section):
             yield from machine_problems(part.machines, (section, "machines"), "training")
+    training = experiment.train.machines
+    if training.parameter_servers is not None:
+        yield from _parameter_servers(experiment, training, ("train", "machines"))
+
+
+def _parameter_servers(
+    experiment: Experiment, machines: TrainingMachines, where: Where
+) -> Iterator[Problem]:
+    """What does not go with parameter servers."""
+    *_, (server, _) = machines.pools
+    yield from machine_problems(server, (*where, "parameter_servers"), "training")
+    if machines.gpu and machines.gpus > 1:
+        message = f"got {machines.gpus}; with `parameter_servers` a worker computes on one GPU"
+        yield Problem((*where, "gpus"), message)
+    for name, one in experiment.by_model.items():
+        if one.hyperparameters.get("jit_compile"):
+            model = () if name is None else ("other_models", name)
+            message = "XLA cannot compile steps whose weights are on `parameter_servers`"
+            yield Problem((*model, "hyperparameters", "jit_compile"), message)
 
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:

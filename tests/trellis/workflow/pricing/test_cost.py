@@ -27,6 +27,12 @@ def test_gpus_cost_extra(digits, group):
     assert more == pytest.approx(2 * 2 * 2 * 0.4025)
 
 
+def test_parameter_servers_and_their_chief_are_paid_too(digits, group):
+    machines = {"type": "n1-standard-4", "workers": 3, "parameter_servers": {"count": 2}}
+    limit = cost.at_most(with_changes(digits, {("train", "machines"): machines}), group)
+    assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * 0.21849885)
+
+
 def test_spot_machines_do_not_lower_the_limit(digits, group):
     """Their price changes; the limit has to hold."""
     steady = with_changes(digits, {("train", "machines", "spot"): False})
@@ -47,6 +53,8 @@ def test_what_spot_machines_save_is_told_where_their_price_is_known(
     # A quarter of the price: 0.04, and 0.01 for Vertex AI.
     saved = cost.spot_savings(digits, group.region, usd)
     assert saved == pytest.approx({"tune": 1.5, "train": 7.5})
+    servers = with_changes(digits, {("train", "machines", "parameter_servers"): {"count": 2}})
+    assert cost.spot_savings(servers, group.region, usd) == pytest.approx(saved)
     steady = with_changes(digits, {("train", "machines", "spot"): False})
     assert cost.spot_savings(steady, group.region, usd).keys() == {"tune"}
 

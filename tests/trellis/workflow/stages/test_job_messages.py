@@ -123,6 +123,21 @@ def test_a_training_runs_on_all_its_workers(plan, group):
     assert job.display_name == "digits training/1 (trial 4)"
 
 
+def test_parameter_servers_are_the_third_pool_and_a_lost_worker_is_replaced_alone(changed, group):
+    servers = {"count": 2, "type": "n1-highmem-2"}
+    machines = {"type": "n1-standard-8", "workers": 3, "parameter_servers": servers}
+    plan = changed({("train", "machines"): machines})
+    job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    pools = job.job_spec.worker_pool_specs
+    assert [(p.machine_spec.machine_type, p.replica_count) for p in pools] == [
+        ("n1-standard-8", 1),
+        ("n1-standard-8", 3),
+        ("n1-highmem-2", 2),
+    ]
+    assert pools[0].container_spec == pools[1].container_spec == pools[2].container_spec
+    assert not job.job_spec.scheduling.restart_job_on_worker_restart
+
+
 def test_a_repeat_has_a_seed_and_a_folder_of_its_own(plan, group):
     job = message_of(CUSTOM, train.job(plan, group, {**CHOSEN, "seed": 7}), {})
     for pool in job.job_spec.worker_pool_specs:
