@@ -20,6 +20,7 @@ has no requests is undeployed.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from airflow.sdk import TaskGroup, chain
@@ -97,7 +98,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             task_id="endpoint",
             endpoint_id=experiment.name,
             endpoint=field(messages.planned_endpoint),
-            post_execute=hooks.begin,
+            post_execute=_hook(hooks.begin),
             **common,
         )
         steps = _steps(experiment, platform, hooks, challenger)
@@ -107,22 +108,22 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             alias=CHAMPION,
             previous=PREVIOUS,
             drop=[CHALLENGER],
-            pre_execute=hooks.complete,
-            post_execute=hooks.promoted,
+            pre_execute=_hook(hooks.complete),
+            post_execute=_hook(hooks.promoted),
             **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
             endpoint=_ENDPOINT,
             keep=_kept if deploy.keep_previous else _served,
-            post_execute=hooks.cleaned_up,
+            post_execute=_hook(hooks.cleaned_up),
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
             model=_MODEL,
             keep=deploy.keep_versions,
-            post_execute=hooks.cleaned_up,
+            post_execute=_hook(hooks.cleaned_up),
             **common,
         )
         chain(register, endpoint, *steps, champion, undeploy, retention)
@@ -139,11 +140,16 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             platform=platform,
             champion=CHAMPION,
             trigger_rule="one_failed",
-            pre_execute=hooks.deployed_anything,
-            post_execute=hooks.retreated,
+            pre_execute=_hook(hooks.deployed_anything),
+            post_execute=_hook(hooks.retreated),
             **challenger,
         )
     return group
+
+
+def _hook(method: Callable[..., None]) -> Callable[..., None]:
+    """The same hook with a source of one line: Airflow stores each one's with every task."""
+    return lambda *arguments: method(*arguments)
 
 
 def _steps(
@@ -162,16 +168,16 @@ def _steps(
                 task_id=f"canary_{share}",
                 deployed_model=deployed_model,
                 share=share,
-                pre_execute=hooks.unchanged,
-                post_execute=hooks.stepped,
+                pre_execute=_hook(hooks.unchanged),
+                post_execute=_hook(hooks.stepped),
                 **challenger,
             )
         else:
             shift = TrafficOperator(
                 task_id=f"shift_{share}",
                 share=share,
-                pre_execute=hooks.unchanged,
-                post_execute=hooks.stepped,
+                pre_execute=_hook(hooks.unchanged),
+                post_execute=_hook(hooks.stepped),
                 **challenger,
             )
         smoke = SmokeOperator(
@@ -181,8 +187,8 @@ def _steps(
             platform=platform,
             examples=planned(experiment, platform, messages.examples),
             latency=deploy.smoke.latency,
-            pre_execute=hooks.unchanged,
-            post_execute=hooks.stepped,
+            pre_execute=_hook(hooks.unchanged),
+            post_execute=_hook(hooks.stepped),
             **challenger,
         )
         steps += [shift, smoke]

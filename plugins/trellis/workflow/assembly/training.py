@@ -5,7 +5,6 @@ from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
-from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import deployment as deploy
@@ -126,7 +125,9 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             promoted >> deploy.tasks(experiment, platform) >> settled >> resulted
     # Given to the DAG after its tasks: a task would copy them, and Airflow validates each copy when
     # it serializes the DAG (apache/airflow#32434). At run time a task gets its DAG's either way.
-    dag.params = ParamsDict(run_params(experiment, platform.region))
+    # Added, not assigned: Airflow would validate a scheduled DAG's defaults, which are the
+    # experiment's own values, for longer than all else here takes.
+    dag.params.update(run_params(experiment, platform.region))
     link = ResultsLink(dag.dag_id, experiment.generation)
     for name in ("plan", "compare", "result"):
         task = dag.get_task(name)

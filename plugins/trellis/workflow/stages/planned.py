@@ -33,6 +33,8 @@ def planned(
         plan = load(experiment, platform, context["run_id"])
         return make(plan, platform, *([given(context)] if given else []))
 
+    # Of a mapped task's fields it has the whole source: that of these lines, not of the stage.
+    del render.__wrapped__
     return render
 
 
