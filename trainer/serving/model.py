@@ -41,6 +41,47 @@ class ModelError(Exception):
     """The folder has no model that this server can serve; the message says what it contains."""
 
 
+class Packed:
+    """A signature that takes and gives arrays, its columns of one type as one tensor.
+
+    TensorFlow takes as long for each argument of a call as for a row's thirty numbers.
+    """
+
+    def __init__(self, tensorflow: Any, signature: Any):
+        self._tf = tensorflow
+        _, specs = signature.structured_input_signature
+        columns: dict[Any, list[str]] = defaultdict(list)
+        for name, spec in specs.items():
+            if spec.shape.rank == 1:
+                columns[spec.dtype].append(name)
+        self._columns = list(columns.values())
+        # Images, and sequences, which may have different lengths.
+        self._others = [name for name, spec in specs.items() if spec.shape.rank != 1]
+
+        @tensorflow.function(
+            input_signature=[
+                [
+                    tensorflow.TensorSpec([len(names), None], type_)
+                    for type_, names in columns.items()
+                ],
+                [specs[name] for name in self._others],
+            ]
+        )
+        def call(packed, others):
+            inputs = dict(zip(self._others, others, strict=True))
+            for names, tensor in zip(self._columns, packed, strict=True):
+                inputs.update(zip(names, tensorflow.unstack(tensor), strict=True))
+            return signature(**inputs)
+
+        self._call = call.get_concrete_function()
+
+    def __call__(self, **inputs: np.ndarray) -> dict[str, np.ndarray]:
+        constant = self._tf.constant
+        packed = [constant(np.stack([inputs[name] for name in names])) for names in self._columns]
+        found = self._call(packed, [constant(inputs[name]) for name in self._others])
+        return {name: value.numpy() for name, value in found.items()}
+
+
 class Model:
     """A classifier or regression model, of images (ImageModel) or of rows (RowModel).
 
@@ -58,11 +99,12 @@ class Model:
         self._tf = tensorflow
         # Keeps the variables alive: a signature does not own them.
         self._loaded = loaded
-        self._serve = loaded.signatures[self._answers]
+        signature = loaded.signatures[self._answers]
+        self._serve = Packed(tensorflow, signature)
         names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
         self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
         self.family = CLASSIFICATION if self.classes else REGRESSION
-        if _DECIDED in self._serve.structured_outputs:
+        if _DECIDED in signature.structured_outputs:
             self.family = MULTILABEL
         self.threshold = self._told_threshold()
 
@@ -119,32 +161,10 @@ class Model:
 
     def _signature(self, name: str) -> Signature:
         """A signature that takes and gives arrays."""
-        signature = self._loaded.signatures[name]
-
-        def call(**inputs: np.ndarray) -> dict[str, np.ndarray]:
-            return {key: value.numpy() for key, value in signature(**self._tensors(inputs)).items()}
-
-        return call
-
-    def _tensors(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Arrays as tensors, those of one type and shape by one conversion: it takes as long for
-        one number as for a row's thirty.
-        """
-        alike: dict[tuple[np.dtype, tuple[int, ...]], list[str]] = defaultdict(list)
-        for name, array in inputs.items():
-            alike[array.dtype, array.shape].append(name)
-        tensors: dict[str, Any] = {}
-        for names in alike.values():
-            together = self._tf.constant(np.stack([inputs[name] for name in names]))
-            tensors.update(zip(names, self._tf.unstack(together), strict=True))
-        return tensors
-
-    def _asked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = self._serve(**self._tensors(inputs))
-        return {name: value.numpy() for name, value in found.items()}
+        return Packed(self._tf, self._loaded.signatures[name])
 
     def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
-        outputs = self._asked(inputs)
+        outputs = self._serve(**inputs)
         if "value" in outputs:
             return [
                 {"value": value} if math.isfinite(value) else ModelFailureError(_DIVERGED)
@@ -182,7 +202,7 @@ class ImageModel(Model):
 
     def __init__(self, tensorflow: Any, loaded: Any):
         super().__init__(tensorflow, loaded)
-        _, inputs = self._serve.structured_input_signature
+        _, inputs = loaded.signatures[_PIXELS].structured_input_signature
         self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
         # A model trained before there was a choice does not tell: it stretches.
         told = (
@@ -236,7 +256,7 @@ class RowModel(Model):
         """What the signature makes of such inputs: probabilities (n, classes) and label, or value
         (n,).
         """
-        return self._asked(columns)
+        return self._serve(**columns)
 
     def _placeholder(self) -> Row:
         return self.rows.nulls()

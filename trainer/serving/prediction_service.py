@@ -5,12 +5,13 @@ for them.
 """
 
 import asyncio
+import functools
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,9 +50,12 @@ _log = logging.getLogger(__name__)
 # Reading requests and decoding images is CPU-bound: more threads than cores do not help.
 _WORKERS = os.cpu_count() or 1
 
-# Bytes. Reading a body of rows this small takes no longer (0.2 ms) than handing it to a thread.
-_READ_AT_ONCE = 4 << 10
+# Bytes. Reading a body of rows or of images this small takes no longer (0.2 ms) than handing it to
+# a thread.
+_ROWS_READ_AT_ONCE = 4 << 10
+_IMAGES_READ_AT_ONCE = 32 << 10
 
+Asked = TypeVar("Asked")
 Prediction = dict[str, Any]
 Example = EncodedImage | Row
 
@@ -115,14 +119,10 @@ class PredictionService:
         return self.model
 
     async def _answer(self, model: Predictor, body: bytes) -> list[Prediction]:
-        loop = asyncio.get_running_loop()
         if model.rows:
-            if len(body) <= _READ_AT_ONCE:
-                read = model.rows.read(body)
-            else:
-                read = await loop.run_in_executor(self._workers, model.rows.read, body)
-            return await self._predict(model, read, read.instances)
-        request = await loop.run_in_executor(self._workers, instances.read, body)
+            rows = await self._read(model.rows.read, body, _ROWS_READ_AT_ONCE)
+            return await self._predict(model, rows, rows.instances)
+        request = await self._read(instances.read, body, _IMAGES_READ_AT_ONCE)
         asked = request.instances
         addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
         images = [instance for instance in asked if isinstance(instance, EncodedImage)]
@@ -132,6 +132,13 @@ class PredictionService:
             found = iter(await self._fetcher.fetch(addresses))
             outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
             return await self._predict(model, request, instances.checked(asked, outcomes))
+
+    async def _read(
+        self, read: Callable[[bytes], Request[Asked]], body: bytes, at_once: int
+    ) -> Request[Asked]:
+        if len(body) <= at_once:
+            return read(body)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, read, body)
 
     async def _predict(
         self, model: Predictor, request: Request[Any], examples: Sequence[Example]
@@ -172,7 +179,11 @@ class PredictionService:
     def _run_images(
         self, model: Predictor, images: Sequence[EncodedImage]
     ) -> list[Prediction | Exception]:
-        decoded = list(self._workers.map(lambda image: _pixels(model, image), images))
+        decode = functools.partial(_pixels, model)
+        # One image is not worth another thread.
+        decoded = list(
+            map(decode, images) if len(images) == 1 else self._workers.map(decode, images)
+        )
         good = [pixels for pixels in decoded if isinstance(pixels, np.ndarray)]
         predictions = iter(model.predict(good) if good else ())
         return [next(predictions) if isinstance(d, np.ndarray) else d for d in decoded]

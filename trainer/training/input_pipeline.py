@@ -38,9 +38,10 @@ _EVEN = 0.01
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 # An epoch, or None for the order on disk -> a worker's records.
 Read = Callable[[tf.Tensor | None], tf.data.Dataset]
-# (epoch, batches in it, batches to pass over) -> the rest, each (its index, what Records.parse
-# returns).
-Epoch = Callable[[tf.Tensor, int, tf.Tensor], tf.data.Dataset]
+# A batch's index in its epoch, and what Records.parse returns -> the same, augmented.
+Vary = Callable[[tf.Tensor, tuple], tuple]
+# (epoch, batches in it, batches to pass over, how to vary) -> the rest.
+Epoch = Callable[[tf.Tensor, int, tf.Tensor, Vary], tf.data.Dataset]
 
 
 @dataclass(frozen=True)
@@ -159,10 +160,9 @@ class Input:
         batches = self._shuffled(self._reader("train", context))
 
         def of_epoch(epoch):
-            skip = tf.where(epoch == first_epoch, skipped * local, 0)
-            return batches(epoch, self.steps_per_epoch * local, tf.cast(skip, tf.int64)).map(
-                self._augmentation(epoch, context.input_pipeline_id), tf.data.AUTOTUNE
-            )
+            skip = tf.cast(tf.where(epoch == first_epoch, skipped * local, 0), tf.int64)
+            vary = self._augmentation(epoch, context.input_pipeline_id)
+            return batches(epoch, self.steps_per_epoch * local, skip, vary)
 
         epochs = tf.data.Dataset.range(first_epoch, max(first_epoch, self._epochs))
         return epochs.flat_map(of_epoch).prefetch(2 * local)
@@ -177,8 +177,8 @@ class Input:
         read = self._reader("train", tf.distribute.InputContext(1, 0, 1))
 
         def of_epoch(epoch):
-            batches = self._streamed(read, epoch, self.steps_per_epoch, tf.constant(0, tf.int64))
-            return batches.map(self._augmentation(epoch, 0), tf.data.AUTOTUNE)
+            first, vary = tf.constant(0, tf.int64), self._augmentation(epoch, 0)
+            return self._streamed(read, epoch, self.steps_per_epoch, first, vary)
 
         epochs = tf.data.Dataset.range(first_epoch + worker, tf.int64.max, workers)
         return epochs.flat_map(of_epoch).prefetch(2)
@@ -203,13 +203,13 @@ class Input:
         return functools.partial(self._gathered, *self._records.loaded(read(None)))
 
     def _streamed(
-        self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor
+        self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor, vary: Vary
     ) -> tf.data.Dataset:
         size = sum(shard.bytes for shard in self._dataset.files["train"])
         buffer = max(self._step_examples, SHUFFLE_BYTES * self.examples("train") // size)
         shuffled = read(epoch).shuffle(buffer, self._epoch_seed(epoch), False)
         batches = self._batched(shuffled, self._step_examples).take(count).enumerate().skip(skip)
-        return batches.map(lambda i, r: (i, self._records.parse(r)), tf.data.AUTOTUNE)
+        return batches.map(lambda i, r: vary(i, self._records.parse(r)), tf.data.AUTOTUNE)
 
     def _gathered(
         self,
@@ -218,6 +218,7 @@ class Input:
         epoch: tf.Tensor,
         count: int,
         skip: tf.Tensor,
+        vary: Vary,
     ) -> tf.data.Dataset:
         size = self._step_examples
         if rows < count * size:
@@ -232,7 +233,7 @@ class Input:
 
         def batch(index):
             places = tf.ensure_shape(order[index * size : (index + 1) * size], [size])
-            return index, gather(places)
+            return vary(index, gather(places))
 
         return tf.data.Dataset.range(skip, count).map(batch, tf.data.AUTOTUNE)
 
@@ -258,7 +259,7 @@ class Input:
     def _batched(self, dataset: tf.data.Dataset, size: int) -> tf.data.Dataset:
         return dataset.batch(size, drop_remainder=True)
 
-    def _augmentation(self, epoch: tf.Tensor, worker: int) -> Callable[..., tuple]:
+    def _augmentation(self, epoch: tf.Tensor, worker: int) -> Vary:
         def vary(index, batch):
             if self._varied is None or not self._varied.varies:
                 return batch
