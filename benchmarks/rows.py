@@ -75,7 +75,7 @@ ROWS = (
     ),
     Row(
         "table-export",
-        "trainer.export of 500,000 rows of 32 floats, start to end",
+        "trainer.export of 4 million rows of 32 floats, beyond the first million",
         "Beam's WriteToTFRecord row by row, without start",
         "reading the Parquet file",
         "rows/s",

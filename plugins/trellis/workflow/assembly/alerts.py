@@ -11,6 +11,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.assembly.notifications import send
+from trellis.workflow.assembly.short_source import short
 from trellis.workflow.spec.platform import Platform
 
 log = logging.getLogger("airflow.task")
@@ -79,7 +80,7 @@ def on_failure(
             except Exception:
                 log.exception("The failure is not in the index of runs")
 
-    return on_failure
+    return short(on_failure)
 
 
 def told_already(context: Any) -> bool:

@@ -20,7 +20,6 @@ has no requests is undeployed.
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from airflow.sdk import TaskGroup, chain
@@ -29,6 +28,7 @@ from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, Traf
 from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.short_source import short
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups import documents
@@ -98,7 +98,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             task_id="endpoint",
             endpoint_id=experiment.name,
             endpoint=field(messages.planned_endpoint),
-            post_execute=_hook(hooks.begin),
+            post_execute=short(hooks.begin),
             **common,
         )
         steps = _steps(experiment, platform, hooks, challenger)
@@ -108,22 +108,22 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             alias=CHAMPION,
             previous=PREVIOUS,
             drop=[CHALLENGER],
-            pre_execute=_hook(hooks.complete),
-            post_execute=_hook(hooks.promoted),
+            pre_execute=short(hooks.complete),
+            post_execute=short(hooks.promoted),
             **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
             endpoint=_ENDPOINT,
             keep=_kept if deploy.keep_previous else _served,
-            post_execute=_hook(hooks.cleaned_up),
+            post_execute=short(hooks.cleaned_up),
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
             model=_MODEL,
             keep=deploy.keep_versions,
-            post_execute=_hook(hooks.cleaned_up),
+            post_execute=short(hooks.cleaned_up),
             **common,
         )
         chain(register, endpoint, *steps, champion, undeploy, retention)
@@ -140,16 +140,11 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             platform=platform,
             champion=CHAMPION,
             trigger_rule="one_failed",
-            pre_execute=_hook(hooks.deployed_anything),
-            post_execute=_hook(hooks.retreated),
+            pre_execute=short(hooks.deployed_anything),
+            post_execute=short(hooks.retreated),
             **challenger,
         )
     return group
-
-
-def _hook(method: Callable[..., None]) -> Callable[..., None]:
-    """The same hook with a source of one line: Airflow stores each one's with every task."""
-    return lambda *arguments: method(*arguments)
 
 
 def _steps(
@@ -168,16 +163,16 @@ def _steps(
                 task_id=f"canary_{share}",
                 deployed_model=deployed_model,
                 share=share,
-                pre_execute=_hook(hooks.unchanged),
-                post_execute=_hook(hooks.stepped),
+                pre_execute=short(hooks.unchanged),
+                post_execute=short(hooks.stepped),
                 **challenger,
             )
         else:
             shift = TrafficOperator(
                 task_id=f"shift_{share}",
                 share=share,
-                pre_execute=_hook(hooks.unchanged),
-                post_execute=_hook(hooks.stepped),
+                pre_execute=short(hooks.unchanged),
+                post_execute=short(hooks.stepped),
                 **challenger,
             )
         smoke = SmokeOperator(
@@ -187,8 +182,8 @@ def _steps(
             platform=platform,
             examples=planned(experiment, platform, messages.examples),
             latency=deploy.smoke.latency,
-            pre_execute=_hook(hooks.unchanged),
-            post_execute=_hook(hooks.stepped),
+            pre_execute=short(hooks.unchanged),
+            post_execute=short(hooks.stepped),
             **challenger,
         )
         steps += [shift, smoke]
