@@ -33,6 +33,19 @@ def settings() -> dict:
     return made
 
 
+def yield_port() -> str | None:
+    """Before Airflow's start: take another port if another program has ours by now, and say so."""
+    chosen = settings()
+    taken = chosen["api_port"]
+    port = _free_port(preferred=taken)
+    if port == taken:
+        return None
+    _write_private(
+        AIRFLOW_HOME / "settings.json", json.dumps({**chosen, "api_port": port}, indent=1)
+    )
+    return f"port {taken} is taken by another program: Airflow gets {port}"
+
+
 def base_url() -> str:
     """Where the UI and the REST API answer."""
     return f"http://127.0.0.1:{settings()['api_port']}"
@@ -84,6 +97,8 @@ def _free_port(preferred: int = 0) -> int:
     """`preferred` if nothing listens there, else any free port of the loopback interface."""
     for port in (preferred, 0):
         with socket.socket() as probe:
+            # Connections of a server that has just ended do not matter.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:

@@ -46,6 +46,8 @@ class ServiceError(Exception):
 
 def start(say: Callable[[str], None]) -> dict[str, str]:
     """Start what is not running yet; returns the environment of the Airflow processes."""
+    if not running() and (note := airflow_environment.yield_port()):
+        say(note)
     _start_supervisor()
     _control("start", "local_gcp")
     cloud = _wait("local_gcp", _local_gcp_environment, seconds=60)
