@@ -118,7 +118,8 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         table = files.read(local)
         rows = files.describe(table, place)
         chosen = roles.propose(rows, options.label, options.task)
-        classes = files.classes(table, chosen.label.name) if chosen.classification else {}
+        counts = files.classes(table, chosen.label.name) if chosen.classification else {}
+        chosen, classes = roles.with_sets(chosen, counts, options.task)
         write = _of_rows(rows, chosen, classes, owner)
     elif options.data.startswith("gs://"):
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
@@ -128,7 +129,8 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         rows = bigquery.describe(client, options.data)
         chosen = roles.propose(rows, options.label, options.task)
         counted = chosen.classification
-        classes = bigquery.classes(client, rows.address, chosen.label.name) if counted else {}
+        counts = bigquery.classes(client, rows.address, chosen.label.name) if counted else {}
+        chosen, classes = roles.with_sets(chosen, counts, options.task)
         write = _of_rows(rows, chosen, classes, owner)
     else:
         raise DataError(

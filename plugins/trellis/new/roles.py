@@ -2,7 +2,9 @@
 from names and counts alone.
 """
 
+import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -63,9 +65,10 @@ class Roles:
 def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Roles:
     """The roles of a table's columns. label, task: what the author said. Raises DataError."""
     found = _named(rows, label) if label else _label(rows)
-    if task == MULTILABEL:
+    if task == MULTILABEL and found.type != "STRING":
         raise DataError(
-            "is proposed for images alone (--task); for a table, change `task` in the new file"
+            f"{found.name} is {found.type}: the label of {MULTILABEL} is STRING, the names of a "
+            "row's classes with | between them"
         )
     chosen = task or task_of(found, rows.rows)
     if chosen is None:
@@ -95,6 +98,25 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
         any(c.type.startswith("ARRAY") for c in features),
     )
+
+
+def with_sets(
+    roles: Roles, counts: Mapping[str, int], task: str | None
+) -> tuple[Roles, dict[str, int]]:
+    """The roles and the rows by class, where the label's values may be sets of classes.
+
+    counts: rows by the label's value. task: what the author said; None: a value with | between two
+    names is a set.
+    """
+    several = roles.classification and any(re.search(r"[^|]\|[^|]", value) for value in counts)
+    if task != MULTILABEL and (task is not None or not several):
+        return roles, dict(counts)
+    rows: Counter[str] = Counter()
+    for value, count in counts.items():
+        for name in {part.strip() for part in value.split("|")} - {""}:
+            rows[name] += count
+    rarest_first = sorted(rows.items(), key=lambda item: (item[1], item[0]))
+    return dataclasses.replace(roles, task=MULTILABEL), dict(rarest_first)
 
 
 def task_of(column: Column, rows: int) -> str | None:

@@ -136,8 +136,12 @@ def _head(what: str, counts: str, owner: str, budget: str) -> Iterator[str]:
 
 def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     table, label = identifier(rows.address), identifier(roles.label.name)
-    usable = [f"WHERE {label} IS NOT NULL"] if roles.label.nulls else []
-    if usable:
+    columns, usable = "*", []
+    if roles.label.nulls and roles.task == MULTILABEL:
+        columns = f"* REPLACE (IFNULL({label}, '') AS {label})"
+        yield f"  # {roles.label.nulls:,} rows without a label count as rows of no class."
+    elif roles.label.nulls:
+        usable = [f"WHERE {label} IS NOT NULL"]
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
     if roles.key is None:
         content = "TO_HEX(SHA256(TO_JSON_STRING(t)))"
@@ -149,18 +153,18 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
             yield "  # are the same things twice, add as the query's last line"
             yield f"  #   QUALIFY {number} = 1"
             key = f"CONCAT({content}, '-', CAST({number} AS STRING))"
-            lines = [f"SELECT {key} AS {KEY}, t.*", f"FROM {table} AS t", *usable]
+            lines = [f"SELECT {key} AS {KEY}, t.{columns}", f"FROM {table} AS t", *usable]
         else:
             yield "  # No column identifies a row, so its content does; copies count once."
             lines = [
-                f"SELECT {content} AS {KEY}, t.*",
+                f"SELECT {content} AS {KEY}, t.{columns}",
                 f"FROM {table} AS t",
                 *usable,
                 f"QUALIFY {number} = 1",
             ]
     else:
-        lines = [f"SELECT * FROM {table}", *usable]
-    if usable or roles.key is None:
+        lines = [f"SELECT {columns} FROM {table}", *usable]
+    if len(lines) > 1 or columns != "*":
         yield "  query: |"
         yield from (f"    {line}" for line in lines)
     else:
@@ -191,7 +195,7 @@ def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str
     if roles.group:
         yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
         yield f"  split: {{by: {_scalar(roles.group)}}}"
-    elif classes and rows.rows < _SMALL:
+    elif classes and rows.rows < _SMALL and roles.task != MULTILABEL:
         label = _scalar(roles.label.name)
         shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"
         yield from _shares(shares, "few rows, so every class is divided exactly")
@@ -242,6 +246,8 @@ _EPOCHS: tuple[tuple[float, int, int], ...] = (
 def _row_baselines(roles: Roles) -> list[str]:
     if roles.sequences:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
+    if roles.task == MULTILABEL:
+        return ["# No baselines: BigQuery ML and AutoML learn one class of each row."]
     types = (
         "[logistic_reg, boosted_tree_classifier]"
         if roles.classification

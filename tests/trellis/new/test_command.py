@@ -79,6 +79,29 @@ def test_a_csv_file_without_a_key(trellis, dags, planned, capsys):
     assert plan.experiment.source.split.stratify == "species"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [("--to", "data.told"), ("--to", "data.said", "--task", "multilabel_classification")],
+)
+def test_a_csv_file_whose_rows_have_any_number_of_classes(trellis, dags, planned, capsys, said):
+    draw = random.Random(3)
+    lines = ["person,pressure,age,findings"]
+    for n in range(90):
+        found = "|".join(["gout"] * (n % 3 == 0) + ["anaemia"] * (n % 2))
+        lines.append(f"p{n},{draw.gauss(120, 15):.1f},{draw.randint(20, 80)},{found}")
+    (dags.parent / "people.csv").write_text("\n".join(lines) + "\n")
+    assert trellis("new", "experiment", "people.csv", "--label", "findings", "--upload", *said) == 0
+    out = capsys.readouterr().out
+    assert "label: findings (multilabel_classification)" in out
+    text = (dags / "experiments/people.yaml").read_text()
+    assert f"# findings from 2 columns of {said[1]}, 90 rows. Classes: gout 30, anaemia 45." in text
+    assert "  # 30 rows without a label count as rows of no class.\n" in text
+    assert main(["check", str(dags / "experiments/people.yaml")]) == 0
+    plan = planned("people")
+    assert (plan.experiment.task, plan.experiment.metric) == ("multilabel_classification", "auc")
+    assert plan.baselines == []
+
+
 def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, capsys):
     """As the passengers of the Titanic by class, age and sex: 1,316 rows, of which 14 differ."""
     lines = [f"{n % 3},{'fm'[n % 2]},{('no', 'yes')[n % 5 == 0]}" for n in range(300)]

@@ -3,7 +3,7 @@
 import pytest
 
 from trellis.new.described import Column, DataError, Rows
-from trellis.new.roles import propose, task_of, task_of_labels
+from trellis.new.roles import propose, task_of, task_of_labels, with_sets
 
 
 def rows(*columns, count=1000, **more):
@@ -95,6 +95,20 @@ def test_what_no_model_learns_from_is_left_out_with_the_reason():
 def test_what_cannot_be_learned_is_refused(columns, label, message):
     with pytest.raises(DataError, match=message):
         propose(rows(*columns), label=label)
+
+
+def test_numbers_are_no_names_of_classes():
+    with pytest.raises(DataError, match="age is INT64: the label of multilabel_classification"):
+        propose(rows(RADIUS, AGE), label="age", task="multilabel_classification")
+
+
+def test_values_that_join_names_are_sets_unless_the_author_says_otherwise():
+    found = propose(rows(RADIUS, Column("sort", "STRING", distinct=4)), label="sort")
+    counts = {"a|b": 10, " b | c ": 20, "": 5, "c": 30}
+    sets, classes = with_sets(found, counts, None)
+    assert (sets.task, classes) == ("multilabel_classification", {"a": 10, "b": 30, "c": 50})
+    assert with_sets(found, counts, "multiclass_classification") == (found, counts)
+    assert with_sets(found, {"a": 3, "|": 4}, None) == (found, {"a": 3, "|": 4})
 
 
 @pytest.mark.parametrize(
