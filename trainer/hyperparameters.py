@@ -33,8 +33,7 @@ class HyperparameterError(ValueError):
     """A value that the trainer does not take; the message says what it would take."""
 
 
-_ONE_CLASS = ["multiclass_classification", "binary_classification"]
-_CLASSIFICATION = [*_ONE_CLASS, MULTILABEL]
+_CLASSIFICATION = ["multiclass_classification", "binary_classification", MULTILABEL]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,10 +153,11 @@ class Common:
         "what the examples of each class count in the loss that training minimizes; metrics, the "
         "reported loss among them, count all alike. balanced: examples / (classes * examples of "
         "the class), of the train split, so that rare classes count as much as frequent ones; or "
-        "weights by class, 1 for those that are not named",
+        "weights by class, 1 for those that are not named. Of a multi-label task a class and its "
+        "absence are two classes: balanced is over both, a named weight that of the class",
         enum=["none", "balanced"],
         by_class={"exclusiveMinimum": 0, "maximum": 1_000_000},
-        tasks=_ONE_CLASS,
+        tasks=_CLASSIFICATION,
     )
     decision_threshold: str = _hyperparameter(
         "half",

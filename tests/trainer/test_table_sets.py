@@ -38,6 +38,15 @@ def rows():
     return columns | dict(zip("abc", x.T.tolist(), strict=True)), x, has
 
 
+def train(address, output, **flags):
+    """A training's settings, when it has ended."""
+    flags = {"task": TASK, "metric": "auc", "model": "dense", "units": 16, "epochs": 12, **flags}
+    flags |= {"learning_rate": 0.01, "output": output}
+    settings = parse_flags(arguments(address, **flags), "")
+    assert training.train(settings, checked_dataset(settings)) == 0
+    return settings
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A training's folder, as `training/1` of a run, and what came of it."""
@@ -46,10 +55,7 @@ def trained(tmp_path_factory):
     source = write_table(folder / "dataset/source", columns, FEATURES, task=TASK)
     assert run(source, folder / "dataset") == 0
     address = str(folder / "dataset")
-    flags = {"task": TASK, "metric": "auc", "model": "dense", "units": 16, "epochs": 12}
-    flags |= {"learning_rate": 0.01, "output": folder / "runs/r/training/1"}
-    settings = parse_flags(arguments(address, **flags), "")
-    assert training.train(settings, checked_dataset(settings)) == 0
+    settings = train(address, folder / "runs/r/training/1")
     return SimpleNamespace(
         address=address,
         dataset=dataset_description.load(address),
@@ -79,6 +85,20 @@ def test_it_learns_as_much_as_a_logistic_regression_of_each_class(trained):
     linear = OneVsRestClassifier(LogisticRegression()).fit(trained.x[others], trained.has[others])
     known = roc_auc_score(trained.has[test], linear.predict_proba(trained.x[test]))
     assert trained.metrics["test"]["auc"] > known - 0.02
+
+
+@pytest.mark.parametrize("weights", ["balanced", '{"gout": 8}'])
+def test_a_class_that_counts_more_than_its_absence_is_found_more_often(trained, tmp_path, weights):
+    weighted = train(trained.address, tmp_path / "out", class_weights=weights)
+    gout = CLASSES.index("gout")
+
+    def found(model):
+        told = predictions.read(model / "predictions.parquet")
+        has = told.labels >> gout & 1 == 1
+        return (told.probabilities[has, gout] > 0.5).mean()
+
+    assert found(trained.output) < 0.7
+    assert found(weighted.places.model.parent) > 0.75
 
 
 def test_features_matter_and_the_report_names_errors_by_key(trained, tmp_path):

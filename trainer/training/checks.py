@@ -55,7 +55,7 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             f"is one of {kind}s, for {settings.task} by {settings.metric}: {', '.join(idle)} would "
             "have no effect; leave it out"
         )
-    class_weights.of(dataset, h)
+    (class_weights.of_sets if dataset.is_multilabel else class_weights.of)(dataset, h)
     if h.jit_compile and dataset.features_of(SEQUENCE, TEXT):
         refuse(
             "has sequences or texts, whose length differs from batch to batch: XLA would compile "

@@ -1,6 +1,7 @@
 """Classes that count more than others: by the balanced rule, by the file, and whether it helps."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -50,6 +51,45 @@ def test_a_class_that_is_not_named_counts_1_and_an_unknown_one_is_refused(rare):
     assert weights(rare, '{"yes": 20}') == [1, 20]
     with pytest.raises(TrainingError, match="no class Yes; it has no, yes"):
         weights(rare, '{"Yes": 20}')
+
+
+@pytest.fixture
+def findings():
+    """1,000 examples of a multi-label task: 900 have a mass, 10 a nodule, none a cyst."""
+    classes = {"cyst": 0, "mass": 900, "nodule": 10}
+    return SimpleNamespace(
+        classes=tuple(classes),
+        counts={"train": SimpleNamespace(classes=classes)},
+        examples=lambda split: {"train": ROWS}[split],
+        weight=None,
+    )
+
+
+def test_balanced_is_over_a_class_and_its_absence_if_examples_have_any_number(findings):
+    present, absent = class_weights.of_sets(findings, Hyperparameters(class_weights="balanced"))
+    for name, count in (("mass", 900), ("nodule", 10)):
+        has = np.arange(ROWS) < count
+        known = compute_class_weight("balanced", classes=np.array([False, True]), y=has)
+        place = findings.classes.index(name)
+        assert [absent[place], present[place]] == pytest.approx(known)
+    assert np.isfinite([*present, *absent]).all()
+
+
+def test_balanced_counts_weights_of_examples_if_they_have_any(findings):
+    """Of the weight 2,000 in all, 500 have a nodule."""
+    of_class = {"cyst": 0.0, "mass": 1000.0, "nodule": 500.0}
+    findings.weight = SimpleNamespace(classes=of_class, statistics=SimpleNamespace(mean=2.0))
+    present, absent = class_weights.of_sets(findings, Hyperparameters(class_weights="balanced"))
+    assert present[1:] == pytest.approx([1, 2])
+    assert absent[1:] == pytest.approx([1, 2000 / 3000])
+
+
+def test_a_named_class_counts_where_an_example_has_it(findings):
+    named = Hyperparameters(class_weights='{"nodule": 5}')
+    assert class_weights.of_sets(findings, named) == ([1, 1, 5], [1, 1, 1])
+    assert class_weights.of_sets(findings, Hyperparameters()) is None
+    with pytest.raises(TrainingError, match="no class node; it has cyst, mass, nodule"):
+        class_weights.of_sets(findings, Hyperparameters(class_weights='{"node": 5}'))
 
 
 def test_rare_cases_are_found_if_they_count_more(rare, tmp_path):

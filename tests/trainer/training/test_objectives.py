@@ -20,7 +20,7 @@ from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.dataset_features import Label, Statistics
 from trainer.hyperparameters import Hyperparameters
 from trainer.metrics import auc, average_precision
-from trainer.training import objectives, results
+from trainer.training import TrainingError, objectives, results
 
 PLAIN = Hyperparameters()
 
@@ -152,6 +152,19 @@ def test_the_focal_loss_of_sets_counts_easy_answers_less(gamma, smoothing):
     np.testing.assert_allclose(
         aim.losses(tf.constant(labels), outputs), tf.reduce_mean(known, 1), rtol=1e-4, atol=1e-6
     )
+
+
+def test_a_class_that_an_example_has_counts_its_weight_and_the_reported_loss_counts_none():
+    labels, outputs = tf.constant([0b01, 0b10], tf.int64), tf.zeros([2, 2])
+    aim = objectives.build(of_sets(2), Hyperparameters(class_weights='{"1": 3}'))
+    half = math.log(2)
+    assert aim.losses(labels, outputs).numpy() == pytest.approx([half, (half + 3 * half) / 2])
+    assert aim.measures(labels, outputs)[0].numpy() == pytest.approx([half, half])
+
+
+def test_classes_of_an_own_loss_of_sets_are_weighed_there():
+    with pytest.raises(TrainingError, match="weigh there"):
+        objectives.build(of_sets(2), Hyperparameters(class_weights='{"1": 3}'), tf.square)
 
 
 @settings(max_examples=20)

@@ -9,6 +9,7 @@ so it is done where such a metric decides.
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.models.own import OwnMetrics
+from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
 from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
@@ -26,8 +27,14 @@ def build(
     """The objective for a dataset's label. metric: the one that decides, computed in any case.
     own_loss, own_metrics: of a model's own file.
 
-    Raises TrainingError if class_weights names a class that the dataset does not have.
+    Raises TrainingError if class_weights names a class that the dataset does not have, or is beside
+    an own loss of a multi-label task.
     """
+    if own_loss and dataset.is_multilabel and h.class_weights != "none":
+        raise TrainingError(
+            "class_weights: of a multi-label task they weigh each class within the loss, and the "
+            "model's file has a loss of its own: leave them out, and weigh there"
+        )
     objective: Objective
     if dataset.is_regression:
         objective = Regression(dataset, metric)

@@ -7,6 +7,7 @@ from trainer import metrics
 from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.label_sets import DECIDED_ABOVE
+from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
 
 
@@ -25,6 +26,7 @@ class MultiLabel(Objective):
         self._classes = len(dataset.classes)
         self._smoothing = h.label_smoothing
         self._gamma = h.focal_gamma if h.loss == "focal" else 0.0
+        self._weights = class_weights.of_sets(dataset, h)
         self.tallies = 3 * self._classes + 2
         self.gathered = 2 * self._classes if metric in ORDERING else 0
 
@@ -34,7 +36,7 @@ class MultiLabel(Objective):
 
     def task_losses(self, targets, outputs):
         """Cross-entropy of each class and its absence, in nats, averaged over the classes; or the
-        focal loss.
+        focal loss. Each with its weight, if there are any.
         """
         smooth = targets * (1 - self._smoothing) + self._smoothing / 2
         losses = tf.nn.sigmoid_cross_entropy_with_logits(smooth, outputs)
@@ -43,6 +45,9 @@ class MultiLabel(Objective):
             others = targets * (1 - probabilities) + (1 - targets) * probabilities
             # As of one class: the power has no gradient at 0.
             losses *= tf.maximum(others, 1e-7) ** self._gamma
+        if self._weights:
+            present, absent = self._weights
+            losses *= targets * present + (1 - targets) * absent
         return tf.reduce_mean(losses, 1)
 
     def measures(self, labels, outputs):

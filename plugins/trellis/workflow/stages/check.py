@@ -76,7 +76,12 @@ class CheckOperator(BigQueryJobOperator):
         problems += weight_checks.judge(row, plan.table, automl)
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
-        unknown = group.unknown_classes(plan.experiment, {c["label"] for c in row["classes"]})
+        classes = {
+            name
+            for entry in row["classes"]
+            for name in classes_in(entry["label"], plan.experiment.task)
+        }
+        unknown = group.unknown_classes(plan.experiment, classes)
         problems += [unknown] if unknown else []
         findings = data_checks.judge(row, plan.table)
         refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)

@@ -345,7 +345,7 @@ SEVERAL = UNTUNED.replace("multiclass_classification", "multilabel_classificatio
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "message"),
     [
-        ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
+        ("units: 64", "decision_threshold: best", 9, "hyperparameters.decision_threshold",
          "has no effect for multilabel_classification"),
         ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
          "is trained on one class of each example, not several: leave it out"),
