@@ -12,7 +12,7 @@ from trellis.new.described import Column, DataError, Rows
 from trellis.workflow.contracts import table
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.tasks import MULTILABEL
+from trellis.workflow.spec.tasks import MULTILABEL, classes_in
 
 _LABEL = re.compile(
     r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"
@@ -113,7 +113,7 @@ def with_sets(
         return roles, dict(counts)
     rows: Counter[str] = Counter()
     for value, count in counts.items():
-        for name in {part.strip() for part in value.split("|")} - {""}:
+        for name in set(classes_in(value, MULTILABEL)):
             rows[name] += count
     rarest_first = sorted(rows.items(), key=lambda item: (item[1], item[0]))
     return dataclasses.replace(roles, task=MULTILABEL), dict(rarest_first)

@@ -31,7 +31,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.spec.tasks import MULTILABEL
+from trellis.workflow.spec.tasks import MULTILABEL, classes_in
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import data_checks, job_messages, split_checks, weight_checks
 from trellis.workflow.stages.data_checks import Finding
@@ -163,13 +163,6 @@ def judge(
         if absent and not table.regression and split in splits:
             warnings.append(f"no example of {_list(absent)} is in the {split} split")
     return problems, warnings
-
-
-def classes_in(label: Any, task: str) -> list[Any]:
-    """The classes of a row: of a multi-label task those with | between them."""
-    if task != MULTILABEL:
-        return [label]
-    return [name for part in label.split("|") if (name := part.strip())]
 
 
 def columns_json(

@@ -61,11 +61,8 @@ def _stages(plan: Plan, region: str) -> Iterator[tuple[str, str]]:
 
 def _alike(machines: TrainingMachines) -> list[tuple[Machine, int]]:
     """The machines of a training, without the difference between its chief and its workers."""
-    servers = machines.parameter_servers
-    return [
-        (machines, machines.replicas - (servers.count if servers else 0)),
-        *machines.pools[2:],
-    ]
+    training, servers = machines.pools[:2], machines.pools[2:]
+    return [(machines, sum(count for _, count in training)), *servers]
 
 
 def _machine(machine: Machine) -> str:
