@@ -4,6 +4,8 @@ from benchmarks.measuring import Aim, Row
 
 RATE = "images/s of a core"
 PILLOW = "Pillow"
+ONE_BY_ONE = "tf.data: shuffle, parse and decode one by one, batch"
+CACHED = "tf.data: parse and decode one by one, cache, shuffle, batch"
 ENCODER = "tf.train.Example and TFRecordWriter, row by row"
 
 ROWS = (
@@ -87,7 +89,7 @@ ROWS = (
     Row(
         "input-8",
         "input pipeline, PNG of 8 x 8, kept in memory",
-        "tf.data: parse and decode one by one, cache, shuffle, batch",
+        CACHED,
         "reading raw TFRecords",
         "examples/s",
         True,
@@ -98,7 +100,7 @@ ROWS = (
     Row(
         "input-8-read",
         "input pipeline, PNG of 8 x 8, read again",
-        "tf.data: shuffle, parse and decode one by one, batch",
+        ONE_BY_ONE,
         "decoding alone",
         "examples/s",
         True,
@@ -109,7 +111,7 @@ ROWS = (
     Row(
         "input-128",
         "input pipeline, JPEG of 128 x 128, read again",
-        "tf.data: shuffle, parse and decode one by one, batch",
+        ONE_BY_ONE,
         "decoding alone",
         "examples/s",
         True,
@@ -120,7 +122,7 @@ ROWS = (
     Row(
         "input-kept",
         "input pipeline, PNG of 32 x 32 x 3, kept in memory",
-        "tf.data: parse and decode one by one, cache, shuffle, batch",
+        CACHED,
         "gathering from a NumPy array",
         "examples/s",
         True,
