@@ -6,12 +6,13 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
 from trellis.new import bigquery, files, images, roles, text
-from trellis.new.described import DataError
+from trellis.new.described import DataError, Rows
 from trellis.results.index import client_of
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec import editor_schema, platform
@@ -117,21 +118,15 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         place = options.to or f"{DATASET}.{name.replace('-', '_')}"
         table = files.read(local)
         rows = files.describe(table, place)
-        chosen = roles.propose(rows, options.label, options.task)
-        counts = files.classes(table, chosen.label.name) if chosen.classification else {}
-        chosen, classes = roles.with_sets(chosen, counts, options.task)
-        write = _of_rows(rows, chosen, classes, owner)
+        write = _of_rows(rows, partial(files.classes, table), options, owner)
     elif options.data.startswith("gs://"):
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
         write = _of_images(found, group, owner, options.task)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
         client = _bigquery(group)
         rows = bigquery.describe(client, options.data)
-        chosen = roles.propose(rows, options.label, options.task)
-        counted = chosen.classification
-        counts = bigquery.classes(client, rows.address, chosen.label.name) if counted else {}
-        chosen, classes = roles.with_sets(chosen, counts, options.task)
-        write = _of_rows(rows, chosen, classes, owner)
+        counts_of = partial(bigquery.classes, client, rows.address)
+        write = _of_rows(rows, counts_of, options, owner)
     else:
         raise DataError(
             f"{options.data} is no file or folder here, no gs:// manifest and no DATASET.TABLE"
@@ -147,7 +142,16 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         print(f"\nIts data are not on Google Cloud yet: trellis upload {local} {place}")
 
 
-def _of_rows(rows: Any, chosen: Any, classes: Any, owner: str) -> Callable[[str], str]:
+def _of_rows(
+    rows: Rows,
+    counts_of: Callable[[str], dict[str, int]],
+    options: argparse.Namespace,
+    owner: str,
+) -> Callable[[str], str]:
+    """The text of a table's file, for a budget. counts_of: rows by the value of a column."""
+    chosen = roles.propose(rows, options.label, options.task)
+    counts = counts_of(chosen.label.name) if chosen.classification else {}
+    chosen, classes = roles.with_sets(chosen, counts, options.task)
     why = "" if not chosen.guessed else "; another one: --label COLUMN"
     print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
     print(f"label: {chosen.label.name} ({chosen.task}){why}")

@@ -76,12 +76,8 @@ class CheckOperator(BigQueryJobOperator):
         problems += weight_checks.judge(row, plan.table, automl)
         few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
         problems += [few] if few else []
-        classes = {
-            name
-            for entry in row["classes"]
-            for name in classes_in(entry["label"], plan.experiment.task)
-        }
-        unknown = group.unknown_classes(plan.experiment, classes)
+        classes = _classes_by_split(row, plan.experiment.task)
+        unknown = group.unknown_classes(plan.experiment, set().union(*classes.values()))
         problems += [unknown] if unknown else []
         findings = data_checks.judge(row, plan.table)
         refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)
@@ -155,14 +151,20 @@ def judge(
                 f"feature '{feature['name']}' is NaN in {_rows(feature['not_a_number'])}: "
                 "counted as NULL"
             )
-    splits: dict[str, set[Any]] = {entry["split"]: set() for entry in row["classes"]}
-    for entry in row["classes"]:
-        splits[entry["split"]].update(classes_in(entry["label"], task))
+    splits = _classes_by_split(row, task)
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
         if absent and not table.regression and split in splits:
             warnings.append(f"no example of {_list(absent)} is in the {split} split")
     return problems, warnings
+
+
+def _classes_by_split(row: Mapping[str, Any], task: str) -> dict[str, set[str]]:
+    """The classes that each split's examples have."""
+    found: dict[str, set[str]] = {}
+    for entry in row["classes"]:
+        found.setdefault(entry["split"], set()).update(classes_in(entry["label"], task))
+    return found
 
 
 def columns_json(
@@ -236,9 +238,7 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         if row["label_constant"]:
             problems.append(f"label '{name}' is the same in every row: nothing to learn")
         return problems
-    by_split: dict[str, set[str]] = {}
-    for entry in row["classes"]:
-        by_split.setdefault(entry["split"], set()).update(classes_in(entry["label"], task))
+    by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())
     most = load_schema().tasks[MULTILABEL]["max_classes"]
     if task == MULTILABEL and not 2 <= len(classes) <= most:
