@@ -25,6 +25,22 @@ class Bound:
     weight: int
 
 
+class _Submission(Generic[Result]):
+    """What one caller waits for: the results of its items, which come in their order."""
+
+    def __init__(self, count: int, answer: "asyncio.Future[list[Result | Exception]]"):
+        self.answer = answer
+        self._count = count
+        self._results: list[Result | Exception] = []
+
+    def add(self, result: Result | Exception) -> None:
+        """The next item's result; the last one ends the waiting."""
+        self._results.append(result)
+        # Done already: its caller has cancelled it.
+        if len(self._results) == self._count and not self.answer.done():
+            self.answer.set_result(self._results)
+
+
 class Batcher(Generic[Item, Result]):
     """Joins the items of concurrent callers into batches, in order of arrival.
 
@@ -44,9 +60,9 @@ class Batcher(Generic[Item, Result]):
         self._weigh = weigh
         self._batch = batch
         self._bound = waiting
-        self._waiting: deque[tuple[Item, asyncio.Future]] = deque()
+        self._waiting: deque[tuple[Item, _Submission[Result]]] = deque()
         self._weight = 0
-        self._worker: asyncio.Task | None = None
+        self._busy = False
         self._thread = ThreadPoolExecutor(1, "batch")
 
     async def submit(self, items: Sequence[Item]) -> list[Result | Exception]:
@@ -59,30 +75,47 @@ class Batcher(Generic[Item, Result]):
             self._weight + weight > self._bound.weight
         ):
             raise OverloadedError(f"{len(self._waiting)} instances are already waiting")
+        if not items:
+            return []
         loop = asyncio.get_running_loop()
-        futures = [loop.create_future() for _ in items]
-        self._waiting.extend(zip(items, futures, strict=True))
+        submission: _Submission[Result] = _Submission(len(items), loop.create_future())
+        self._waiting.extend((item, submission) for item in items)
         self._weight += weight
-        if self._worker is None:
-            self._worker = loop.create_task(self._work(loop))
-        return await asyncio.gather(*futures)
+        if not self._busy:
+            self._start(loop)
+        return await submission.answer
 
-    async def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._waiting:
-            items, futures = zip(*self._take(), strict=True)
-            try:
-                results = await loop.run_in_executor(self._thread, self._run, list(items))
-                outcomes = list(zip(futures, results, strict=True))
-            except Exception as error:
-                outcomes = [(future, error) for future in futures]
-            for future, outcome in outcomes:
-                if not future.done():  # its caller has cancelled it
-                    future.set_result(outcome)
-        self._worker = None
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give the next batch to the thread, if any item waits."""
+        self._busy = bool(self._waiting)
+        if self._busy:
+            # Not run_in_executor: its two futures and a task that awaits them take as long again.
+            self._thread.submit(self._compute, self._take(), loop)
 
-    def _take(self) -> list[tuple[Item, asyncio.Future]]:
+    def _compute(
+        self, batch: list[tuple[Item, _Submission[Result]]], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """Run a batch, in the thread."""
+        items, submissions = zip(*batch, strict=True)
+        try:
+            results = self._run(list(items))
+            outcomes = list(zip(submissions, results, strict=True))
+        except Exception as error:
+            outcomes = [(submission, error) for submission in submissions]
+        loop.call_soon_threadsafe(self._finish, outcomes, loop)
+
+    def _finish(
+        self,
+        outcomes: list[tuple[_Submission[Result], Result | Exception]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._start(loop)
+        for submission, outcome in outcomes:
+            submission.add(outcome)
+
+    def _take(self) -> list[tuple[Item, _Submission[Result]]]:
         """Remove the next batch from the queue."""
-        batch: list[tuple[Item, asyncio.Future]] = []
+        batch: list[tuple[Item, _Submission[Result]]] = []
         total = 0
         while self._waiting and len(batch) < self._batch.items:
             weight = self._weigh(self._waiting[0][0])
