@@ -48,7 +48,6 @@ class Packed:
     """
 
     def __init__(self, tensorflow: Any, signature: Any):
-        self._tf = tensorflow
         _, specs = signature.structured_input_signature
         columns: dict[Any, list[str]] = defaultdict(list)
         for name, spec in specs.items():
@@ -58,27 +57,25 @@ class Packed:
         # Images, and sequences, which may have different lengths.
         self._others = [name for name, spec in specs.items() if spec.shape.rank != 1]
 
-        @tensorflow.function(
-            input_signature=[
-                [
-                    tensorflow.TensorSpec([len(names), None], type_)
-                    for type_, names in columns.items()
-                ],
-                [specs[name] for name in self._others],
-            ]
-        )
-        def call(packed, others):
-            inputs = dict(zip(self._others, others, strict=True))
-            for names, tensor in zip(self._columns, packed, strict=True):
+        def call(*tensors):
+            inputs = dict(zip(self._others, tensors[len(self._columns) :], strict=True))
+            for names, tensor in zip(self._columns, tensors, strict=False):
                 inputs.update(zip(names, tensorflow.unstack(tensor), strict=True))
             return signature(**inputs)
 
-        self._call = call.get_concrete_function()
+        # Not tf.function: at each call it compares the arguments with its signature.
+        self._call = tensorflow.compat.v1.wrap_function(
+            call,
+            [tensorflow.TensorSpec([len(names), None], type_) for type_, names in columns.items()]
+            + [specs[name] for name in self._others],
+        )
 
     def __call__(self, **inputs: np.ndarray) -> dict[str, np.ndarray]:
-        constant = self._tf.constant
-        packed = [constant(np.stack([inputs[name] for name in names])) for names in self._columns]
-        found = self._call(packed, [constant(inputs[name]) for name in self._others])
+        packed = [
+            np.concatenate([inputs[name] for name in names]).reshape(len(names), -1)
+            for names in self._columns
+        ]
+        found = self._call(*packed, *(inputs[name] for name in self._others))
         return {name: value.numpy() for name, value in found.items()}
 
 
