@@ -28,7 +28,7 @@ class Numbers:
     def of(cls, values: np.ndarray) -> "Numbers":
         """Summarise numbers of any type, with NaN."""
         rising = np.sort(values)  # NaN comes last
-        count = len(rising) - int(np.isnan(rising).sum())
+        count = len(rising) - int(np.count_nonzero(np.isnan(rising)))
         missing, rising = len(rising) - count, rising[:count].astype(np.float64)
         if not count:
             return cls(missing=missing)

@@ -22,7 +22,7 @@ BUCKETS = 100
 
 def fingerprints(keys: Iterable[str]) -> np.ndarray:
     """(n,) int64: FARM_FINGERPRINT of each key, as BigQuery computes it for a STRING."""
-    unsigned = np.fromiter((farmhash.fingerprint64(key) for key in keys), dtype=np.uint64)
+    unsigned = np.fromiter(map(farmhash.fingerprint64, keys), dtype=np.uint64)
     return unsigned.view(np.int64)
 
 

@@ -12,6 +12,7 @@ record is computed in Python. The tests compare with TensorFlow's parser.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeGuard
 
 import google_crc32c
@@ -36,7 +37,7 @@ _NOTHING = pa.scalar(b"", _BINARY)
 _BLOCK_BYTES = 16 << 20
 
 
-def tfrecords(columns: Mapping[str, Column]) -> Iterator[bytes]:
+def tfrecords(columns: Mapping[str, Column]) -> Iterator[memoryview]:
     """Yield the content of a TFRecord file with one Example per row, in pieces.
 
     columns: feature name -> n values each.
@@ -47,7 +48,7 @@ def tfrecords(columns: Mapping[str, Column]) -> Iterator[bytes]:
     step = max(1, rows * _BLOCK_BYTES // max(size, 1))
     for start in range(0, rows, step):
         block = {name: array[start : start + step] for name, array in arrays.items()}
-        yield frame(serialize_examples(block))
+        yield _framed(serialize_examples(block))
 
 
 def serialize_examples(columns: Mapping[str, Column]) -> pa.LargeBinaryArray:
@@ -59,23 +60,25 @@ def serialize_examples(columns: Mapping[str, Column]) -> pa.LargeBinaryArray:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns of different lengths: {lengths}")
-    pieces: list[pa.Array] = []
+    pieces: list[pa.Array | pa.Scalar] = []
     sizes = np.zeros(next(iter(lengths.values())), np.int64)
     for name in sorted(columns):
         list_tag, payloads = _payloads(columns[name])
         payload_sizes = _sizes(payloads)
-        heads = _take_by_size(payload_sizes, lambda size: _head(name, list_tag, size))  # noqa: B023
+        heads, head_sizes = _by_size(payload_sizes, partial(_head, name, list_tag))
         pieces += (heads, payloads)
-        sizes = sizes + _sizes(heads) + payload_sizes
-    heads = _take_by_size(sizes, lambda size: _FIELD_1 + _varint(size))
+        sizes = sizes + head_sizes + payload_sizes
+    heads, _ = _by_size(sizes, lambda size: _FIELD_1 + _varint(size))
     return pc.binary_join_element_wise(heads, *pieces, _NOTHING)
 
 
 def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
     """The content of a TFRecord file that holds these records."""
     array = _binary_array(records if isinstance(records, pa.Array) else list(records))
-    sizes = _sizes(array)
+    return _framed(array).tobytes()
 
+
+def _framed(array: pa.LargeBinaryArray) -> memoryview:
     def length_field(size: int) -> bytes:
         length = size.to_bytes(8, "little")
         return length + _mask(np.array([google_crc32c.value(length)], np.uint32)).tobytes()
@@ -83,10 +86,9 @@ def frame(records: pa.LargeBinaryArray | Iterable[bytes]) -> bytes:
     values = array.to_numpy(zero_copy_only=False)
     crcs = np.fromiter(map(google_crc32c.value, values), np.uint32, len(values))
     footers = _fixed(_mask(crcs).astype("<u4")[:, None])
-    framed = pc.binary_join_element_wise(
-        _take_by_size(sizes, length_field), array, footers, _NOTHING
-    )
-    return memoryview(framed.buffers()[2])[: _end(framed)].tobytes() if len(framed) else b""
+    length_fields, _ = _by_size(_sizes(array), length_field)
+    framed = pc.binary_join_element_wise(length_fields, array, footers, _NOTHING)
+    return memoryview(framed.buffers()[2])[: _end(framed)] if len(framed) else memoryview(b"")
 
 
 def _payloads(column: Column) -> tuple[bytes, pa.LargeBinaryArray]:
@@ -146,10 +148,19 @@ def _mask(crcs: np.ndarray) -> np.ndarray:
         return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_CRC_MASK)
 
 
-def _take_by_size(sizes: np.ndarray, make: Callable[[int], bytes]) -> pa.LargeBinaryArray:
-    """make(size) for each of the sizes, called once for each distinct size."""
+def _by_size(
+    sizes: np.ndarray, make: Callable[[int], bytes]
+) -> tuple[pa.LargeBinaryArray | pa.Scalar, np.ndarray | int]:
+    """make(size) for each of the sizes, called once for each distinct size, and their lengths.
+
+    One value and its length if all sizes are equal.
+    """
+    if len(sizes) and sizes.min() == sizes.max():
+        made = make(int(sizes[0]))
+        return pa.scalar(made, _BINARY), len(made)
     distinct, positions = np.unique(sizes, return_inverse=True)
-    return pa.array([make(size) for size in distinct.tolist()], _BINARY).take(pa.array(positions))
+    each = pa.array([make(size) for size in distinct.tolist()], _BINARY)
+    return each.take(pa.array(positions)), _sizes(each)[positions]
 
 
 def _arrow_bytes(column: Column) -> np.ndarray | pa.Array:

@@ -181,9 +181,11 @@ def _write_sorted(
     """Write the rows sorted by range and split, each part as Arrow IPC messages."""
     ranges = ranges_of(block.column("fingerprint").to_numpy(), bits)
     parts = ranges * len(SPLITS) + splits
-    order = np.argsort(parts, kind="stable")
+    number = len(SPLITS) << bits
+    # NumPy sorts integers of 16 bits by radix, ten times faster than longer ones.
+    order = np.argsort(parts.astype(np.min_scalar_type(number)), kind="stable")
     block = block.take(pa.array(order))
-    rows = np.bincount(parts, minlength=len(SPLITS) << bits)
+    rows = np.bincount(parts, minlength=number)
     ends = np.zeros_like(rows)
     end = first = 0
     for part, count in enumerate(rows.tolist()):
