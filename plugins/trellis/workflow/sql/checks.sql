@@ -1,7 +1,11 @@
-{% from "data_checks.sql" import features_alone %}
+{% from "data_checks.sql" import features_alone, numbers_together %}
 -- What would make a training pointless or wrong, found on the snapshot in one row.
 {% if alone %}
 WITH {{ features_alone(snapshot, alone, regression, bad_label, cells) }}
+{%- if numbers %}
+,
+{{ numbers_together(snapshot, numbers, bad_label, cells) }}
+{% endif %}
 {% endif %}
 SELECT
   COUNT(*) AS examples,
@@ -75,6 +79,9 @@ SELECT
 {% if alone %}
   ARRAY(SELECT AS STRUCT * FROM features_alone ORDER BY feature) AS features_alone,
   (SELECT AS STRUCT SUM(asked) AS asked, SUM(IF(learned > 0, asked, 0)) AS copied FROM copies) AS copies,
+{% endif %}
+{% if numbers %}
+  (SELECT AS STRUCT * FROM together) AS together,
 {% endif %}
 {% if regression %}
   MIN(label) = MAX(label) AS label_constant,

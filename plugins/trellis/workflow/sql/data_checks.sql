@@ -1,3 +1,16 @@
+{# A feature as a number; NULL of a category. #}
+{% macro as_number(feature) %}
+{% set column = feature.clean %}
+{% if feature.kind == "categorical" %}
+CAST(NULL AS FLOAT64)
+{%- elif feature.kind == "boolean" %}
+CAST(CAST({{ column }} AS INT64) AS FLOAT64)
+{%- elif feature.kind == "timestamp" %}
+CAST(UNIX_SECONDS({{ column }}) AS FLOAT64)
+{%- else %}
+CAST({{ column }} AS FLOAT64)
+{%- endif %}
+{% endmacro %}
 {# What each feature tells of the label by itself, and how it is spread: CTEs, the last `features_alone`. #}
 {% macro features_alone(snapshot, features, regression, bad_label, cells) %}
 cells AS (
@@ -9,15 +22,7 @@ cells AS (
       STRUCT(
         {{ loop.index0 }} AS feature,
         CAST({{ column }} AS STRING) AS value,
-{% if feature.kind == "categorical" %}
-        CAST(NULL AS FLOAT64) AS number
-{% elif feature.kind == "boolean" %}
-        CAST(CAST({{ column }} AS INT64) AS FLOAT64) AS number
-{% elif feature.kind == "timestamp" %}
-        CAST(UNIX_SECONDS({{ column }}) AS FLOAT64) AS number
-{% else %}
-        CAST({{ column }} AS FLOAT64) AS number
-{% endif %}
+        {{ as_number(feature) }} AS number
       ){{ "," if not loop.last }}
 {% endfor %}
     ]) AS cell
@@ -101,5 +106,56 @@ copies AS (
     {{ feature.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}
   )))
+)
+{%- endmacro %}
+{# How numbers go together, in the train split: CTEs, the last `together`, one row. #}
+{% macro numbers_together(snapshot, numbers, bad_label, cells) %}
+numbers AS (
+  SELECT
+    label,
+{% for feature in numbers %}
+    {{ as_number(feature) }} AS number_{{ loop.index0 }}{{ "," if not loop.last }}
+{% endfor %}
+  FROM {{ snapshot | identifier }}
+  WHERE split = 'train' AND NOT ({{ bad_label }})
+    AND ABS(MOD(FARM_FINGERPRINT(key), 1000000)) * {{ numbers | length }}
+      < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
+),
+-- Of a feature that is often missing, a constant: its NULLs would leave no row complete.
+often AS (
+  SELECT
+{% for feature in numbers %}
+    COUNTIF(number_{{ loop.index0 }} IS NULL) > COUNT(*) / 10 AS missing_{{ loop.index0 }}{{ "," if not loop.last }}
+{% endfor %}
+  FROM numbers
+),
+complete AS (
+  SELECT
+    label,
+{% for feature in numbers %}
+    IF(missing_{{ loop.index0 }}, 0, number_{{ loop.index0 }}) AS number_{{ loop.index0 }}{{ "," if not loop.last }}
+{% endfor %}
+  FROM numbers
+  CROSS JOIN often
+),
+-- The correlations of the label with each number, then of each number with those after it.
+together AS (
+  SELECT
+    COUNT(*) AS examples,
+    [
+{% for feature in numbers %}
+      IFNULL(CORR(label, number_{{ loop.index0 }}), 0){{ "," if not loop.last }}
+{% endfor %}
+    ] AS with_label,
+    [
+{% for first in range(numbers | length - 1) %}
+{% for second in range(first + 1, numbers | length) %}
+      IFNULL(CORR(number_{{ first }}, number_{{ second }}), 0){{ "," if not (loop.last and first == numbers | length - 2) }}
+{% endfor %}
+{% endfor %}
+    ] AS among_numbers
+  FROM complete
+  WHERE {% for feature in numbers %}number_{{ loop.index0 }} IS NOT NULL{{ " AND " if not loop.last }}{% endfor %}
+
 )
 {%- endmacro %}

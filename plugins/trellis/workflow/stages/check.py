@@ -33,7 +33,13 @@ from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.spec.tasks import MULTILABEL, classes_in
 from trellis.workflow.spec.trainer_schema import load as load_schema
-from trellis.workflow.stages import data_checks, job_messages, split_checks, weight_checks
+from trellis.workflow.stages import (
+    data_checks,
+    job_messages,
+    linear_checks,
+    split_checks,
+    weight_checks,
+)
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
@@ -128,6 +134,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         split_by=plan.table.split_by is not None,
         weight=plan.table.weight is not None,
         alone=plan.table.of_baselines(),
+        numbers=linear_checks.numbers(plan.table),
         cells=data_checks.MOST_CELLS,
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )

@@ -1,15 +1,17 @@
 """Signs of leakage in a snapshot, found before anything is trained: warned of, or refused.
 
 Each feature is tried by itself: how well a lookup of its value in the train split, or its order,
-tells the labels of the other rows. Nothing is known of columns that are no features, nor of what
-several features tell together.
+tells the labels of the other rows. Of a regression, numbers are also tried together, as a linear
+sum. Nothing is known of columns that are no features, nor of what else several features tell
+together.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trellis.workflow.contracts.table import Feature, Table
+from trellis.workflow.stages import linear_checks
 
 MOST_CELLS = 20_000_000
 """Values that the checks look at: of more, a sample of the rows."""
@@ -21,7 +23,7 @@ _ORDERED = 0.995
 """Area under the ROC curve of one number, which is too good in the same way."""
 
 _CORRELATED = 0.999
-"""The same of a regression: correlation of one number with the label."""
+"""The same of a regression: correlation of one number with the label, or of several together."""
 
 _FEW_VALUES = 20
 """Up to so many values are a category; rows that share one of more values may belong together."""
@@ -60,6 +62,9 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
         for entry in alone
         for finding in _of_feature(features[entry["feature"]], entry, common)
     ]
+    if together := row.get("together"):
+        told = {finding.feature for finding in found if finding.check in ("label", "group")}
+        found += _together(together, table, told)
     copies = row.get("copies") or {}
     asked, copied = copies.get("asked") or 0, copies.get("copied") or 0
     # Of features with a few values each, equal rows are to be expected.
@@ -127,6 +132,25 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
         )
         yield Finding("constant", feature.name, text)
     yield from _shift(feature, entry)
+
+
+def _together(
+    together: Mapping[str, Any], table: Table, told: Collection[str | None]
+) -> Iterator[Finding]:
+    """What numbers tell of a regression's label. told: features of which each does by itself."""
+    if together["examples"] < _LEAST:
+        return
+    numbers = linear_checks.numbers(table)
+    known = [n for n, feature in enumerate(numbers) if feature.name in told]
+    several, correlation = linear_checks.sufficient(together, known, _CORRELATED)
+    if several:
+        names = ", ".join(f"'{numbers[n].name}'" for n in several)
+        text = (
+            f"features {names} tell the label together: a linear sum of them has a correlation "
+            f"of {correlation:.4f} with it in the train split; are they known before the label? "
+            "If not, leave them out of source.features"
+        )
+        yield Finding("label", None, text)
 
 
 def _shift(feature: Feature, entry: Mapping[str, Any]) -> Iterator[Finding]:

@@ -330,6 +330,34 @@ def test_a_number_that_follows_the_label_of_a_regression_is_suspected(suspected,
     assert checks == [("label", "same"), ("identifier", "moment"), ("shift", "moment")]
 
 
+PRICES = """
+SELECT
+  CAST(n AS STRING) AS sample_id,
+  100 * SIN(n) + 10 * COS(7 * n) AS malignant,
+  100 * SIN(n) AS lowest,
+  ROUND(100 * SIN(n) + 20 * COS(7 * n), 1) AS highest,
+  SIN(3 * n) AS noise,
+  IF(MOD(n, 5) = 0, NULL, COS(5 * n)) AS sparse,
+  1 AS same,
+  MOD(n, 2) = 0 AS even,
+  IF(MOD(n, 2) = 0, 'a', 'b') AS kind
+FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n
+"""
+
+
+def test_numbers_that_tell_the_label_of_a_regression_together_are_suspected(suspected):
+    """The mean of the lowest and the highest price, each of which correlates by less than 0.999."""
+    checks, (finding,) = suspected(PRICES, task="regression")
+    assert checks == [("label", None)]
+    assert finding.text.startswith(
+        "features 'lowest', 'highest' tell the label together: a linear sum of them has a "
+        "correlation of 1.0000 with it in the train split; are they known before the label?"
+    )
+    assert data_checks.divided([finding], "refuse") == ([finding.text], [])
+    without = PRICES.replace("100 * SIN(n) AS lowest,", "")
+    assert suspected(without, task="regression") == ([], [])
+
+
 def select(**changes):
     columns = ", ".join(f"{sql} AS `{name}`" for name, sql in (GOOD | changes).items())
     return f"SELECT {columns} FROM {ROWS}"
