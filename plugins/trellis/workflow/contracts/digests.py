@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _NO_PART = ("display_name", "labels", "encryption_spec")
-_NO_PART_OF_SPEC = ("base_output_directory", "service_account", "network")
+_NO_PART_OF_SPEC = ("base_output_directory", "service_account", "network", "tensorboard")
 
 
 def of_tuning(

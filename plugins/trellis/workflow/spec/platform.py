@@ -31,6 +31,11 @@ _SUBNETWORK = re.compile(
 )
 
 
+_TENSORBOARD = re.compile(
+    r"projects/[a-z0-9-]+/locations/(?P<region>[a-z0-9-]+)/tensorboards/[0-9]+"
+)
+
+
 class PlatformError(ValueError):
     """The group's Google Cloud does not match platform.yaml; the message names the key."""
 
@@ -146,6 +151,12 @@ class Platform(Section):
         "how often experiments with `schedule: new data`, or for another's champion, look", Watch()
     )
     service_account: str | None = key("service account of jobs and deployed models", None)
+    tensorboard: str | None = key(
+        "Vertex AI TensorBoard that trials and trainings upload their curves and hyperparameters "
+        "to, projects/P/locations/REGION/tensorboards/ID; in the jobs' region, and only with a "
+        "service account that may write there",
+        None,
+    )
     network: str | None = key(
         "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",
         None,
@@ -192,6 +203,25 @@ class Platform(Section):
             f"'{location}' does not fit the bucket and jobs in {region}: BigQuery exports to a "
             f"bucket beside its dataset only; expected {region}, US, or EU for a region in the EU"
         )
+
+    @field_validator("tensorboard")
+    @classmethod
+    def _of_the_region(cls, tensorboard: str | None, info: ValidationInfo) -> str | None:
+        """https://docs.cloud.google.com/vertex-ai/docs/experiments/tensorboard-training."""
+        if tensorboard is None:
+            return None
+        found = _TENSORBOARD.fullmatch(tensorboard)
+        if not found:
+            raise broken(
+                f"got '{tensorboard}'; expected projects/PROJECT/locations/REGION/tensorboards/ID, "
+                "the ID a number: `gcloud ai tensorboards list` has it"
+            )
+        region = info.data.get("region")
+        if region is not None and found["region"] != region:
+            raise broken(f"is in {found['region']}, and jobs run in {region} (region)")
+        if not info.data.get("service_account"):
+            raise broken("needs `service_account`: jobs upload as it, and as no default account")
+        return tensorboard
 
     @field_validator("subnetwork")
     @classmethod

@@ -35,6 +35,11 @@ def identity(platform: Platform) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
+def tensorboard(platform: Platform) -> dict[str, str]:
+    """A job spec's field for the TensorBoard that gets its logs, if the group has one."""
+    return {"tensorboard": platform.tensorboard} if platform.tensorboard else {}
+
+
 def persistent(machines: Machines) -> dict[str, Any]:
     """A job spec's field for the persistent resource that its machines are of."""
     return {"persistent_resource_id": machines.persistent} if machines.persistent else {}

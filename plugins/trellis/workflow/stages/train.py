@@ -103,6 +103,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
             ),
             **job_messages.persistent(train.machines),
             **job_messages.identity(platform),
+            **job_messages.tensorboard(platform),
         },
         **job_messages.encryption(platform),
     }

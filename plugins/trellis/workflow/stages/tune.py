@@ -85,6 +85,7 @@ def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, A
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
             **job_messages.persistent(tune.machines),
             **job_messages.identity(platform),
+            **job_messages.tensorboard(platform),
         },
         **job_messages.encryption(platform),
     }

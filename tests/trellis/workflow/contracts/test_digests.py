@@ -60,6 +60,8 @@ def test_addresses_and_accounts_do_not_count_and_images_and_files_do(of):
     same = of()
     assert of(run="another") == same
     assert of(service_account=None, network=None, labels={"a": "b"}) == same
+    board = "projects/lab/locations/us-central1/tensorboards/7"
+    assert of(service_account="jobs@lab.iam.gserviceaccount.com", tensorboard=board) == same
     # Another tag of the same image.
     assert of(registry="us-central1-docker.pkg.dev/moved/here") == same
     for other in (of(image="sha256:2"), of(generation=2), of(files={"gs://b/w.h5": "crc"})):

@@ -28,6 +28,21 @@ def test_addresses(group):
             "subnetwork: regions/us-east1/subnetworks/lab\nlabels:",
             "subnetwork: is in us-east1, and jobs run in us-central1",
         ),
+        (
+            "labels:",
+            "tensorboard: curves\nlabels:",
+            "tensorboard: got 'curves'; expected projects/",
+        ),
+        (
+            "labels:",
+            "tensorboard: projects/lab/locations/us-east1/tensorboards/7\nlabels:",
+            "tensorboard: is in us-east1, and jobs run in us-central1",
+        ),
+        (
+            "service_account: jobs@local-gcp.iam.gserviceaccount.com",
+            "tensorboard: projects/lab/locations/us-central1/tensorboards/7",
+            "tensorboard: needs `service_account`",
+        ),
         ("labels:", "private_addresses: true\nlabels:", "private_addresses: in which network"),
     ],
 )

@@ -218,6 +218,7 @@ def test_the_groups_names_are_on_every_job(plan, group):
         {
             **group.model_dump(mode="json"),
             "service_account": "jobs@lab.iam.gserviceaccount.com",
+            "tensorboard": "projects/lab/locations/us-central1/tensorboards/7",
             "network": "projects/1/global/networks/lab",
             "encryption_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
             "labels": {"cost-center": "c1"},
@@ -230,6 +231,9 @@ def test_the_groups_names_are_on_every_job(plan, group):
     ]:
         assert getattr(job, spec).service_account == platform.service_account
         assert getattr(job, spec).network == platform.network
+        # A comparison writes no logs for it.
+        board = platform.tensorboard if "leaderboard" not in job.display_name else ""
+        assert getattr(job, spec).tensorboard == board
         assert job.encryption_spec.kms_key_name == platform.encryption_key
         assert job.labels == {"cost-center": "c1", "experiment": "digits", "owner": "trellis"}
     environment = export.body(plan, platform)["launchParameter"]["environment"]
