@@ -99,9 +99,9 @@ class DatasetError(ValueError):
 class Split:
     """How an example's split follows from its source.
 
-    rule: HASH_RULE, GROUP_RULE or COLUMN_RULE. ranges: with the first two, half-open ranges of the
-    key's or the group's bucket 0..99 by split name; else empty. by: with GROUP_RULE, the column of
-    the source whose values are the groups.
+    rule: HASH_RULE, GROUP_RULE, COLUMN_RULE or another one, in words. ranges: with the first two,
+    half-open ranges of the key's or the group's bucket 0..99 by split name; else empty. by: with
+    GROUP_RULE, the column of the source whose values are the groups.
     """
 
     rule: str

@@ -15,6 +15,7 @@ A manifest is Vertex AI's image import CSV: one image per line, no header:
   gs://bucket/flowers/0001.jpg,daisy
   training,gs://bucket/flowers/0001.jpg,daisy       with the split, on every line or on none
   gs://bucket/scans/0001.png,malignant,patient 7    with the group, for --split_by
+  gs://bucket/scans/0001.png,malignant,2024-03-01   with the day, for --split_by and --split_days
   gs://bucket/scans/0002.png,effusion,mass          several labels, or none: --task
                                                     multilabel_classification
 
@@ -158,7 +159,7 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
         raise ExportError(f"there is no manifest at {settings.source}") from error
-    manifest = parse(content, settings.source, settings.split_by, settings.task)
+    manifest = parse(content, settings.source, settings.split_by, settings.task, settings.days)
     check_rejected_share(manifest.rejected, manifest.lines, settings)
     plan = make_plan(manifest, settings)
     for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):

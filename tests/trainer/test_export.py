@@ -67,6 +67,24 @@ def run(folder, *others, **changed):
     return export.main(arguments(folder, *others, **changed))
 
 
+def test_days_and_strata_decide_the_split(folder):
+    """Images 0 to 149 of the days from 2024-01-01 on; and 50 images of each class."""
+    days = [f"{line},{np.datetime64('2024-01-01') + n}" for n, line in enumerate(manifest_lines())]
+    write_manifest(folder, days)
+    cut = "2024-04-10,2024-05-10"
+    assert run(folder, output="days", split_by="taken", split_days=cut) == 0
+    dataset = dataset_description.load(str(folder / "days"))
+    assert dataset.split.described == "taken: validation from 2024-04-10, test from 2024-05-10"
+    numbers = [sorted(n for _, n, _ in read_split(folder / "days", s)) for s in SPLITS]
+    assert numbers == [list(range(100)), list(range(100, 130)), list(range(130, 150))]
+    write_manifest(folder, manifest_lines())
+    assert run(folder, output="strata", stratify="true", split_fractions="60,20,20") == 0
+    counts = dataset_description.load(str(folder / "strata")).counts
+    assert {s: set(counts[s].classes.values()) for s in SPLITS} == {
+        "train": {30}, "validation": {10}, "test": {10},
+    }  # fmt: skip
+
+
 def read_split(directory, split):
     """(key, number that the image tells, label) of each example."""
     description = dataset_description.load(str(directory))

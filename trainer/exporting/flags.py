@@ -4,6 +4,7 @@ import argparse
 import difflib
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 from trainer import storage
@@ -28,6 +29,8 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
     "max_rejected": 0.05,
     "split_fractions": (80, 10, 10),
     "split_by": None,
+    "split_days": None,
+    "stratify": False,
     "task": CLASSIFICATION,
 }
 
@@ -66,6 +69,10 @@ def _image_settings(
         name: default if getattr(flags, name) is None else getattr(flags, name)
         for name, default in _IMAGE_DEFAULTS.items()
     }
+    if values["split_days"] and not values["split_by"]:
+        parser.error("--split_days: --split_by has to say what the days are")
+    if values["stratify"] and (values["split_by"] or values["task"] != CLASSIFICATION):
+        parser.error("--stratify true divides single classes, not groups, days, sets or numbers")
     shape = (*flags.image_size, values["channels"])
     return ImageExportSettings(
         **_common(flags),
@@ -73,6 +80,8 @@ def _image_settings(
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
         split_by=values["split_by"],
+        days=values["split_days"],
+        stratify=values["stratify"],
         task=values["task"],
     )
 
@@ -165,6 +174,21 @@ def _parser(description: str) -> argparse.ArgumentParser:
         "images stay in one split; NAME says what they are. For a table, columns.json says it",
     )
     add(
+        "--split_days",
+        type=_days,
+        metavar="DAY,DAY",
+        help="images only: the last field, after the label, is no group but a day or moment (ISO "
+        "8601, UTC); these are the first days of validation and test, such as "
+        "2024-01-01,2024-03-01",
+    )
+    add(
+        "--stratify",
+        type=_choice,
+        metavar="true|false",
+        help="images only: divide each class by the fractions, exactly, in the order of the hashes "
+        "of the images' names (default: false)",
+    )
+    add(
         "--task",
         choices=FAMILIES,
         help="images only: a line has one label, the name of a class; any number of them; or a "
@@ -228,6 +252,24 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1 (5 percent: 0.05)")
     return share
+
+
+def _days(text: str) -> tuple[date, date]:
+    try:
+        validation, test = (date.fromisoformat(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not two days, such as 2024-01-01,2024-03-01"
+        ) from None
+    if validation >= test:
+        raise argparse.ArgumentTypeError(f"{text!r}: validation has to begin before test")
+    return validation, test
+
+
+def _choice(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text == "true"
 
 
 def _fractions(text: str) -> tuple[int, int, int]:

@@ -1,6 +1,7 @@
 """The settings of an export."""
 
 from dataclasses import dataclass
+from datetime import date
 
 from trainer.dataset_description import CLASSIFICATION
 from trainer.dataset_features import Feature
@@ -31,7 +32,9 @@ class ImageExportSettings(ExportSettings):
 
     image: height, width, channels, encoding and resize of the stored images. max_rejected: share
     (0 to 1) of manifest lines that may be rejected. fractions: percent of train, validation, test.
-    split_by: what the lines' groups are, which then decide the split; None: the images' names do.
+    split_by: what the lines' last fields are, groups or days, which then decide the split; None:
+    the images' names do. days: the first ones (UTC) of validation and test, if split_by is a day.
+    stratify: each class is divided by the fractions, exactly.
     task: what labels are, one of dataset_description.FAMILIES.
     """
 
@@ -39,4 +42,6 @@ class ImageExportSettings(ExportSettings):
     max_rejected: float
     fractions: tuple[int, int, int]
     split_by: str | None = None
+    days: tuple[date, date] | None = None
+    stratify: bool = False
     task: str = CLASSIFICATION

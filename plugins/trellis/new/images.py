@@ -13,6 +13,7 @@ from trellis.new.described import DataError, Images
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
+from trellis.workflow.spec.split import GroupSplit
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 MANIFEST = "manifest.csv"
@@ -43,7 +44,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     )
     if grouped:
         try:
-            contents = image_manifest.count(address, lines, "group")
+            contents = image_manifest.count(address, lines, GroupSplit(by="group"))
         except SourceError:  # too few groups
             grouped = False
     splits = all(place for _, place in named)

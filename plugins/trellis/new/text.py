@@ -58,7 +58,8 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
         what = f"with any number of {len(images.classes)} classes each"
     split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
     if not split and not images.frozen and images.count < _SMALL:
-        split = _shares("  split: {train: 60, validation: 20, test: 20}", "few images")
+        rule = "" if regression or task == MULTILABEL else "stratify: label, "
+        split = _shares(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
     heavy = images.count * images.size**2 > 20_000 * 96**2
     return "\n".join(
         [

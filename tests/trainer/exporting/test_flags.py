@@ -77,6 +77,9 @@ def test_other_flags_are_left_for_beam():
         ({"split_fractions": "80,20"}, "is not three whole percentages"),
         ({"split_fractions": "80,10,5"}, "must add up to 100 (it adds up to 95)"),
         ({"split_fractions": "90,10,0"}, "at least 1 for each of train, validation and test"),
+        ({"split_days": "2024-01-01"}, "is not two days, such as 2024-01-01,2024-03-01"),
+        ({"split_days": "2024-03-01,2024-03-01"}, "validation has to begin before test"),
+        ({"stratify": "yes"}, "'yes' is neither true nor false"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(capsys, changed, message):
@@ -86,6 +89,20 @@ def test_a_wrong_value_is_named_with_what_is_allowed(capsys, changed, message):
     error = capsys.readouterr().err
     assert message in error
     assert f"argument --{next(iter(changed))}" in error
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"split_days": "2024-01-01,2024-03-01"}, "--split_by has to say what the days are"),
+        ({"stratify": "true", "split_by": "patient"}, "--stratify true divides single classes"),
+        ({"stratify": "true", "task": "regression"}, "--stratify true divides single classes"),
+    ],
+)
+def test_rules_of_a_split_exclude_one_another(capsys, changed, message):
+    with pytest.raises(SystemExit):
+        parse(**changed)
+    assert message in capsys.readouterr().err
 
 
 def test_a_missing_flag_is_named(capsys):
@@ -189,6 +206,7 @@ def test_the_template_offers_every_flag_and_requires_the_same(template):
         ("shards", ["1", "99999"], ["0", "100000", "1.5", ""]),
         ("max_rejected", ["0", "1", "0.05", "1.0"], ["5", "-0.1", "0.", "5%"]),
         ("split_fractions", ["80,10,10", "1,1,98"], ["80,20", "80,10,10,0", "a,b,c", "90,10,0"]),
+        ("stratify", ["true", "false"], ["yes", "True", ""]),
     ],
 )
 def test_the_template_and_the_program_agree_on_values(template, name, good, bad):

@@ -201,6 +201,7 @@ def test_a_folder_of_images_then_its_manifest(trellis, dags, google, planned, ca
     assert plan.dataset.classes == {"elm tree": 10, "oak": 10}
     source = plan.experiment.source
     assert (source.size, source.channels, source.resize) == ((20, 20), 1, "stretch")
+    assert (source.split.stratify, source.split.shares) == ("label", (60, 20, 20))
     assert trellis("upload", "Leaves", "leaves") == 1
     assert "gs://new-tests/leaves/manifest.csv exists already" in capsys.readouterr().err
     address = "gs://new-tests/leaves/manifest.csv"

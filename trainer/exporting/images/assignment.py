@@ -72,8 +72,12 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
     labels = _labels(manifest, settings.task)
     classes = () if settings.task == REGRESSION else labels
     if manifest.names_splits:
-        split = Split(COLUMN_RULE)
+        split = Split(COLUMN_RULE if settings.days is None else _by_days(settings))
         rows = {name: [row for row in manifest.rows if row.split == name] for name in SPLITS}
+    elif settings.stratify:
+        shares = "/".join(map(str, settings.fractions))
+        split = Split(f"{shares} percent of each class, by rank of FARM_FINGERPRINT(key)")
+        rows = _stratified(manifest, settings.fractions)
     else:
         by = settings.split_by
         split = Split(HASH_RULE if by is None else GROUP_RULE, ranges(settings.fractions), by)
@@ -84,6 +88,33 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
             rows[SPLITS[index]].append(row)
     _check_splits(rows, classes, split)
     return Plan(classes, split, tuple(_cut(rows, classes, settings)))
+
+
+def _by_days(settings: ImageExportSettings) -> str:
+    """The rule, for people."""
+    assert settings.days is not None
+    validation, test = settings.days
+    return f"{settings.split_by}: validation from {validation}, test from {test}"
+
+
+def _stratified(manifest: Manifest, fractions: tuple[int, int, int]) -> dict[str, list[Row]]:
+    """The rows of each split, of each class as many as plugins' snapshot.sql gives a table's: at
+    least one for test, then for validation, but one for train before either.
+    """
+    by_class: dict[str, list[Row]] = {}
+    for row in manifest.rows:
+        by_class.setdefault(row.label, []).append(row)
+    _, for_validation, for_test = fractions
+    rows: dict[str, list[Row]] = {name: [] for name in SPLITS}
+    for one in by_class.values():
+        size = len(one)
+        test = min(max((size * for_test + 50) // 100, 1), size - 1)
+        validation = min(max((size * for_validation + 50) // 100, 1), size - 1 - test)
+        edges = [0, size - test - validation, size - test, size]
+        mixed = _mix(one)
+        for name, (start, end) in zip(SPLITS, itertools.pairwise(edges), strict=True):
+            rows[name] += mixed[start:end]
+    return rows
 
 
 def _labels(manifest: Manifest, task: str) -> tuple[str, ...]:
@@ -117,6 +148,8 @@ def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: S
                 if split.rule == COLUMN_RULE
                 else "the manifest is too small for this share: add images, raise the share in "
                 "--split_fractions, or name the splits with ML_USE"
+                if split.ranges
+                else f"the rule is {split.rule}"
             )
             raise ExportError(f"the {name} split has no example ({sizes}); {remedy}")
     in_train = Counter(name for row in rows["train"] for name in row.labels)

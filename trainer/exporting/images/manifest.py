@@ -2,6 +2,8 @@
 
     [ML_USE,]gs://BUCKET/OBJECT,label        UTF-8, no header line, quotes around fields with commas
     gs://BUCKET/OBJECT,label,group           where groups of images, as a patient's, stay together
+    gs://BUCKET/OBJECT,label,2024-03-01      where days decide the split, or moments; UTC if no
+                                             offset says otherwise
     gs://BUCKET/OBJECT,label,label           of a multi-label task: any number of labels, also none
 
 A label is the name of a class or, of a regression, a number with a decimal point.
@@ -11,7 +13,7 @@ every line or on none: if only some lines had it, Vertex AI would split the rest
 differently each time. An image's key is its object name (the address without gs://BUCKET/).
 
 A problem with the whole file raises ExportError. A problem with one line (no label, several labels,
-a label that is no number, a repeated image) makes it a Rejection.
+a label that is no number, a field that is no day, a repeated image) makes it a Rejection.
 
 A manifest on the local disk may name images by paths relative to its folder; such a path is the
 key.
@@ -25,6 +27,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -75,8 +78,8 @@ class Manifest:
     """A valid manifest.
 
     rows: one for each distinct key, in the order of the lines. rejected: the other lines. lines:
-    number of lines that are not blank. names_splits: whether the lines have ML_USE. sha256: of the
-    file's bytes, in hexadecimal.
+    number of lines that are not blank. names_splits: whether the rows have splits, by ML_USE or by
+    days. sha256: of the file's bytes, in hexadecimal.
     """
 
     rows: tuple[Row, ...]
@@ -87,23 +90,30 @@ class Manifest:
 
 
 def parse(
-    content: bytes, address: str, split_by: str | None = None, task: str = CLASSIFICATION
+    content: bytes,
+    address: str,
+    split_by: str | None = None,
+    task: str = CLASSIFICATION,
+    days: tuple[date, date] | None = None,
 ) -> Manifest:
     """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong.
 
-    split_by: what the last field is, a group that stays together; None: there is none. task: one of
-    dataset_description.FAMILIES.
+    split_by: what the last field is, a group that stays together, or a day; None: there is none.
+    task: one of dataset_description.FAMILIES. days: the first ones of validation and test.
     """
     try:
         lines = _split_fields(content)
         _refuse_lines_without_image(lines, _resolver(address))
         names_splits = _check_ml_use(lines)
         if split_by is not None:
-            _take_groups(lines, split_by, names_splits, task)
+            _take_last(lines, split_by, names_splits, task)
         _refuse_missing_labels(lines)
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
     rows, rejected = _reject_unusable_labels(lines, names_splits, split_by, task)
+    if days is not None:
+        rows, others = _take_days(rows, split_by or "", days)
+        rejected += others
     if task == REGRESSION:
         rows, others = _take_values(rows)
         rejected += others
@@ -112,7 +122,7 @@ def parse(
         rows=tuple(rows),
         rejected=tuple(sorted(rejected + repeated)),
         lines=len(lines),
-        names_splits=names_splits,
+        names_splits=names_splits or days is not None,
         sha256=hashlib.sha256(content).hexdigest(),
     )
 
@@ -216,15 +226,15 @@ def _check_ml_use(lines: list[_Line]) -> bool:
     return bool(naming)
 
 
-def _take_groups(lines: list[_Line], split_by: str, names_splits: bool, task: str) -> None:
-    """Take the second field after each image, of a multi-label task the last, as its group.
+def _take_last(lines: list[_Line], split_by: str, names_splits: bool, task: str) -> None:
+    """Take the second field after each image, of a multi-label task the last, as what decides.
 
     Raises ExportError if none has one.
     """
     if names_splits:
         raise ExportError(
-            f"the lines name splits (ML_USE), and split.by ({split_by}) decides them too: leave "
-            "one of the two out"
+            f"the lines name splits (ML_USE), and the file's split ({split_by}) decides them too: "
+            "leave one of the two out"
         )
     for line in lines:
         if task == MULTILABEL:
@@ -236,8 +246,8 @@ def _take_groups(lines: list[_Line], split_by: str, names_splits: bool, task: st
         line.group = group or None
     if not any(line.group for line in lines):
         raise ExportError(
-            f"none of {len(lines)} lines has a group ({split_by}) after its label; expected "
-            "gs://BUCKET/OBJECT,label,group"
+            f"none of {len(lines)} lines has a field ({split_by}) after its label; expected "
+            f"gs://BUCKET/OBJECT,label,{split_by}"
         )
 
 
@@ -266,7 +276,7 @@ def _reject_unusable_labels(
             reason = "several labels; an image has one" if labels else "no label"
             rejected.append(Rejection(line.number, line.uri, label, reason))
         elif split_by is not None and line.group is None:
-            reason = f"no group ({split_by})"
+            reason = f"no {split_by} after the label"
             rejected.append(Rejection(line.number, line.uri, label, reason))
         else:
             split = _ML_USES[line.ml_use.lower()] if names_splits else None
@@ -274,6 +284,24 @@ def _reject_unusable_labels(
                 Row(line.number, line.uri, line.key, label, split, line.group, labels=labels)
             )
     return rows, rejected
+
+
+def _take_days(
+    rows: list[Row], split_by: str, days: tuple[date, date]
+) -> tuple[list[Row], list[Rejection]]:
+    """Give each row the split of its day; reject those whose field is none."""
+    kept, rejected = [], []
+    for row in rows:
+        try:
+            moment = datetime.fromisoformat(row.group or "")
+            day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
+        except (ValueError, OverflowError):
+            reason = f"{split_by} {row.group!r} is no day or moment, such as 2024-03-01"
+            rejected.append(Rejection(row.line, row.uri, row.label, reason))
+            continue
+        split = "train" if day < days[0] else "validation" if day < days[1] else "test"
+        kept.append(row._replace(split=split, group=None))
+    return kept, rejected
 
 
 def _take_values(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:

@@ -34,7 +34,8 @@ class Steps:
         """Read the manifest again; raises ExportError if it has not this SHA-256."""
         source = self._settings.source
         content = self._objects.read(source)
-        manifest = parse(content, source, self._settings.split_by, self._settings.task)
+        settings = self._settings
+        manifest = parse(content, source, settings.split_by, settings.task, settings.days)
         if manifest.sha256 != sha256:
             raise ExportError(f"{source} changed while the export began; start it again")
         return dataclasses.replace(manifest, rows=()), make_plan(manifest, self._settings)

@@ -13,11 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.split import recorded
+from trellis.workflow.spec.split import GroupSplit, TimeSplit, recorded
 from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import load as load_schema
 
@@ -47,8 +48,8 @@ class Line(NamedTuple):
 @dataclass
 class Contents:
     """Contents of a manifest. examples: usable lines. classes: their number by label; a line may
-    count for several. ungrouped: lines without a group, where groups decide the split. first:
-    number of the first line of each label.
+    count for several. ungrouped: lines without a group or day, where these decide the split.
+    groups: those, or the splits that days are of. first: number of the first line of each label.
     """
 
     lines: int = 0
@@ -76,15 +77,32 @@ def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
         raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
 
 
-def count(
-    address: str, lines: Iterable[Line], by: str | None = None, several: bool = False
-) -> Contents:
-    """Count lines, classes and groups. by: what the field after the label is, the file's split.by.
-    several: whether a line has any number of labels; the group is the last field then.
+def last_field(split: Any) -> str | None:
+    """What the field after the label is, by the file's split: a group, or a day; None: none is."""
+    return split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
 
-    Raises SourceError for a manifest that is empty, no manifest, or without groups.
+
+def split_of_day(text: str, split: TimeSplit) -> str | None:
+    """The split of a day or moment, as the export finds it; None if the text is neither."""
+    try:
+        moment = datetime.fromisoformat(text)
+        day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
+    except (ValueError, OverflowError):
+        return None
+    if day < split.validation:
+        return "train"
+    return "validation" if day < split.test else "test"
+
+
+def count(
+    address: str, lines: Iterable[Line], split: Any = None, several: bool = False
+) -> Contents:
+    """Count lines, classes and groups. split: the file's rule. several: whether a line has any
+    number of labels; the group, or the day, is the last field then.
+
+    Raises SourceError for a manifest that is empty, no manifest, or without groups or days.
     """
-    contents = Contents()
+    contents, by = Contents(), last_field(split)
     for number, fields, place in lines:
         contents.lines += 1
         if place is None:
@@ -95,11 +113,13 @@ def count(
         if by is not None:
             if place:
                 raise SourceError(
-                    f"{address}: line {number} names a split (ML_USE), and split.by ({by}) decides "
-                    "it too: leave one of the two out"
+                    f"{address}: line {number} names a split (ML_USE), and source.split ({by}) "
+                    "decides it too: leave one of the two out"
                 )
             place_of_group = len(after) - 1 if several else 1
             group = after.pop(place_of_group) if len(after) > place_of_group >= 0 else ""
+            if isinstance(split, TimeSplit):
+                group = split_of_day(group, split) or ""
             if not group:
                 contents.ungrouped += 1
                 continue
@@ -112,13 +132,25 @@ def count(
                 contents.first.setdefault(label, number)
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
-    if by is not None and len(contents.groups) < _LEAST_GROUPS:
+    if isinstance(split, TimeSplit):
+        _check_days(address, contents, split)
+    elif by is not None and len(contents.groups) < _LEAST_GROUPS:
         raise SourceError(
             f"{address}: {len(contents.groups)} groups ({by}) after the labels, and "
             f"{contents.ungrouped} lines without one; each split needs 2 of them or more: expected "
             "lines of gs://BUCKET/OBJECT,label,group"
         )
     return contents
+
+
+def _check_days(address: str, contents: Contents, split: TimeSplit) -> None:
+    absent = [s for s in ("train", "validation", "test") if s not in contents.groups]
+    if absent:
+        raise SourceError(
+            f"{address}: no line of the {' and the '.join(absent)} split ({split.rule}), and "
+            f"{contents.ungrouped} lines without a day; expected lines of "
+            f"gs://BUCKET/OBJECT,label,DAY, the day such as {split.validation}"
+        )
 
 
 def check_contents(address: str, contents: Contents, experiment: Experiment) -> None:

@@ -66,7 +66,8 @@ class TimeSplit(Variant):
 
     time: str = key(
         "DATE, DATETIME or TIMESTAMP column (UTC): train is before both of the days named here; "
-        "no feature, unless it is named as one",
+        "no feature, unless it is named as one. Of a manifest: what the field after the label is, "
+        "a day or moment such as 2024-03-01",
         min_length=1,
     )
     validation: Date = key("first day of the validation split (UTC)")
@@ -141,7 +142,8 @@ class StratifiedSplit(_Shares):
 
     stratify: str = key(
         "column, such as the label, each value of which is divided by the shares, in the order of "
-        "the keys' hashes; for small data: other rows may change a row's split",
+        "the keys' hashes; for small data: other rows may change a row's split. Of a manifest: "
+        "label",
         min_length=1,
     )
 

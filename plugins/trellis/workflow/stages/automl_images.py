@@ -19,10 +19,12 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import bigquery_source, image_manifest, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.split import TimeSplit
 from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
 _ML_USE = "labels.aiplatform.googleapis.com/ml_use"
+_ML_USES = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -39,7 +41,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         refused = rejected.download_as_text().splitlines() if rejected.exists() else []
         text = io.StringIO(manifest.download_as_bytes().decode("utf-8-sig"))
-        grouped = plan.experiment.source.split.decided_by is not None
+        grouped = image_manifest.last_field(plan.experiment.source.split) is not None
         lines = image_manifest.lines(address, text)
         found = usable(lines, {json.loads(line)["uri"] for line in refused}, grouped)
         rows = with_splits(found, plan, platform)
@@ -53,9 +55,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def usable(
     lines: Iterable[image_manifest.Line], rejected: set[str], grouped: bool = False
 ) -> list[tuple[str, str, str, str]]:
-    """(ML_USE or "", address, label, what is hashed) of the lines that were not rejected.
+    """(ML_USE or "", address, label, what decides the split) of the lines that were not rejected.
 
-    Hashed is the key, or, if the lines are `grouped`, the field after the label.
+    The key decides, or, if the lines are `grouped`, the field after the label.
     """
     found: dict[str, tuple[str, str, str, str]] = {}
     for _, fields, place in lines:
@@ -73,10 +75,15 @@ def usable(
 def with_splits(
     rows: list[tuple[str, str, str, str]], plan: Plan, platform: Platform
 ) -> list[tuple[str, str, str]]:
-    """(ML_USE, address, label) of the rows: ML_USE from what is hashed if the manifest has none."""
+    """(ML_USE, address, label) of the rows: ML_USE from the last part, what is hashed or the day,
+    if the manifest has none.
+    """
     missing = {hashed for ml_use, _, _, hashed in rows if not ml_use}
     split = plan.experiment.source.split
-    splits = bigquery_source.splits_of(platform, split, sorted(missing))
+    if isinstance(split, TimeSplit):
+        splits = {day: _ML_USES[image_manifest.split_of_day(day, split)] for day in missing}
+    else:
+        splits = bigquery_source.splits_of(platform, split, sorted(missing))
     return [(use or splits[hashed], uri, label) for use, uri, label, hashed in rows]
 
 

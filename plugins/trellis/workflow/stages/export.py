@@ -11,7 +11,13 @@ from trellis.workflow.contracts import assets, layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.split import GroupSplit, KeySplit
+from trellis.workflow.spec.split import (
+    GroupSplit,
+    KeySplit,
+    Split,
+    StratifiedSplit,
+    TimeSplit,
+)
 from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
@@ -113,8 +119,7 @@ def _network(platform: Platform) -> dict[str, str]:
 def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
     source = plan.experiment.image_source
     height, width = source.size
-    assert isinstance(source.split, KeySplit | GroupSplit)
-    by, task = source.split.decided_by, plan.experiment.task
+    task = plan.experiment.task
     return {
         "source": platform.uri(source.images),
         "image_size": f"{height}x{width}",
@@ -122,10 +127,21 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         "channels": str(source.channels),
         "encoding": source.encoding,
         "max_rejected": str(source.max_rejected),
-        "split_fractions": ",".join(map(str, source.split.shares)),
-        **({} if by is None else {"split_by": by}),
+        **_split_flags(source.split),
         **({"task": task} if task in (REGRESSION, MULTILABEL) else {}),
     }
+
+
+def _split_flags(split: Split) -> dict[str, str]:
+    if isinstance(split, TimeSplit):
+        return {"split_by": split.time, "split_days": f"{split.validation},{split.test}"}
+    assert isinstance(split, KeySplit | GroupSplit | StratifiedSplit)
+    flags = {"split_fractions": ",".join(map(str, split.shares))}
+    if isinstance(split, GroupSplit):
+        flags["split_by"] = split.by
+    if isinstance(split, StratifiedSplit):
+        flags["stratify"] = "true"
+    return flags
 
 
 def _table_flags(plan: Plan) -> dict[str, str]:

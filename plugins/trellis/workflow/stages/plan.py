@@ -275,10 +275,9 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     try:
         manifest.reload()
         with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
-            by = experiment.source.split.decided_by
             several = experiment.task == MULTILABEL
             lines = image_manifest.lines(address, text)
-            contents = image_manifest.count(address, lines, by, several)
+            contents = image_manifest.count(address, lines, experiment.source.split, several)
     except NotFound:
         what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
         raise SourceError(

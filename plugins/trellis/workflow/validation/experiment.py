@@ -8,7 +8,7 @@ from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
-from trellis.workflow.spec.split import GroupSplit, KeySplit, StratifiedSplit, TimeSplit
+from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis.workflow.validation import backbone, hyperparameters, other_models
@@ -56,9 +56,7 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
-        if not isinstance(source.split, KeySplit | GroupSplit):
-            message = "is for tables; of images, groups (`by`) or a manifest's ML_USE decide"
-            yield Problem(("source", "split", *source.split.opening), message)
+        yield from _image_split(experiment)
         return
     if experiment.task == MULTILABEL and isinstance(source.split, StratifiedSplit):
         message = "divides the rows of one class each, and here a row has any number: leave it out"
@@ -75,6 +73,23 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     yield from _split_column(source)
     yield from _weight_column(source)
     yield from _kinds(source, features)
+
+
+def _image_split(experiment: Experiment) -> Iterator[Problem]:
+    """Rules of a split that do not go with a manifest of images."""
+    split = experiment.source.split
+    where = ("source", "split", *split.opening)
+    if isinstance(split, ColumnSplit):
+        yield Problem(where, "is for tables; a manifest names the splits by its ML_USE")
+    if not isinstance(split, StratifiedSplit):
+        return
+    if split.stratify != "label":
+        yield Problem(where, f"got '{split.stratify}'; of a manifest, only its `label` is divided")
+    if experiment.task in (MULTILABEL, REGRESSION):
+        yield Problem(where, "divides the images of one class each; leave it out")
+    if experiment.baselines.automl is not None:
+        message = "AutoML's list of images cannot be divided like this: name the splits by ML_USE"
+        yield Problem(where, message)
 
 
 def _kinds(source: RowSource, features: Sequence[str]) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """Classes, splits and shards follow from the set of lines, and from nothing else."""
 
 from collections import Counter
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,14 @@ from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.splits import buckets
 
 
-def settings(shards=4, fractions=(80, 10, 10), split_by=None, task=CLASSIFICATION):
+def settings(
+    shards=4,
+    fractions=(80, 10, 10),
+    split_by=None,
+    task=CLASSIFICATION,
+    days=None,
+    stratify=False,
+):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
         output="gs://bkt/datasets/3f2a/",
@@ -26,11 +34,13 @@ def settings(shards=4, fractions=(80, 10, 10), split_by=None, task=CLASSIFICATIO
         fractions=fractions,
         split_by=split_by,
         task=task,
+        days=days,
+        stratify=stratify,
     )
 
 
 def plan_of(lines, **changed):
-    how = {name: changed[name] for name in ("split_by", "task") if name in changed}
+    how = {name: changed[name] for name in ("split_by", "task", "days") if name in changed}
     manifest = parse("\n".join(lines).encode(), "gs://bkt/manifest.csv", **how)
     return make_plan(manifest, settings(**changed))
 
@@ -158,6 +168,35 @@ def test_images_of_one_group_are_in_the_split_of_its_hash(patients):
     assert plan.examples("train") + plan.examples("validation") + plan.examples("test") == len(
         lines
     )
+
+
+def test_each_class_is_divided_by_the_shares():
+    """The numbers that snapshot.sql gives a table's rows, which a test of its own has."""
+    counts = {"a": 276, "b": 20, "c": 3, "d": 1}
+    lines = [f"gs://bkt/{c}{i}.png,{c}" for c, count in counts.items() for i in range(count)]
+    plan = plan_of(lines, stratify=True, fractions=(70, 10, 20), shards=2)
+    assert (
+        plan.split.described == "70/10/20 percent of each class, by rank of FARM_FINGERPRINT(key)"
+    )
+    found = Counter((row.label, work.split) for work in plan.work for row in work.rows)
+    assert found == {
+        ("a", "train"): 193, ("a", "validation"): 28, ("a", "test"): 55,
+        ("b", "train"): 14, ("b", "validation"): 2, ("b", "test"): 4,
+        ("c", "train"): 1, ("c", "validation"): 1, ("c", "test"): 1,
+        ("d", "train"): 1,
+    }  # fmt: skip
+    again = plan_of(lines[::-1], stratify=True, fractions=(70, 10, 20), shards=2)
+    assert [keys_of(work) for work in again.work] == [keys_of(work) for work in plan.work]
+
+
+def test_images_of_the_past_are_learned_from():
+    lines = [f"gs://bkt/{i}.png,{'ab'[i % 2]},2024-01-{i + 1:02d}" for i in range(30)]
+    days = date(2024, 1, 21), date(2024, 1, 26)
+    plan = plan_of(lines, split_by="taken", days=days, shards=1)
+    assert plan.split.described == "taken: validation from 2024-01-21, test from 2024-01-26"
+    assert [plan.examples(split) for split in SPLITS] == [20, 5, 5]
+    with pytest.raises(ExportError, match=r"test split has no example .* taken: validation from"):
+        plan_of(lines[:25], split_by="taken", days=days, shards=1)
 
 
 def test_a_number_is_its_own_label():

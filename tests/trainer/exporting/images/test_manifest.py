@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -192,7 +193,7 @@ def test_the_field_after_the_label_is_the_group():
     assert [(row.key, row.label, row.group) for row in manifest.rows] == [("2", "b", "p2")]
     assert [(rejection.line, rejection.reason) for rejection in manifest.rejected] == [
         (1, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
-        (3, "no group (patient)"),
+        (3, "no patient after the label"),
         (4, "several labels; an image has one"),
         (5, "contradictory groups for one key: 'p1' on line 1, 'p3' on line 5"),
     ]
@@ -201,14 +202,39 @@ def test_the_field_after_the_label_is_the_group():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gs://bkt/1,a\ngs://bkt/2,b\n", "none of 2 lines has a group (patient) after its label"),
-        ("test,gs://bkt/1,a,p1\n", "and split.by (patient) decides them too: leave one of the two"),
+        ("gs://bkt/1,a\ngs://bkt/2,b\n", "none of 2 lines has a field (patient) after its label"),
+        ("test,gs://bkt/1,a,p1\n", "and the file's split (patient) decides them too: leave one of"),
     ],
 )
 def test_a_manifest_without_groups_is_refused_where_they_decide(text, message):
     with pytest.raises(ExportError) as refused:
         parse(text.encode(), ADDRESS, "patient")
     assert message in str(refused.value)
+
+
+def test_days_and_moments_after_the_labels_decide_the_split():
+    """A day belongs to the split that begins with it, in UTC."""
+    text = (
+        "gs://bkt/1,a,2023-12-31\ngs://bkt/2,b,2024-01-01\n"
+        "gs://bkt/3,a,2024-02-29T23:59:59\ngs://bkt/4,b,2024-03-01T00:30:00+01:00\n"
+        "gs://bkt/5,a,2024-03-01 00:00:00Z\ngs://bkt/6,b,spring\ngs://bkt/7,b,\n"
+        "gs://bkt/8,b,0001-01-01T00:00:00+10:00\n"
+    )
+    days = date(2024, 1, 1), date(2024, 3, 1)
+    manifest = parse(text.encode(), ADDRESS, "taken", days=days)
+    assert manifest.names_splits
+    assert [(row.key, row.split, row.group) for row in manifest.rows] == [
+        ("1", "train", None),
+        ("2", "validation", None),
+        ("3", "validation", None),
+        ("4", "validation", None),
+        ("5", "test", None),
+    ]
+    assert [(rejection.line, rejection.reason) for rejection in manifest.rejected] == [
+        (6, "taken 'spring' is no day or moment, such as 2024-03-01"),
+        (7, "no taken after the label"),
+        (8, "taken '0001-01-01T00:00:00+10:00' is no day or moment, such as 2024-03-01"),
+    ]
 
 
 def test_numbers_are_read_as_such():
@@ -252,7 +278,7 @@ def test_the_last_field_is_the_group_of_several_labels():
         ((), "p2"),
     ]
     assert [(r.line, r.label, r.reason) for r in manifest.rejected] == [
-        (3, "mass", "no group (patient)")
+        (3, "mass", "no patient after the label")
     ]
 
 

@@ -1,13 +1,16 @@
 import pytest
 
+from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups.image_manifest import (
     check_contents,
     count,
     fingerprint,
     lines,
 )
-from trellis.workflow.stages.automl_images import usable
+from trellis.workflow.spec.split import GroupSplit, TimeSplit
+from trellis.workflow.stages.automl_images import usable, with_splits
 from trellis.workflow.validation.file import with_changes
 
 AT = "gs://b/manifest.csv"
@@ -15,8 +18,8 @@ CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n
 VERSION = {"generation": 1, "crc32c": "abc="}
 
 
-def contents_of(text, by=None, several=False):
-    return count(AT, lines(AT, text), by, several)
+def contents_of(text, split=None, several=False):
+    return count(AT, lines(AT, text), split, several)
 
 
 @pytest.fixture
@@ -111,14 +114,42 @@ def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
 
 def test_groups_after_the_labels_are_counted():
     text = [f"gs://b/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
-    contents = contents_of([*text, "gs://b/x.png,cat\n"], "patient")
+    patients = GroupSplit(by="patient")
+    contents = contents_of([*text, "gs://b/x.png,cat\n"], patients)
     assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
     with pytest.raises(
         SourceError, match=r"0 groups \(patient\) after the labels, and 3 lines with"
     ):
-        contents_of(CATS_AND_DOGS, "patient")
-    with pytest.raises(SourceError, match=r"line 1 names a split \(ML_USE\), and split.by"):
-        contents_of(["test,gs://b/1.png,cat,p1\n"], "patient")
+        contents_of(CATS_AND_DOGS, patients)
+    with pytest.raises(SourceError, match=r"line 1 names a split \(ML_USE\), and source.split"):
+        contents_of(["test,gs://b/1.png,cat,p1\n"], patients)
+
+
+TAKEN = TimeSplit(time="taken", validation="2024-01-01", test="2024-03-01")
+DAYS = [
+    "gs://b/1.png,cat,2023-12-31\n",
+    "gs://b/2.png,dog,2024-01-01\n",
+    "gs://b/3.png,dog,2024-03-01T00:30:00+01:00\n",
+    "gs://b/4.png,cat,2024-03-01\n",
+]
+
+
+def test_days_after_the_labels_decide_the_split():
+    contents = contents_of([*DAYS, "gs://b/x.png,cat,spring\n"], TAKEN)
+    assert (contents.examples, contents.ungrouped) == (4, 1)
+    with pytest.raises(SourceError, match=r"no line of the test split \(taken: validation from 20"):
+        contents_of(DAYS[:3], TAKEN)
+    with pytest.raises(SourceError, match=r"and 3 lines without a day; expected lines of gs://BUC"):
+        contents_of(CATS_AND_DOGS, TAKEN)
+
+
+def test_automl_gets_the_split_of_the_day(pets, group):
+    rule = {"time": "taken", "validation": "2024-01-01", "test": "2024-03-01"}
+    plan = a_plan(with_changes(pets, {("source", "split"): rule}), Run("b", "digits", "r"))
+    rows = usable(lines(AT, DAYS), set(), grouped=True)
+    assert [use for use, _, _ in with_splits(rows, plan, group)] == [
+        "training", "validation", "validation", "test",
+    ]  # fmt: skip
 
 
 def test_a_group_is_part_of_the_datasets_name(pets):
@@ -198,7 +229,7 @@ def test_a_line_counts_for_each_of_its_labels(findings):
 
 def test_the_last_field_is_the_group_of_several_labels():
     text = [f"gs://b/{n}.png{',mass' * (n % 3)},p{n // 2}\n" for n in range(20)]
-    contents = contents_of([*text, "gs://b/x.png,mass,\n"], "patient", several=True)
+    contents = contents_of([*text, "gs://b/x.png,mass,\n"], GroupSplit(by="patient"), several=True)
     assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
     assert dict(contents.classes) == {"mass": 13}
 

@@ -213,6 +213,24 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
     assert launch["containerSpec"]["image"].endswith("/trellis/export:0.1.0")
 
 
+@pytest.mark.parametrize(
+    ("split", "flags"),
+    [
+        ({"by": "patient"}, {"split_by": "patient", "split_fractions": "80,10,10"}),
+        ({"stratify": "label"}, {"stratify": "true", "split_fractions": "80,10,10"}),
+        (
+            {"time": "taken", "validation": "2024-01-01", "test": "2024-03-01"},
+            {"split_by": "taken", "split_days": "2024-01-01,2024-03-01"},
+        ),
+    ],
+)
+def test_the_export_of_images_is_told_the_split(changed, group, split, flags):
+    planned = changed({("source", "split"): split, ("baselines",): None})
+    parameters = export.body(planned, group)["launchParameter"]["parameters"]
+    found = {name: parameters[name] for name in parameters if name.startswith(("split", "strat"))}
+    assert found == flags
+
+
 def test_the_groups_names_are_on_every_job(plan, group):
     platform = Platform.model_validate(
         {
