@@ -82,15 +82,15 @@ def last_field(split: Any) -> str | None:
     return split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
 
 
-def split_of_day(text: str, split: TimeSplit) -> str | None:
-    """The split of a day or moment, as the export finds it; None if the text is neither."""
+def ml_use_of_day(text: str, split: TimeSplit) -> str | None:
+    """The ML_USE of a day or moment, as the export finds it; None if the text is neither."""
     try:
         moment = datetime.fromisoformat(text)
         day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
     except (ValueError, OverflowError):
         return None
     if day < split.validation:
-        return "train"
+        return "training"
     return "validation" if day < split.test else "test"
 
 
@@ -119,7 +119,7 @@ def count(
             place_of_group = len(after) - 1 if several else 1
             group = after.pop(place_of_group) if len(after) > place_of_group >= 0 else ""
             if isinstance(split, TimeSplit):
-                group = split_of_day(group, split) or ""
+                group = ml_use_of_day(group, split) or ""
             if not group:
                 contents.ungrouped += 1
                 continue
@@ -144,7 +144,7 @@ def count(
 
 
 def _check_days(address: str, contents: Contents, split: TimeSplit) -> None:
-    absent = [s for s in ("train", "validation", "test") if s not in contents.groups]
+    absent = [s for s in ("training", "validation", "test") if s not in contents.groups]
     if absent:
         raise SourceError(
             f"{address}: no line of the {' and the '.join(absent)} split ({split.rule}), and "

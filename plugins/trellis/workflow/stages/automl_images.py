@@ -24,7 +24,6 @@ from trellis.workflow.stages.automl_tables import common, display_name, milli_no
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
 _ML_USE = "labels.aiplatform.googleapis.com/ml_use"
-_ML_USES = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -81,7 +80,7 @@ def with_splits(
     missing = {hashed for ml_use, _, _, hashed in rows if not ml_use}
     split = plan.experiment.source.split
     if isinstance(split, TimeSplit):
-        splits = {day: _ML_USES[image_manifest.split_of_day(day, split)] for day in missing}
+        splits = {day: image_manifest.ml_use_of_day(day, split) or "" for day in missing}
     else:
         splits = bigquery_source.splits_of(platform, split, sorted(missing))
     return [(use or splits[hashed], uri, label) for use, uri, label, hashed in rows]
