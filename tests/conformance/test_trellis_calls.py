@@ -12,7 +12,8 @@ from tests.conformance import calls, discovery
 from trellis.vertex import jobs
 
 SERVICES = [
-    f"{name}Service" for name in ("Dataset", "Endpoint", "Job", "Model", "Pipeline", "Prediction")
+    f"{name}Service"
+    for name in ("Dataset", "Endpoint", "Job", "Metadata", "Model", "Pipeline", "Prediction")
 ]
 
 ENTRIES = json.loads(calls.LIST.read_text())

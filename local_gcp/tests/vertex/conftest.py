@@ -68,6 +68,7 @@ class VertexClients:
         self.pipelines = client(api.PipelineServiceClient)
         self.models = client(api.ModelServiceClient)
         self.datasets = client(api.DatasetServiceClient)
+        self.metadata = client(api.MetadataServiceClient)
         self.endpoints = client(api.EndpointServiceClient)
         self.predictions = client(api.PredictionServiceClient)
 

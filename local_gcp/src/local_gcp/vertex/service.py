@@ -14,6 +14,7 @@ from local_gcp.variants import Variants
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction.batch_jobs import BatchPredictionJobs
+from local_gcp.vertex.contexts import Contexts
 from local_gcp.vertex.custom_jobs import CustomJobs
 from local_gcp.vertex.datasets.dataset_service import Datasets
 from local_gcp.vertex.endpoints.endpoint_service import Endpoints
@@ -55,6 +56,7 @@ class Vertex(Service):
         self.tuning_jobs = TuningJobs(self.state, self.runner, self.operations)
         self.models = Models(self.state, self.operations, home.buckets, folder / "models", variants)
         self.evaluations = Evaluations(self.state, self.models)
+        self.contexts = Contexts(self.state, self.operations)
         self.datasets = Datasets(self.state, self.operations, self.background, home.buckets)
         tables = Tables(home.buckets, warehouse)
         automl = (
@@ -94,6 +96,7 @@ class Vertex(Service):
             ServiceHandler(f"{_SERVICES}.pipeline_service", self.pipelines),
             ServiceHandler(f"{_SERVICES}.model_service", self.models, self.evaluations),
             ServiceHandler(f"{_SERVICES}.dataset_service", self.datasets),
+            ServiceHandler(f"{_SERVICES}.metadata_service", self.contexts),
             ServiceHandler(f"{_SERVICES}.endpoint_service", self.endpoints),
             ServiceHandler(f"{_SERVICES}.prediction_service", predictions),
             ServiceHandler("google.longrunning.operations", self.operations),

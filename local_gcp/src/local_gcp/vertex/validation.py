@@ -42,10 +42,13 @@ def check_resource(resource: Any, field: str, region: str) -> None:
     """What all resources have: display name, labels and encryption key. `region`: theirs."""
     check_display_name(resource.display_name, f"{field}.display_name")
     check_labels(resource.labels, f"{field}.labels")
+    check_encryption(resource, field, region)
+
+
+def check_encryption(resource: Any, field: str, region: str) -> None:
+    """The encryption key of a resource, if it has one."""
     if "encryption_spec" in resource:
-        _check_key(
-            resource.encryption_spec.kms_key_name, f"{field}.encryption_spec.kms_key_name", region
-        )
+        _check_key(resource.encryption_spec.kms_key_name, f"{field}.encryption_spec", region)
 
 
 def _check_key(key: str, spec: str, region: str) -> None:

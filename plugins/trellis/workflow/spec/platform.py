@@ -157,6 +157,11 @@ class Platform(Section):
         "service account that may write there",
         None,
     )
+    experiments: bool = key(
+        "write the contenders of each run, with hyperparameters and scores on the test split, to "
+        "Vertex AI Experiments",
+        False,
+    )
     network: str | None = key(
         "VPC network of jobs and private endpoints, projects/NUMBER/global/networks/NAME",
         None,

@@ -17,7 +17,7 @@ from trellis.workflow.lookups import documents, plans, records
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import cost_in_report, spent
+from trellis.workflow.stages import cost_in_report, spent, vertex_experiment
 from trellis.workflow.stages.deploy.record import RETREATED, SERVING
 
 
@@ -46,6 +46,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         if saved:
             print(f"Spot machines have saved about {sum(saved.values()):.2f} USD of that.")
         savings = sum(saved.values()) if saved else None
+        if platform.experiments:
+            _to_vertex_experiments(platform, run, board)
         records.end(platform, run, board, record, failure, actual, savings)
         if failure:
             raise AirflowFailException(failure)
@@ -89,6 +91,14 @@ def _report_cost(
         cost_in_report.write(platform, report, plan, actual)
     except Exception as error:
         print(f"The report does not say what the run has cost: {error}")
+
+
+def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str, Any]) -> None:
+    """What Vertex AI Experiments lacks fails no run: bucket and index have all of it."""
+    try:
+        vertex_experiment.write(platform, run, board)
+    except Exception as error:
+        print(f"Vertex AI Experiments does not have this run: {error}")
 
 
 def incomplete(board: dict[str, Any], report: str) -> str | None:

@@ -1,0 +1,57 @@
+"""A run's contenders in Vertex AI Experiments, if platform.yaml asks for it: part of `result`."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
+
+from trellis.vertex.experiments import ExperimentRun, record
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.spec.platform import Platform
+
+
+def write(platform: Platform, run: Run, board: Mapping[str, Any]) -> None:
+    """Write each scored contender as a run of the experiment, with its figures on the test split.
+
+    board: leaderboard.json.
+    """
+    from google.cloud.aiplatform_v1 import MetadataServiceClient
+
+    client = MetadataServiceClient(
+        credentials=GoogleBaseHook(gcp_conn_id=platform.connection).get_credentials(),
+        client_options={"api_endpoint": f"{platform.region}-aiplatform.googleapis.com"},
+    )
+    location = f"projects/{platform.project}/locations/{platform.region}"
+    found = runs(run.folder, board)
+    record(client, location, run.experiment, found, platform.encryption_key)
+    print(f"Vertex AI Experiments has {len(found)} runs of {run.experiment} from {run.folder}")
+
+
+def runs(folder: str, board: Mapping[str, Any]) -> list[ExperimentRun]:
+    """The scored contenders of a run. folder: of the run."""
+    return [
+        ExperimentRun(f"{folder} {one['name']}", _parameters(one), _metrics(one))
+        for one in board["contenders"]
+        if one["status"] == "ok"
+    ]
+
+
+def _parameters(contender: Mapping[str, Any]) -> dict[str, float | str]:
+    training = contender["training"] or {}
+    told = {"kind": contender["kind"], "model": training.get("model"), "seed": training.get("seed")}
+    values = told | contender["hyperparameters"]
+    return {name: _parameter(value) for name, value in values.items() if value is not None}
+
+
+def _parameter(value: Any) -> float | str:
+    """The SDK takes numbers and texts."""
+    return value if type(value) in (int, float) else json.dumps(value).strip('"')
+
+
+def _metrics(contender: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: estimate["value"]
+        for name, estimate in contender["metrics"].items()
+        if estimate["value"] is not None
+    }
