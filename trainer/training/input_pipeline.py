@@ -125,7 +125,7 @@ class Input:
         Records.parse has them) of every replica, to the last epoch's end, from step `first_step` of
         the whole training on. b: all that it accumulates.
         """
-        return self._distribute(lambda context: self.train_batches(context, first_step))
+        return self._distribute(lambda context: _endless(self.train_batches(context, first_step)))
 
     def keys(self, step: int) -> list[str]:
         """Keys of the examples that this process takes in a step, 0 the first of the training.
@@ -279,3 +279,12 @@ class Input:
     def _fits(self, split: str) -> bool:
         examples = divide(self._dataset.files[split], len(self._distribution.cluster)).largest
         return examples * self._records.example_bytes <= CACHE_BYTES
+
+
+def _endless(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """The same batches, of which no more are taken than there are.
+
+    Of a dataset that may end, a strategy asks all processes in each step whether they have another
+    batch: a message as long as that of the gradients of a small model.
+    """
+    return batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))

@@ -70,6 +70,17 @@ def test_in_every_epoch_workers_see_different_examples(address, memory, workers)
         assert epoch.max() < TRAIN
 
 
+def test_no_process_asks_the_others_in_each_step_for_another_batch(address):
+    """A strategy asks only if the dataset may end."""
+    data = make(address)
+    data._distribution.strategy = SimpleNamespace(
+        distribute_datasets_from_function=lambda batches: [batches(contexts(1)[0]).cardinality()]
+    )
+
+    for batches in (data.train(0), data.evaluation("validation")):
+        assert next(batches) == tf.data.INFINITE_CARDINALITY
+
+
 def test_each_worker_of_parameter_servers_takes_the_whole_split_in_an_order_of_its_own(address):
     def passes(worker):
         context = tf.distribute.InputContext(2, worker, 1)
