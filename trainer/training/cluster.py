@@ -6,7 +6,8 @@
 Vertex AI sets it in jobs of several replicas
 (https://cloud.google.com/vertex-ai/docs/training/distributed-training). Without a chief, worker 0
 is the chief. The chief is a worker that also writes the checkpoints and the results. With "ps",
-parameter servers, it does only that, and hands out the workers' steps.
+parameter servers, it does only that, and hands out the workers' steps. Vertex AI does not say
+whether "ps" also names reduction servers, which are the same worker pool of a job and do not train.
 """
 
 import json
@@ -46,6 +47,12 @@ class Cluster:
     def has_servers(self) -> bool:
         """Whether parameter servers hold the weights."""
         return any(name.startswith("ps:") for name in self.names)
+
+    @property
+    def workers(self) -> "Cluster":
+        """The same without servers; ALONE if one process is left."""
+        left = {name: at for name, at in self.addresses.items() if not name.startswith("ps:")}
+        return Cluster(left, self.name) if len(left) > 1 else ALONE
 
     def __len__(self) -> int:
         return len(self.addresses)

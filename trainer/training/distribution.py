@@ -17,7 +17,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.training import TrainingError
+from trainer.training import TrainingError, reduction_server
 from trainer.training.cluster import ALONE, Cluster
 
 # Once all processes have started, connecting takes a second.
@@ -46,8 +46,9 @@ class PeerLostError(Exception):
 class Distribution:
     """A strategy and the cluster that it spans.
 
-    kind: single, mirrored, multi_worker or parameter_server. cluster: the processes that run the
-    loop, each with the same number of replicas. servers: names of those that serve it.
+    kind: single, mirrored, multi_worker, reduction_server or parameter_server. cluster: the
+    processes that run the loop, each with the same number of replicas. servers: names of those that
+    serve it.
     """
 
     kind: str
@@ -137,6 +138,10 @@ def choose(kind: str, cluster: Cluster) -> str:
         if len(cluster) > 1:
             return "multi_worker"
         return "mirrored" if _devices() > 1 else "single"
+    if kind == "reduction_server":
+        if len(cluster.workers) == 1:
+            raise TrainingError("--strategy reduction_server: TF_CONFIG names no second worker")
+        return kind
     if (kind == "parameter_server") != cluster.has_servers:
         has = "has" if cluster.has_servers else "has no"
         raise TrainingError(f"--strategy {kind}, but TF_CONFIG {has} parameter servers (ps)")
@@ -172,7 +177,14 @@ def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
         devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
         return Distribution(kind, tf.distribute.MirroredStrategy(devices), ALONE)
     with _limited():
-        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        if kind == "reduction_server":
+            implementation = tf.distribute.experimental.CommunicationImplementation.NCCL
+            strategy = tf.distribute.MultiWorkerMirroredStrategy(
+                reduction_server.Workers(),
+                tf.distribute.experimental.CommunicationOptions(implementation=implementation),
+            )
+        else:
+            strategy = tf.distribute.MultiWorkerMirroredStrategy()
     return Distribution(kind, strategy, cluster)
 
 

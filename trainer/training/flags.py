@@ -145,8 +145,9 @@ def _parser(
         choices=STRATEGIES,
         default="auto",
         help="single: one device; mirrored: all GPUs of this machine; multi_worker: all machines "
-        "in TF_CONFIG; parameter_server: its workers, at their own pace; auto: what the "
-        "environment offers (default: auto)",
+        "in TF_CONFIG; reduction_server: the same, with Vertex AI's Reduction Server, which the "
+        "job must have; parameter_server: TF_CONFIG's workers, at their own pace; auto: what the "
+        "environment offers, without Reduction Server (default: auto)",
     )
     add(
         "--output",

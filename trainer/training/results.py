@@ -6,7 +6,7 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "model_sha256": "...",                                 only of a group's own file
      "model": "convolutional", "task": "multiclass_classification", "metric": "accuracy",
      "hyperparameters": {"learning_rate": 0.001, ...},      all that the model reads
-     "seed": 0, "strategy": "multi_worker",                 or single, mirrored, parameter_server
+     "seed": 0, "strategy": "multi_worker",                 or another of --strategy, but auto
      "epochs_run": 25, "best_epoch": 21,                    from 1; best: by `metric` on validation,
                                                             of equals the one with the lower loss
      "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7,  on the train split

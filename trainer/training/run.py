@@ -25,6 +25,7 @@ from trainer.training import (
     parameter_servers,
     phases,
     precision,
+    reduction_server,
     rendezvous,
     results,
 )
@@ -65,6 +66,9 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
     peers = cluster.from_environment(os.environ)
     distribution.emulate_accelerators(os.environ)
     kind = distribution.choose(settings.strategy, peers)
+    if kind == "reduction_server":
+        reduction_server.check()
+        peers = peers.workers
     checkpoint = checkpoints.latest(settings.places.checkpoints)
     if kind == "parameter_server":
         if not peers.is_chief:

@@ -9,7 +9,14 @@ from trainer.hyperparameters import Common
 from trainer.models import MODELS
 from trainer.models.own import OwnModel
 
-STRATEGIES = ("auto", "single", "mirrored", "multi_worker", "parameter_server")
+STRATEGIES = (
+    "auto",
+    "single",
+    "mirrored",
+    "multi_worker",
+    "reduction_server",
+    "parameter_server",
+)
 OUTPUTS = ("all", "metrics")
 
 

@@ -202,6 +202,16 @@ def test_what_vertex_refuses_is_refused_with_field_and_rule(job_spec, field, rul
             "job_spec.worker_pool_specs[0].nfs_mounts",
         ),
         (spec({**POOL, "machineSpec": {"machineType": "ct5lp-hightpu-4t"}}), "ct5lp-hightpu-4t"),
+        *[
+            (
+                spec(POOL, {}, {**POOL, "containerSpec": {"imageUri": image}}),
+                "Reduction Server (job_spec.worker_pool_specs[2].container_spec.image_uri)",
+            )
+            for image in [
+                "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest",
+                "asia-docker.pkg.dev/vertex-ai-restricted/training/reductionserver@sha256:0a",
+            ]
+        ],
     ],
 )
 def test_what_would_change_the_outcome_here_is_refused_by_name(job_spec, name):

@@ -48,6 +48,11 @@ def test_parameter_servers_come_after_the_workers():
     assert not cluster("worker", 0, chief=["a:2222"], worker=["b:2222"]).has_servers
 
 
+def test_the_workers_without_the_servers():
+    found = cluster("worker", 0, chief=["a:2222"], worker=["b:2222"], ps=["c:2222"]).workers
+    assert (found.names, found.name) == (["chief:0", "worker:0"], "worker:0")
+
+
 def test_parameter_servers_need_a_chief_that_does_not_train():
     with pytest.raises(TrainingError, match="need a chief and workers"):
         cluster("ps", 0, worker=["b:2222"], ps=["c:2222"])

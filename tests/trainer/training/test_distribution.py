@@ -27,6 +27,15 @@ def test_parameter_servers_are_used_if_there_are_any():
         choose("parameter_server", PAIR)
 
 
+def test_reduction_servers_are_used_if_the_job_says_so():
+    """Vertex AI's page does not tell whether TF_CONFIG names them."""
+    named = Cluster(PAIR.addresses | {"ps:0": "c:1"}, "chief:0")
+    assert choose("reduction_server", named) == choose("reduction_server", PAIR)
+    single = Cluster({"chief:0": "a:1", "ps:0": "c:1"}, "chief:0")
+    with pytest.raises(TrainingError, match="names no second worker"):
+        choose("reduction_server", single)
+
+
 def test_several_workers_without_a_cluster_are_refused():
     with pytest.raises(TrainingError, match="TF_CONFIG names no second process"):
         choose("multi_worker", ALONE)

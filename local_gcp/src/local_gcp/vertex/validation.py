@@ -35,6 +35,9 @@ LABEL_RULES = (
 _VARIABLE = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _KEY = re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
 _NETWORK = re.compile(r"projects/\d+/global/networks/[^/]+")
+_REDUCTION_SERVER = re.compile(
+    r"\w+-docker\.pkg\.dev/vertex-ai-restricted/training/reductionserver\b.*"
+)
 _GCS_FOLDER = re.compile(r"gs://[^/]+(/.*)?")
 
 
@@ -146,6 +149,11 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
     if "container_spec" in pool:
         if not pool.container_spec.image_uri:
             raise invalid_field(f"{field}.container_spec.image_uri", REQUIRED)
+        if _REDUCTION_SERVER.fullmatch(pool.container_spec.image_uri):
+            raise not_emulated(
+                f"Reduction Server ({field}.container_spec.image_uri)",
+                "Leave the pool out: workers without GPUs sum up their gradients themselves.",
+            )
         check_env(pool.container_spec.env, f"{field}.container_spec.env")
     elif "python_package_spec" in pool:
         _check_package(pool.python_package_spec, f"{field}.python_package_spec")

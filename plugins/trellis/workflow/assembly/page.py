@@ -108,8 +108,11 @@ def page(experiment: Experiment, platform: Platform, limit: Cost) -> str:
 
 
 def _workers(machines: TrainingMachines) -> str:
-    servers = machines.parameter_servers
-    beside = f" and {servers.count} parameter server(s)" if servers else ""
+    beside = ""
+    if servers := machines.parameter_servers:
+        beside = f" and {servers.count} parameter server(s)"
+    elif reducers := machines.reduction_servers:
+        beside = f" and {reducers.count} reduction server(s)"
     return f"{machines.workers} worker(s){beside}"
 
 

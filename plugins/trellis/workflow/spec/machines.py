@@ -49,6 +49,16 @@ class ParameterServers(Section):
     type: str = key("Compute Engine machine type of each", "n1-standard-4")
 
 
+class ReductionServers(Section):
+    """The machines that sum up the gradients of workers in lockstep."""
+
+    # 64 workers of 100 Gbps need 200 of 32: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/distributed-training
+    count: int = key(
+        "how many there are; together they need the network bandwidth of all workers", ge=1, le=200
+    )
+    type: str = key("Compute Engine machine type of each, without GPUs", "n1-highcpu-16")
+
+
 class TrainingMachines(Machines):
     """What the replicas of one full training run on."""
 
@@ -59,14 +69,24 @@ class TrainingMachines(Machines):
         "more machine of the workers' type leads. Left out: all workers in lockstep",
         None,
     )
+    reduction_servers: ReductionServers | None = key(
+        "let machines of Vertex AI's Reduction Server sum up the gradients of several workers with "
+        "GPUs, in half the traffic; the images must hold Google's library for it. Left out: the "
+        "workers sum them up among themselves",
+        None,
+    )
 
     @property
     def pools(self) -> list[tuple[Machine, int]]:
         """A job's worker pools in Vertex AI's order, the chief's first: a machine and how many."""
-        servers = self.parameter_servers
-        if servers is not None:
+        if servers := self.parameter_servers:
             return [(self, 1), (self, self.workers), (Machine(type=servers.type), servers.count)]
-        return [(self, 1), (self, self.workers - 1)] if self.workers > 1 else [(self, 1)]
+        workers: list[tuple[Machine, int]] = [(self, 1)]
+        if self.workers > 1:
+            workers.append((self, self.workers - 1))
+        if reducers := self.reduction_servers:
+            workers.append((Machine(type=reducers.type), reducers.count))
+        return workers
 
     @property
     def lockstep(self) -> bool:

@@ -119,6 +119,17 @@ def pool(
     }
 
 
+def reducer(platform: Platform) -> dict[str, Any]:
+    """The container of a reduction server: Google's image, from the nearest of its registries.
+
+    https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/distributed-training
+    """
+    continent = platform.region.partition("-")[0]
+    nearest = continent if continent in ("europe", "asia") else "us"
+    registry = f"{nearest}-docker.pkg.dev/vertex-ai-restricted"
+    return {"image_uri": f"{registry}/training/reductionserver:latest"}
+
+
 def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False) -> dict[str, Any]:
     """A job's time limit, provisioning model, and handling of lost workers.
 

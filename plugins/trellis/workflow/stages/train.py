@@ -83,10 +83,14 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
     values = {**chosen["parameters"], **seed}
     arguments = job_messages.training_arguments(plan, train.epochs, "all", values)
+    if train.machines.reduction_servers is not None:
+        arguments.append("--strategy=reduction_server")
     pools = [
         job_messages.pool(platform, "train", arguments, machine, count)
         for machine, count in train.machines.pools
     ]
+    if train.machines.reduction_servers is not None:
+        pools[-1]["container_spec"] = job_messages.reducer(platform)
     trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
     origin = f" {model}{origin}" if model else origin

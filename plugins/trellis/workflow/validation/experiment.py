@@ -203,6 +203,8 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
     training = experiment.train.machines
     if training.parameter_servers is not None:
         yield from _parameter_servers(experiment, training, ("train", "machines"))
+    if training.reduction_servers is not None:
+        yield from _reduction_servers(training, ("train", "machines", "reduction_servers"))
 
 
 def _parameter_servers(
@@ -219,6 +221,19 @@ def _parameter_servers(
             model = () if name is None else ("other_models", name)
             message = "XLA cannot compile steps whose weights are on `parameter_servers`"
             yield Problem((*model, "hyperparameters", "jit_compile"), message)
+
+
+def _reduction_servers(machines: TrainingMachines, where: Where) -> Iterator[Problem]:
+    """What does not go with reduction servers: whatever does not sum up gradients through NCCL."""
+    if machines.parameter_servers is not None:
+        yield Problem(where, "sums up gradients of workers in lockstep: not of `parameter_servers`")
+        return
+    *_, (server, _) = machines.pools
+    yield from machine_problems(server, where, "training")
+    if machines.workers == 1:
+        yield Problem(where, "sums up gradients of several machines: raise `workers`")
+    if machines.gpu is None:
+        yield Problem(where, "sums up gradients of GPUs: name a `gpu`, or leave it out")
 
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:

@@ -33,6 +33,15 @@ def test_parameter_servers_and_their_chief_are_paid_too(digits, group):
     assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * 0.21849885)
 
 
+def test_reduction_servers_are_paid_too(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "workers": 2}
+    alone = with_changes(digits, {("train", "machines"): machines})
+    reducers = {"reduction_servers": {"count": 3, "type": "n1-standard-4"}}
+    reduced = with_changes(digits, {("train", "machines"): machines | reducers})
+    more = cost.at_most(reduced, group).usd - cost.at_most(alone, group).usd
+    assert more == pytest.approx(2 * 3 * 1 * 0.21849885)
+
+
 def test_spot_machines_do_not_lower_the_limit(digits, group):
     """Their price changes; the limit has to hold."""
     steady = with_changes(digits, {("train", "machines", "spot"): False})

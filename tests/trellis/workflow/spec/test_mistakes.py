@@ -108,6 +108,18 @@ MISTAKES = [
      "train.machines.gpus", "a worker computes on one GPU"),
     ("train:", "hyperparameters: {jit_compile: true}\ntrain:\n  machines: {parameter_servers: {}}",
      18, "hyperparameters.jit_compile", "XLA cannot compile"),
+    ("  top: 2", "  machines: {gpu: NVIDIA_TESLA_T4, workers: 2, reduction_servers: {}}", 19,
+     "train.machines.reduction_servers.count", "missing; expected a whole number from 1 to 200"),
+    ("  top: 2", "  machines: {gpu: NVIDIA_TESLA_T4, reduction_servers: {count: 2}}", 19,
+     "train.machines.reduction_servers", "of several machines: raise `workers`"),
+    ("  top: 2", "  machines: {workers: 1, reduction_servers: {count: 2}}", 19,
+     "train.machines.reduction_servers", "raise `workers`"),
+    ("  top: 2", "  machines: {gpu: NVIDIA_TESLA_T4, workers: 2, reduction_servers: {count: 1},"
+     " parameter_servers: {}}", 19,
+     "train.machines.reduction_servers", "not of `parameter_servers`"),
+    ("  top: 2", "  machines: {gpu: NVIDIA_TESLA_T4, workers: 2,"
+     " reduction_servers: {count: 1, type: n1-highcpu-61}}", 19,
+     "train.machines.reduction_servers.type", "did you mean 'n1-highcpu-96'?"),
     ("  top: 2", "  machines: {persistent: A}", 19, "train.machines.persistent", "matches ^[a-z]"),
     ("train:", "other_models: {dens: {}}\ntrain:", 18, "other_models.dens", "mean 'dense'?"),
     ("train:", "other_models: {dense: {}}\ntrain:", 18, "other_models.dense", "`model` already"),

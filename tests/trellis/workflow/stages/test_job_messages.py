@@ -138,6 +138,27 @@ def test_parameter_servers_are_the_third_pool_and_a_lost_worker_is_replaced_alon
     assert not job.job_spec.scheduling.restart_job_on_worker_restart
 
 
+@pytest.mark.parametrize(
+    ("region", "registry"),
+    [("us-central1", "us"), ("europe-west4", "europe"), ("asia-east1", "asia"), ("me-west1", "us")],
+)
+def test_reduction_servers_are_the_third_pool_with_googles_image(changed, group, region, registry):
+    machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "workers": 3, "spot": True}
+    plan = changed({("train", "machines"): machines | {"reduction_servers": {"count": 4}}})
+    group = group.model_copy(update={"region": region})
+    job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    chief, workers, reducers = job.job_spec.worker_pool_specs
+    assert (chief.replica_count, workers.replica_count, reducers.replica_count) == (1, 2, 4)
+    assert flags(chief)["strategy"] == flags(workers)["strategy"] == "reduction_server"
+    assert chief.container_spec.image_uri.endswith("-gpu")
+    assert reducers.machine_spec.machine_type == "n1-highcpu-16"
+    assert not reducers.machine_spec.accelerator_count
+    image = f"{registry}-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    assert reducers.container_spec.image_uri == image
+    assert not reducers.container_spec.args
+    assert job.job_spec.scheduling.restart_job_on_worker_restart
+
+
 def test_a_repeat_has_a_seed_and_a_folder_of_its_own(plan, group):
     job = message_of(CUSTOM, train.job(plan, group, {**CHOSEN, "seed": 7}), {})
     for pool in job.job_spec.worker_pool_specs:
