@@ -56,10 +56,12 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             "have no effect; leave it out"
         )
     (class_weights.of_sets if dataset.is_multilabel else class_weights.of)(dataset, h)
-    if h.jit_compile and dataset.features_of(SEQUENCE, TEXT):
+    compiled = "jit_compile" if h.jit_compile else ""
+    compiled = "--strategy tpu" if settings.strategy == "tpu" else compiled
+    if compiled and dataset.features_of(SEQUENCE, TEXT):
         refuse(
             "has sequences or texts, whose length differs from batch to batch: XLA would compile "
-            "each anew; leave jit_compile out"
+            f"each anew; leave {compiled} out"
         )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:

@@ -46,7 +46,7 @@ class PeerLostError(Exception):
 class Distribution:
     """A strategy and the cluster that it spans.
 
-    kind: single, mirrored, multi_worker, reduction_server or parameter_server. cluster: the
+    kind: single, mirrored, tpu, multi_worker, reduction_server or parameter_server. cluster: the
     processes that run the loop, each with the same number of replicas. servers: names of those that
     serve it.
     """
@@ -160,7 +160,8 @@ def choose(kind: str, cluster: Cluster) -> str:
 def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
     """Create the strategy, as the process's first use of TensorFlow. All processes must run.
 
-    Every later operation of the process is seeded, and deterministic unless workers race.
+    Every later operation of the process is seeded, and deterministic unless workers race; on TPUs
+    that is not known.
     """
     # Not 0: tf.data looks at the seeds' values then, and the input pipeline's are tensors.
     keras.utils.set_random_seed(seed + 1)
@@ -170,6 +171,8 @@ def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
             strategy = tf.distribute.ParameterServerStrategy(resolver)
         servers = tuple(name for name in cluster.names if name != cluster.chief)
         return Distribution(kind, strategy, ALONE, servers)
+    if kind == "tpu":
+        return Distribution(kind, tf.distribute.TPUStrategy(_tpus()), ALONE)
     tf.config.experimental.enable_op_determinism()
     if kind == "single":
         return Distribution(kind, tf.distribute.get_strategy(), ALONE)
@@ -186,6 +189,17 @@ def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
         else:
             strategy = tf.distribute.MultiWorkerMirroredStrategy()
     return Distribution(kind, strategy, cluster)
+
+
+def _tpus() -> tf.distribute.cluster_resolver.TPUClusterResolver:
+    """The chips of this machine, which is a TPU VM. Raises TrainingError if it is none."""
+    try:
+        return tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu="local")
+    except tf.errors.OpError as error:
+        raise TrainingError(
+            f"--strategy tpu, but TensorFlow {tf.__version__} finds no TPU on this machine (the "
+            f"package tensorflow-tpu does, on a TPU VM): {str(error).splitlines()[0]}"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -144,10 +144,11 @@ def _parser(
         "--strategy",
         choices=STRATEGIES,
         default="auto",
-        help="single: one device; mirrored: all GPUs of this machine; multi_worker: all machines "
-        "in TF_CONFIG; reduction_server: the same, with Vertex AI's Reduction Server, which the "
-        "job must have; parameter_server: TF_CONFIG's workers, at their own pace; auto: what the "
-        "environment offers, without Reduction Server (default: auto)",
+        help="single: one device; mirrored: all GPUs of this machine; tpu: all TPU chips of this "
+        "machine; multi_worker: all machines in TF_CONFIG; reduction_server: the same, with Vertex "
+        "AI's Reduction Server, which the job must have; parameter_server: TF_CONFIG's workers, at "
+        "their own pace; auto: what the environment offers, but neither TPUs nor Reduction Server "
+        "(default: auto)",
     )
     add(
         "--output",

@@ -13,6 +13,7 @@ STRATEGIES = (
     "auto",
     "single",
     "mirrored",
+    "tpu",
     "multi_worker",
     "reduction_server",
     "parameter_server",

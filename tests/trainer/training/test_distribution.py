@@ -36,6 +36,12 @@ def test_reduction_servers_are_used_if_the_job_says_so():
         choose("reduction_server", single)
 
 
+def test_tpus_are_those_of_one_machine_and_taken_if_they_are_asked_for():
+    assert choose("tpu", ALONE) == "tpu"
+    with pytest.raises(TrainingError, match="which would all train the same model"):
+        choose("tpu", PAIR)
+
+
 def test_several_workers_without_a_cluster_are_refused():
     with pytest.raises(TrainingError, match="TF_CONFIG names no second process"):
         choose("multi_worker", ALONE)

@@ -110,6 +110,8 @@ def test_xla_gives_what_the_graph_gives(train, few_digits):
 def test_what_xla_cannot_compile_is_refused(train, few_rows):
     with pytest.raises(TrainingError, match="has sequences or texts, whose length differs"):
         train(few_rows, task="binary_classification", jit_compile=True)
+    with pytest.raises(TrainingError, match="leave --strategy tpu out"):
+        train(few_rows, task="binary_classification", strategy="tpu")
     with pytest.raises(SystemExit):
         train(few_rows, model="convolutional", jit_compile=True)
 
