@@ -20,8 +20,8 @@ pytestmark = pytest.mark.timeout(600)
 # All that may take part in a step beside the plain one.
 OPTIONS = {"accumulation": 2, "clip_norm": 0.1, "weight_averaging": 0.9, "schedule": "cosine"}
 
-# Not the convolutional model: with deterministic operations, which a CPU is asked for and a TPU is not,
-# XLA has no gradient of its max pooling.
+# Not the convolutional model: with deterministic operations, which a CPU is asked for and a TPU is
+# not, XLA has no gradient of its max pooling.
 CASES = [
     ("image", "dense", OPTIONS),
     ("image", "residual", {}),
