@@ -120,6 +120,17 @@ ROWS = (
         "inputs:large",
     ),
     Row(
+        "input-128-first",
+        "input pipeline, JPEG of 128 x 128, first epoch of 4,000, with its start",
+        ONE_BY_ONE,
+        "later epochs",
+        "examples/s",
+        True,
+        Aim("limit", 0.95),
+        "trainer",
+        "inputs:first",
+    ),
+    Row(
         "input-kept",
         "input pipeline, PNG of 32 x 32 x 3, kept in memory",
         CACHED,

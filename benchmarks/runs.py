@@ -8,15 +8,17 @@ An Airflow of its own, as Composer has it (Trellis from its wheel, LocalExecutor
 once), and a local_gcp of its own, whose job image is the tests' stand-in for the trainer. All runs
 are triggered together; each DAG has one run at a time. Measured is what Airflow and Trellis need
 for themselves: the time until all DAGs are there, and that of the request behind the page that
-lists them; tasks a minute, the time from the end of a run's task to the start of its next one, the
-memory of each part with its children over time, and the calls of Google's APIs, in all and in the
-minute with most of each kind. Fails unless every run succeeded with exactly its planned jobs.
+lists them; tasks a minute, the time from the end of a run's task to the start of its next one, and
+within it that of reading the DAG file; the memory of each part with its children over time, and the
+calls of Google's APIs, in all and in the minute with most of each kind. Fails unless every run
+succeeded with exactly its planned jobs.
 """
 
 import argparse
 import itertools
 import json
 import os
+import re
 import shutil
 import sqlite3
 import statistics
@@ -224,6 +226,12 @@ def report(home: Path, samples: list[dict]) -> None:
         f"{statistics.median(gaps):.1f} s, 90th percentile "
         f"{statistics.quantiles(gaps, n=10)[-1]:.1f} s"
     )
+    times = reading(home)
+    print(
+        f"reading the DAG file at the {len(times)} starts of tasks (dag_file_parse_ms): median "
+        f"{statistics.median(times):.0f} ms, 90th percentile "
+        f"{statistics.quantiles(times, n=10)[-1]:.0f} ms"
+    )
 
 
 def report_calls(log: Path) -> None:
@@ -269,6 +277,15 @@ def between(home: Path) -> list[float]:
         max(0.0, start - before)
         for (run, _, before), (other, start, _) in itertools.pairwise(rows)
         if run == other
+    ]
+
+
+def reading(home: Path) -> list[int]:
+    """Milliseconds in which tasks have read the DAG file at their start, from their logs."""
+    return [
+        int(found[1])
+        for log in (home / "airflow").rglob("attempt=*.log")
+        for found in re.finditer(r'"dag_file_parse_ms": ?(\d+)', log.read_text(errors="replace"))
     ]
 
 

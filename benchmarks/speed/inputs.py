@@ -1,10 +1,11 @@
-"""Examples a second out of the input pipeline, with all cores, in epochs after the first.
+"""Examples a second out of the input pipeline, with all cores.
 
 All candidates give batches of 64 for three epochs, of which the last two are timed. In `streamed`
 and `large` nothing is kept in memory: every epoch reads, parses and decodes. In `small` and `kept`
 the decoded images are, as they are of every share that fits in memory: reading is not decoding
 there. The limit of `small` reads records and does nothing with them; that of `kept` takes the same
-batches out of one NumPy array.
+batches out of one NumPy array. Of `first` the first epoch is timed, with the pipeline's start; its
+limit is ours in the later ones.
 """
 
 import os
@@ -29,19 +30,28 @@ FEATURES = {"image": tf.io.FixedLenFeature([], tf.string)}
 FEATURES |= {"label": tf.io.FixedLenFeature([], tf.int64)}
 
 
-def later_rate(elements, steps, examples):
-    """Examples a second of the last two of EPOCHS epochs of `steps` elements each."""
+def first_rate(elements, steps):
+    """Batches' examples a second of the first epoch of `steps` batches."""
+    start = time.perf_counter()
+    iterator = iter(elements)
+    for _ in range(steps):
+        next(iterator)
+    return steps * BATCH / (time.perf_counter() - start)
+
+
+def later_rate(elements, steps):
+    """The same of the last two of EPOCHS epochs."""
     iterator = iter(elements)
     for _ in range(steps):
         next(iterator)
     start = time.perf_counter()
     for _ in range(steps * (EPOCHS - 1)):
         next(iterator)
-    return steps * (EPOCHS - 1) * examples / (time.perf_counter() - start)
+    return steps * (EPOCHS - 1) * BATCH / (time.perf_counter() - start)
 
 
 @contextmanager
-def candidates(scratch, side, channels, count, encoding, limit, kept=False):
+def candidates(scratch, side, channels, count, encoding, limit, kept=False, rate=later_rate):
     input_pipeline.CACHE_BYTES = (2 << 30) if kept else 0
     address = make_dataset(scratch / "d", side, channels, count, encoding)
     dataset = dataset_description.load(address)
@@ -49,9 +59,9 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=False):
     examples = dataset.examples("train")
     steps = examples // BATCH
 
-    def ours():
+    def ours(rate=rate):
         data = Input(address, dataset, ONE_PROCESS, Hyperparameters(batch_size=BATCH), 0, EPOCHS)
-        return later_rate(data.train_batches(tf.distribute.InputContext(), 0), steps, BATCH)
+        return rate(data.train_batches(tf.distribute.InputContext(), 0), steps)
 
     def parse(record):
         found = tf.io.parse_single_example(record, FEATURES)
@@ -64,11 +74,11 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=False):
         else:
             parsed = records.shuffle(examples).map(parse, tf.data.AUTOTUNE)
         batches = parsed.batch(BATCH, drop_remainder=True)
-        return later_rate(batches.repeat(EPOCHS).prefetch(2), steps, BATCH)
+        return rate(batches.repeat(EPOCHS).prefetch(2), steps)
 
     def reading():
         records = tf.data.TFRecordDataset(files, buffer_size=4 << 20).batch(BATCH, True)
-        return later_rate(records.repeat(EPOCHS), steps, BATCH)
+        return later_rate(records.repeat(EPOCHS), steps)
 
     records = tf.data.TFRecordDataset(files)
     stored = [tf.io.parse_single_example(record, FEATURES)["image"].numpy() for record in records]
@@ -79,14 +89,17 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=False):
             tf.data.AUTOTUNE,
         )
         batches = images.batch(BATCH, drop_remainder=True).repeat(EPOCHS).prefetch(2)
-        return later_rate(batches, steps, BATCH)
+        return later_rate(batches, steps)
 
     def gathering():
         pixels = np.zeros((examples, side, side, channels), np.uint8)
         order = np.random.default_rng(0).permutation(examples)[: steps * BATCH].reshape(-1, BATCH)
-        return later_rate((pixels[p] for _ in range(EPOCHS) for p in order), steps, BATCH)
+        return later_rate((pixels[p] for _ in range(EPOCHS) for p in order), steps)
 
-    limits = {"reading": reading, "decoding": decoding, "gathering": gathering}
+    def later():
+        return ours(later_rate)
+
+    limits = {"reading": reading, "decoding": decoding, "gathering": gathering, "later": later}
     yield {"ours": ours, "peer": naive, "limit": limits[limit]}
 
 
@@ -104,3 +117,7 @@ def kept(scratch):
 
 def large(scratch):
     return candidates(scratch, 128, 3, 4_000, "jpeg", "decoding")
+
+
+def first(scratch):
+    return candidates(scratch, 128, 3, 4_000, "jpeg", "later", rate=first_rate)
