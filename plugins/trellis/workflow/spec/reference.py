@@ -22,6 +22,8 @@ from trellis.workflow.spec.sections import (
 )
 from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema, flag
 
+# Characters of a name, of which a longer one stands on a line of its own, and of what it means.
+_NAME = 35
 _WIDTH = 62
 
 # What the author's own keys below a key are; else names.
@@ -146,5 +148,9 @@ def _default(value: Any) -> str:
 
 def _lines(entry: Entry) -> Iterator[str]:
     wrapped = [line for text in (entry.meaning, entry.rule) for line in textwrap.wrap(text, _WIDTH)]
+    title = entry.title
+    if len(title) > _NAME:
+        yield f"  {title}"
+        title = ""
     for n, line in enumerate(wrapped):
-        yield f"  {entry.title if n == 0 else '':<35} {line}"
+        yield f"  {title if n == 0 else '':<{_NAME}} {line}"
