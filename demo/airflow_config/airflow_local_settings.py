@@ -1,8 +1,9 @@
 """Airflow reads this module when any of its processes starts.
 
 The scheduler of a LocalExecutor forks a process for every task. The provider's modules take seconds
-of CPU to import; imported here, once, before the scheduler forks, no task pays for them again. They
-are those that the DAG files name, and the operators that stages import.
+of CPU to import, and Trellis' own tenths of a second; imported here, once, before the scheduler
+forks, no task pays for them again. They are those that the DAG files name, the operators that
+stages import, and what builds the DAGs. Changed code takes effect when the scheduler starts again.
 """
 
 import sys
@@ -16,3 +17,7 @@ if "scheduler" in sys.argv[1:2]:
     import airflow.providers.standard.decorators.python
     import airflow.providers.standard.operators.empty
     import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
+
+    import trellis.dags
+    import trellis.workflow.assembly.prediction
+    import trellis.workflow.assembly.training  # noqa: F401
