@@ -1,4 +1,4 @@
-"""Speed of training with one and with two processes on this machine. About six minutes.
+"""Speed of training with one and with two processes on this machine. 10 to 20 minutes.
 
     PYTHONPATH=. .venv/trainer/bin/python benchmarks/training.py
 
