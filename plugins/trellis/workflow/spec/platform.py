@@ -221,9 +221,7 @@ class Platform(Section):
                 f"got '{tensorboard}'; expected projects/PROJECT/locations/REGION/tensorboards/ID, "
                 "the ID a number: `gcloud ai tensorboards list` has it"
             )
-        region = info.data.get("region")
-        if region is not None and found["region"] != region:
-            raise broken(f"is in {found['region']}, and jobs run in {region} (region)")
+        _check_beside_jobs(found["region"], info)
         if not info.data.get("service_account"):
             raise broken("needs `service_account`: jobs upload as it, and as no default account")
         return tensorboard
@@ -239,9 +237,7 @@ class Platform(Section):
                 f"got '{subnetwork}'; expected regions/REGION/subnetworks/NAME, or "
                 "https://www.googleapis.com/compute/v1/projects/HOST/regions/REGION/subnetworks/NAME"
             )
-        region = info.data.get("region")
-        if region is not None and found["region"] != region:
-            raise broken(f"is in {found['region']}, and jobs run in {region} (region)")
+        _check_beside_jobs(found["region"], info)
         return subnetwork
 
     @field_validator("private_addresses")
@@ -279,6 +275,13 @@ class Platform(Section):
     def uri(self, path: str) -> str:
         """A gs:// address: `path` itself if it is one, else a path in the group's bucket."""
         return path if path.startswith("gs://") else f"gs://{self.bucket}/{path.lstrip('/')}"
+
+
+def _check_beside_jobs(region: str, info: ValidationInfo) -> None:
+    """Raise for a resource of another region than that of the jobs."""
+    jobs = info.data.get("region")
+    if jobs is not None and region != jobs:
+        raise broken(f"is in {region}, and jobs run in {jobs} (region)")
 
 
 def load(folder: Path) -> Platform:
