@@ -36,6 +36,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from trainer import allocator
 from trainer.training import TrainingError
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
     try:
         dataset = checked_dataset(settings)
+        allocator.keep_freed_memory()
         # After the checks: TensorFlow takes seconds to import. Its C++ log repeats what its
         # exceptions say (3: fatal messages only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
