@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import threading
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import google_crc32c
 
 from local_gcp.rest import ApiError
 
-_BLOCK = 1 << 20
+_BLOCK = 256 << 10
+"""Small enough that a block is still in the processor's cache when it is summed."""
 
 
 class Checksums(NamedTuple):
@@ -20,13 +24,70 @@ class Checksums(NamedTuple):
     md5: str | None
 
 
+class _Sum:
+    """Both checksums of the bytes so far."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._crc32c, self._md5 = google_crc32c.Checksum(), hashlib.md5(usedforsecurity=False)
+
+    def add(self, block: bytes) -> None:
+        self.size += len(block)
+        self._crc32c.update(block)
+        self._md5.update(block)
+
+    def checksums(self) -> Checksums:
+        return Checksums(_base64(self._crc32c.digest()), _base64(self._md5.digest()))
+
+
 def checksums(file: BinaryIO) -> Checksums:
     """Read `file` to its end, in blocks, and compute its checksums."""
-    crc32c, md5 = google_crc32c.Checksum(), hashlib.md5(usedforsecurity=False)
+    total = _Sum()
     while block := file.read(_BLOCK):
-        crc32c.update(block)
-        md5.update(block)
-    return Checksums(_base64(crc32c.digest()), _base64(md5.digest()))
+        total.add(block)
+    return total.checksums()
+
+
+class RunningChecksums:
+    """Checksums of a file that is still being written: computed from its start on, behind the writer.
+
+    MD5 takes longer than to receive the bytes, so a thread computes it meanwhile, and the client
+    waits only for the rest. Thread-safe.
+    """
+
+    def __init__(self, path: Path):
+        self._path, self._lock, self._sum = path, threading.Lock(), _Sum()
+        self._written = 0
+
+    def written(self, size: int) -> None:
+        """The first `size` bytes of the file are written; `follow` may read them."""
+        self._written = size
+
+    def rewind(self, size: int) -> None:
+        """Only the first `size` bytes stay: others will be written after them, or none."""
+        self._written = min(self._written, size)  # ends a `follow` in another thread
+        with self._lock:
+            if self._sum.size > size:
+                self._sum = _Sum()
+
+    def follow(self) -> None:
+        """Sum the bytes that are written, also those that are meanwhile. Blocks."""
+        with (
+            self._lock,
+            contextlib.suppress(FileNotFoundError),  # the upload was given up
+            self._path.open("rb") as file,
+        ):
+            file.seek(self._sum.size)
+            while block := file.read(min(_BLOCK, max(0, self._written - self._sum.size))):
+                self._sum.add(block)
+
+    def result(self) -> Checksums:
+        """The checksums of the whole file. Blocks until the rest is summed."""
+        size = self._path.stat().st_size
+        self.rewind(size)
+        self.written(size)
+        self.follow()
+        return self._sum.checksums()
 
 
 def expected(resource: dict, headers) -> dict[str, str]:

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 from collections.abc import AsyncIterator
 from email.message import Message
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from starlette.concurrency import run_in_threadpool
 
 from local_gcp.rest import ApiError, json_object, not_emulated
+from local_gcp.storage.checksums import RunningChecksums
 
 _BLOCK = 1 << 20
 _MAX_RESOURCE = 1 << 20
 
 
-async def write_stream(stream: AsyncIterator[bytes], path: Path, offset: int = 0) -> int:
+async def write_stream(
+    stream: AsyncIterator[bytes],
+    path: Path,
+    offset: int = 0,
+    sums: RunningChecksums | None = None,
+) -> int:
     """Write `stream` to `path` (made if missing) from `offset` on; returns the number of bytes.
 
     Writes blocks in a thread: the size affects neither the memory nor other clients. If the stream
-    breaks off, the received bytes are still written.
+    breaks off, the received bytes are still written. Another thread keeps `sums` up to date; it may
+    be behind on return.
     """
+    if sums:
+        await run_in_threadpool(sums.rewind, offset)
     with path.open("r+b" if path.exists() else "xb") as file:
         file.seek(offset)
-        waiting, written = bytearray(), 0
+        waiting: list[bytes] = []
+        size = written = 0
+        following: asyncio.Future | None = None
         try:
             async for chunk in stream:
-                waiting += chunk
-                if len(waiting) >= _BLOCK:
-                    block, waiting = waiting, bytearray()
-                    written += await run_in_threadpool(file.write, block)
+                waiting.append(chunk)
+                size += len(chunk)
+                if size >= _BLOCK:
+                    block, waiting, size = waiting, [], 0
+                    written += await run_in_threadpool(_write, file, block)
+                    if sums:
+                        sums.written(offset + written)
+                        if following is None or following.done():
+                            following = asyncio.ensure_future(run_in_threadpool(sums.follow))
         finally:
-            written += file.write(waiting)
+            written += _write(file, waiting)
         return written
+
+
+def _write(file: BinaryIO, pieces: list[bytes]) -> int:
+    written = sum(map(file.write, pieces))
+    file.flush()  # for those who read the file meanwhile
+    return written
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from local_gcp.rest import ApiError
-from local_gcp.storage.checksums import checksums, verify
+from local_gcp.storage.checksums import RunningChecksums, verify
 from local_gcp.storage.preconditions import Preconditions
 from local_gcp.storage.store import ObjectStore
 from local_gcp.storage.stored_object import StoredObject
@@ -54,6 +54,7 @@ class ResumableUploads:
 
     def __init__(self, store: ObjectStore, folder: Path):
         self.store, self.catalog, self.folder = store, store.catalog, folder
+        self._sums: dict[str, RunningChecksums] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def begin(
@@ -77,6 +78,10 @@ class ResumableUploads:
         """The file for the bytes of an unfinished session."""
         return self.folder / upload
 
+    def sums(self, upload: str) -> RunningChecksums:
+        """The checksums of those bytes; after a restart of this server they begin again."""
+        return self._sums.setdefault(upload, RunningChecksums(self.data(upload)))
+
     def finished(self, upload: str) -> StoredObject | None:
         """The object that the session created; None while it is open.
 
@@ -94,11 +99,10 @@ class ResumableUploads:
     def finish(self, upload: str, claims: dict[str, str]) -> StoredObject:
         """Create the object. `claims`: checksums sent with the last bytes, if not with `begin`."""
         session = self._session(upload)
-        with self.data(upload).open("rb") as file:
-            sums = checksums(file)
+        sums = self.sums(upload).result()
         verify(sums, session["claims"])
         verify(sums, claims)
-        return self.store.put(
+        stored = self.store.put(
             self.data(upload),
             session["bucket"],
             session["name"],
@@ -107,12 +111,15 @@ class ResumableUploads:
             Preconditions(**session["conditions"]),
             upload,
         )
+        self._sums.pop(upload, None)
+        return stored
 
     def cancel(self, upload: str) -> None:
         """Delete the session and its bytes; the object of a finished session stays."""
         self._session(upload)
         self.catalog.delete_upload(upload)
         self.data(upload).unlink(missing_ok=True)
+        self._sums.pop(upload, None)
 
     def expire(self) -> None:
         """Delete expired sessions, and files whose session was never acknowledged."""

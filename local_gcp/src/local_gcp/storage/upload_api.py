@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from local_gcp.json_types import checked
 from local_gcp.rest import ApiError, json_object
 from local_gcp.storage.call import Call, decoded
-from local_gcp.storage.checksums import checksums, expected, verify
+from local_gcp.storage.checksums import RunningChecksums, expected, verify
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resources import object_resource, writable_object_fields
 from local_gcp.storage.resumable import ContentRange, ResumableUploads
@@ -66,10 +66,11 @@ class UploadApi:
 
     async def _media(self, request: Request, call: Call) -> Response:
         temporary = self.store.temporary()
+        sums = RunningChecksums(temporary)
         try:
-            await write_stream(request.stream(), temporary)
+            await write_stream(request.stream(), temporary, sums=sums)
             sent_type = request.headers.get("content-type")
-            return await run_in_threadpool(self._store, call, temporary, {}, sent_type)
+            return await run_in_threadpool(self._store, call, temporary, sums, {}, sent_type)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -82,6 +83,7 @@ class UploadApi:
                 self._store,
                 call,
                 temporary,
+                RunningChecksums(temporary),  # none yet: the end of the media was not known
                 checked(related.resource, "Object", "storage"),
                 related.content_type,
             )
@@ -89,17 +91,21 @@ class UploadApi:
             temporary.unlink(missing_ok=True)
 
     def _store(
-        self, call: Call, temporary: Path, resource: dict[str, Any], media_type: str | None
+        self,
+        call: Call,
+        temporary: Path,
+        sums: RunningChecksums,
+        resource: dict[str, Any],
+        media_type: str | None,
     ) -> Response:
-        with temporary.open("rb") as file:
-            sums = checksums(file)
-        verify(sums, expected(resource, call.headers))
+        found = sums.result()
+        verify(found, expected(resource, call.headers))
         stored = self.store.put(
             temporary,
             call.bucket,
             _name(call, resource),
             _fields(call, resource, media_type),
-            sums,
+            found,
             call.conditions,
         )
         return _created(stored, call)
@@ -127,7 +133,8 @@ class UploadApi:
         first = 0 if content_range is None else content_range.first
         if first is not None and first <= path.stat().st_size:
             # After a failed request, a client sends its bytes again: they overwrite the first.
-            received = await write_stream(request.stream(), path, first)
+            sums = self.sessions.sums(upload)
+            received = await write_stream(request.stream(), path, first, sums)
             _check_length(content_range, received)
         else:  # a status query, or a chunk after a lost one: return the received range
             await request.body()
