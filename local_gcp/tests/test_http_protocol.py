@@ -1,5 +1,7 @@
 """Request heads as TensorFlow and others send them, byte by byte over a socket."""
 
+import http.client
+import os
 import socket
 from urllib.parse import urlsplit
 
@@ -9,13 +11,19 @@ PATH = "/upload/storage/v1/b/protocol/o?uploadType=media&name="
 
 
 @pytest.fixture
-def exchange(local_gcp):
-    """Send pieces over one connection, return the first answer's status line."""
+def address(local_gcp):
+    """Host and port of the server, which has the bucket `protocol`."""
     (local_gcp.buckets / "protocol").mkdir(exist_ok=True)
     url = urlsplit(local_gcp.client_env["LOCAL_GCP_URL"])
+    return url.hostname, url.port
+
+
+@pytest.fixture
+def exchange(address):
+    """Send pieces over one connection, return the first answer's status line."""
 
     def exchange(*pieces: bytes) -> bytes:
-        with socket.create_connection((url.hostname, url.port)) as connection:
+        with socket.create_connection(address) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for piece in pieces:
                 connection.sendall(piece)
@@ -56,3 +64,43 @@ def test_chunked_beside_content_length(exchange, local_gcp):
 
 def test_other_encodings_are_refused(exchange):
     assert exchange(head("x", "Transfer-Encoding: gzip")).startswith(b"HTTP/1.1 400")
+
+
+@pytest.fixture
+def connection(address):
+    """One connection for all requests, as a client's pool has it."""
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    yield connection
+    connection.close()
+
+
+def post(connection: http.client.HTTPConnection, path: str, body: bytes) -> int:
+    connection.request("POST", path, body)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 << 10, (64 << 10) + 1, (3 << 20) + 5])
+def test_bodies_of_any_length_one_after_the_other(connection, local_gcp, size):
+    for body in (os.urandom(size), os.urandom(size)):
+        assert post(connection, f"{PATH}length", body) == 200
+        assert (local_gcp.buckets / "protocol/length").read_bytes() == body
+
+
+def test_a_body_that_nobody_reads_does_not_disturb_the_next_request(connection, local_gcp):
+    missing = PATH.replace("/protocol/", "/missing/")
+    assert post(connection, f"{missing}x", os.urandom(3 << 20)) == 404
+    assert post(connection, f"{PATH}next", b"data") == 200
+    assert (local_gcp.buckets / "protocol/next").read_bytes() == b"data"
+
+
+def test_a_request_that_follows_a_long_body_at_once(address, local_gcp):
+    body = os.urandom(1 << 20)
+    first = head("first", f"Content-Length: {len(body)}")
+    second = head("second", "Content-Length: 4", "Connection: close")
+    with socket.create_connection(address) as connection, connection.makefile("rb") as answers:
+        connection.sendall(first + body + second + b"data")
+        assert answers.read().count(b"HTTP/1.1 200 OK") == 2
+    assert (local_gcp.buckets / "protocol/first").read_bytes() == body
+    assert (local_gcp.buckets / "protocol/second").read_bytes() == b"data"

@@ -54,7 +54,8 @@ class HttpProtocol(H11Protocol):
         ):
             return super().data_received(data)
         reader._remaining -= len(data)
-        self.cycle.body = data  # receive() gives it to the application as it is
+        # receive() gives it to the application as it is.
+        self.cycle.body = data  # type: ignore[assignment]
         if len(data) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         self.cycle.message_event.set()

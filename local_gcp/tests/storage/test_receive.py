@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_gcp.rest import ApiError
+from local_gcp.storage.checksums import RunningChecksums, checksums
 from local_gcp.storage.receive import Related, write_related, write_stream
 
 
@@ -81,3 +83,14 @@ def test_what_arrived_before_a_break_is_kept(tmp_path):
         asyncio.run(write_stream(breaks_off(), path))
     asyncio.run(write_stream(in_pieces(b"st and rest", 2), path, offset=3))
     assert path.read_bytes() == b"first and rest"
+
+
+def test_checksums_follow_a_body_that_continues_in_another(tmp_path):
+    path, body = tmp_path / "file", os.urandom(5 << 20)
+    sums = RunningChecksums(path)
+    for start, end in ((0, 2 << 20), (2 << 20, 4 << 20), (1 << 20, 5 << 20)):
+        stream = in_pieces(body[start:end], 200_000)
+        assert asyncio.run(write_stream(stream, path, start, sums)) == end - start
+    assert path.read_bytes() == body
+    with path.open("rb") as file:
+        assert sums.result() == checksums(file)

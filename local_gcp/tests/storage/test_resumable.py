@@ -1,5 +1,6 @@
 """Resumable uploads through kill -9, by the wire protocol and by Google's client."""
 
+import base64
 import hashlib
 import io
 import os
@@ -89,6 +90,14 @@ def test_bytes_that_are_sent_again_or_too_early(session, bucket):
     assert (answer.status_code, answer.headers["Range"]) == (308, f"bytes=0-{BLOCK - 1}")
     assert send(session, DATA[9:], f"bytes 9-{total - 1}/{total}").status_code == 200
     assert bucket.blob("x").download_as_bytes() == DATA
+
+
+def test_checksums_are_those_of_the_bytes_that_were_sent_last(session, bucket):
+    wrong, data = os.urandom(3 * CHUNK), os.urandom(4 * CHUNK)
+    send(session, data[:CHUNK] + wrong[CHUNK:], f"bytes 0-{3 * CHUNK - 1}/*")
+    sent = send(session, data[CHUNK:], f"bytes {CHUNK}-{4 * CHUNK - 1}/{4 * CHUNK}")
+    assert sent.json()["md5Hash"] == base64.b64encode(hashlib.md5(data).digest()).decode()
+    assert bucket.blob("x").download_as_bytes() == data
 
 
 def test_cancelled_and_unknown_sessions(session, bucket):

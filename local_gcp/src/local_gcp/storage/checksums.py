@@ -49,7 +49,7 @@ def checksums(file: BinaryIO) -> Checksums:
 
 
 class RunningChecksums:
-    """Checksums of a file that is still being written: computed from its start on, behind the writer.
+    """Checksums of a file that is still being written, computed behind its writer.
 
     MD5 takes longer than to receive the bytes, so a thread computes it meanwhile, and the client
     waits only for the rest. Thread-safe.
