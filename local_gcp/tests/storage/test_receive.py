@@ -85,12 +85,13 @@ def test_what_arrived_before_a_break_is_kept(tmp_path):
     assert path.read_bytes() == b"first and rest"
 
 
-def test_checksums_follow_a_body_that_continues_in_another(tmp_path):
-    path, body = tmp_path / "file", os.urandom(5 << 20)
+def test_checksums_follow_bodies_that_continue_or_replace_others(tmp_path):
+    path, body, others = tmp_path / "file", os.urandom(5 << 20), os.urandom(2 << 20)
     sums = RunningChecksums(path)
-    for start, end in ((0, 2 << 20), (2 << 20, 4 << 20), (1 << 20, 5 << 20)):
-        stream = in_pieces(body[start:end], 200_000)
-        assert asyncio.run(write_stream(stream, path, start, sums)) == end - start
+    for start, sent in ((0, body[: 2 << 20]), (2 << 20, others), (1 << 20, body[1 << 20 :])):
+        stream = in_pieces(sent, 200_000)
+        assert asyncio.run(write_stream(stream, path, start, sums)) == len(sent)
+        sums.follow()
     assert path.read_bytes() == body
     with path.open("rb") as file:
         assert sums.result() == checksums(file)
