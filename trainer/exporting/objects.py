@@ -51,7 +51,7 @@ class Objects:
     def read_range(self, uri: str, start: int, size: int) -> bytes:
         """`size` bytes of an object from byte `start` on. Raises the errors of `read`."""
         if "://" not in uri:
-            with Path(uri).open("rb") as file:
+            with open(uri, "rb") as file:
                 file.seek(start)
                 return file.read(size)
         try:

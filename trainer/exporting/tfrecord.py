@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trainer.exporting.arrow_values import one_by_one
+
 # A feature's values in n rows: n bytes; (n,) or (n, c) float32 or int64; or n lists of float32.
 Column: TypeAlias = Sequence[bytes] | pa.Array | np.ndarray
 
@@ -83,8 +85,7 @@ def _framed(array: pa.LargeBinaryArray) -> memoryview:
         length = size.to_bytes(8, "little")
         return length + _mask(np.array([google_crc32c.value(length)], np.uint32)).tobytes()
 
-    values = array.to_numpy(zero_copy_only=False)
-    crcs = np.fromiter(map(google_crc32c.value, values), np.uint32, len(values))
+    crcs = np.fromiter(map(google_crc32c.value, one_by_one(array)), np.uint32, len(array))
     footers = _fixed(_mask(crcs).astype("<u4")[:, None])
     length_fields, _ = _by_size(_sizes(array), length_field)
     framed = pc.binary_join_element_wise(length_fields, array, footers, _NOTHING)

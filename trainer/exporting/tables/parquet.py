@@ -150,8 +150,12 @@ def sort_rows(work: RowGroups, source: Source, objects: Objects, output: str) ->
     report = Report()
     with objects.open(work.uri) as stream:
         file = pq.ParquetFile(stream)
+        # Threads of a reader would take the cores from the other processes.
         batches = file.iter_batches(
-            source.rows_at_once, row_groups=list(work.groups), columns=columns.names
+            source.rows_at_once,
+            row_groups=list(work.groups),
+            columns=columns.names,
+            use_threads=False,
         )
         for number, batch in enumerate(batches):
             rows = convert(batch, columns)

@@ -25,22 +25,32 @@ ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]
 
 _TRAIN = 0
 
+# Rows of which columns are made at a time.
+_TURNED_ROWS = 1024
+
 # Statistics of timestamps are in seconds.
 _MICROSECONDS = 1e6
 
 
 def read_rows(slices: Sequence[Slice], schema: pa.Schema, read: ReadSlices) -> pa.RecordBatch:
     """The rows of one range and split as a block, sorted by fingerprint and key."""
+    block, order = _read_block(slices, schema, read)
+    return block.take(pa.array(order))
+
+
+def _read_block(
+    slices: Sequence[Slice], schema: pa.Schema, read: ReadSlices
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """The rows of one range and split, and their order by fingerprint and key."""
     parts = [pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in read(slices)]
-    if not parts:
-        return pa.RecordBatch.from_pylist([], schema)
-    block = pa.concat_batches(parts)
+    block = pa.concat_batches(parts) if parts else pa.RecordBatch.from_pylist([], schema)
     of_keys = block.column("fingerprint").to_numpy()
     order = np.argsort(of_keys)
     if (np.diff(of_keys[order]) == 0).any():  # a repeated key, or a rare collision
         table = pa.table([block.column("fingerprint"), block.column("key")], ["fingerprint", "key"])
-        order = pc.sort_indices(table, [("fingerprint", "ascending"), ("key", "ascending")])
-    return block.take(pa.array(order) if isinstance(order, np.ndarray) else order)
+        by = [("fingerprint", "ascending"), ("key", "ascending")]
+        order = pc.sort_indices(table, by).to_numpy().astype(np.int64)
+    return block, order
 
 
 def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -> RangeSummary:
@@ -48,12 +58,14 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
     schema = block_schema(columns)
     summary = RangeSummary()
     for split in range(len(layout.files[0].rows[0])):
-        block = read_rows(layout.slices(range_, split), schema, read)
-        _find_duplicates(block, columns, summary)
+        block, order = _read_block(layout.slices(range_, split), schema, read)
+        _find_duplicates(block, order, columns, summary)
         if split == _TRAIN:
-            summary.train.update(_statistics(block, columns))
+            summary.train.update(_statistics(block, order, columns))
             if columns.weight is not None and not columns.is_regression:
-                summary.weights.update(_weights_by_class(block, columns))
+                names = ["label", "weight"]
+                in_order = block.select(names).take(pa.array(order))
+                summary.weights.update(_weights_by_class(in_order, columns))
             continue
         for name in _of_kind(schema, CATEGORICAL):
             terms = Terms.of(block.column(name))
@@ -62,35 +74,53 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
     return summary
 
 
-def _find_duplicates(block: pa.RecordBatch, columns: Columns, summary: RangeSummary) -> None:
-    of_keys = block.column("fingerprint").to_numpy()
+def _find_duplicates(
+    block: pa.RecordBatch, order: np.ndarray, columns: Columns, summary: RangeSummary
+) -> None:
+    of_keys = block.column("fingerprint").to_numpy()[order]
     (seconds,) = np.nonzero(np.diff(of_keys) == 0)
     keys = block.column("key")
-    repeated = [keys[i].as_py() for i in seconds.tolist() if keys[i] == keys[i + 1]]
+    pairs = ((keys[order[i]], keys[order[i + 1]]) for i in seconds.tolist())
+    repeated = [first.as_py() for first, second in pairs if first == second]
     summary.findings.add(f"the key ({columns.key}) repeats that of another row", repeated)
 
 
-def _statistics(block: pa.RecordBatch, columns: Columns) -> dict[str, Summary]:
+def _statistics(block: pa.RecordBatch, order: np.ndarray, columns: Columns) -> dict[str, Summary]:
+    """Summaries of all columns.
+
+    Numbers are summarised in order, since which of -0.0 and 0.0 is first when they are sorted
+    depends on it; counts of terms and lengths of texts do not.
+    """
     found: dict[str, Summary] = {}
     if columns.is_regression:
-        found["label"] = Numbers.of(block.column("label").to_numpy())
+        found["label"] = Numbers.of(block.column("label").to_numpy()[order])
     if columns.weight is not None:
-        found["weight"] = Numbers.of(block.column("weight").to_numpy())
+        found["weight"] = Numbers.of(block.column("weight").to_numpy()[order])
     if NUMERIC in block.schema.names:
-        for index, values in enumerate(np.ascontiguousarray(matrix(block, NUMERIC).T)):
+        for index, values in enumerate(_vectors(matrix(block, NUMERIC), order)):
             found[f"{NUMERIC}/{index}"] = Numbers.of(values)
     if TIMESTAMP in block.schema.names:
-        for index, micros in enumerate(matrix(block, TIMESTAMP).T):
+        for index, micros in enumerate(_vectors(matrix(block, TIMESTAMP), order)):
             seconds = np.where(micros == NULL_TIMESTAMP, np.nan, micros / _MICROSECONDS)
             found[f"{TIMESTAMP}/{index}"] = Numbers.of(seconds)
     for name in _of_kind(block.schema, CATEGORICAL):
         found[name] = Terms.of(block.column(name))
     for name in _of_kind(block.schema, SEQUENCE):
-        found[name] = Lengths.of(block.column(name))
+        found[name] = Lengths.of(block.column(name).take(pa.array(order)))
     for name in _of_kind(block.schema, TEXT):
         lengths = pc.utf8_length(block.column(name)).cast(pa.float64()).fill_null(np.nan)
         found[name] = Numbers.of(lengths.to_numpy())
     return found
+
+
+def _vectors(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """(features, rows): the columns of a (rows, features) matrix, in this order."""
+    vectors = np.empty((rows.shape[1], len(rows)), rows.dtype)
+    # Few rows at a time stay in the processor's cache until they are turned.
+    for start in range(0, len(rows), _TURNED_ROWS):
+        places = order[start : start + _TURNED_ROWS]
+        vectors[:, start : start + len(places)] = rows.take(places, axis=0).T
+    return vectors
 
 
 def _weights_by_class(block: pa.RecordBatch, columns: Columns) -> dict[str, float]:

@@ -34,6 +34,7 @@ from trainer.dataset_features import (
     TEXT,
     TIMESTAMP,
 )
+from trainer.exporting.arrow_values import one_by_one
 from trainer.exporting.splits import assign_fingerprints, fingerprints
 from trainer.exporting.tables.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
 from trainer.exporting.tables.findings import Findings
@@ -93,17 +94,20 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     findings = Findings()
     nans: dict[str, int] = {}
     keys = batch.column("key").cast(_STRING)
-    names = np.array(keys.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
-    findings.add(f"the key ({columns.key}) is NULL or empty", names[names == ""])
-    of_keys = fingerprints(names)
+    if keys.null_count:
+        keys = keys.fill_null("")
+    known = pc.binary_length(keys).to_numpy() > 0
+    findings.add(f"the key ({columns.key}) is NULL or empty", _where(keys, ~known))
+    of_keys = fingerprints(one_by_one(keys))
     arrays = {"fingerprint": pa.array(of_keys), "key": keys}
-    hashed, of_hashed, known = "key", of_keys, names != ""
+    hashed, of_hashed = "key", of_keys
     if columns.is_grouped:
         groups = batch.column(SPLIT_BY).cast(_STRING)
-        known &= groups.is_valid().to_numpy(zero_copy_only=False)
-        findings.add(f"the group ({columns.split.by}) is NULL", names[~known & (names != "")])
+        grouped = groups.is_valid().to_numpy(zero_copy_only=False)
+        findings.add(f"the group ({columns.split.by}) is NULL", _where(keys, known & ~grouped))
+        known &= grouped
         hashed = SPLIT_BY
-        of_hashed = fingerprints(groups.fill_null("").to_numpy(zero_copy_only=False))
+        of_hashed = fingerprints(one_by_one(groups.fill_null("")))
         arrays["group"] = pa.array(of_hashed)
     stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
     splits = stated.fill_null(-1).to_numpy()
@@ -112,72 +116,73 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         findings.add(
             f"column `split` is not the split of the {hashed}: ABS(MOD(FARM_FINGERPRINT({hashed}), "
             f"100)) in {dict(columns.split.ranges)}",
-            names[(assigned != splits) & known],
+            _where(keys, (assigned != splits) & known),
         )
         splits = assigned
     else:
-        findings.add(f"column `split` is none of {', '.join(SPLITS)}", names[splits < 0])
-    arrays["label"] = _label(batch.column("label"), columns, names, findings)
+        findings.add(f"column `split` is none of {', '.join(SPLITS)}", _where(keys, splits < 0))
+    arrays["label"] = _label(batch.column("label"), columns, keys, findings)
     if columns.weight is not None:
         title = f"the weight ({columns.weight})"
-        weights = _usable(batch.column(WEIGHT), title, names, findings)
-        findings.add(f"{title} is negative", names[weights < 0])
+        weights = _usable(batch.column(WEIGHT), title, keys, findings)
+        findings.add(f"{title} is negative", _where(keys, weights < 0))
         arrays["weight"] = pa.array(weights)
     for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
         if features := columns.of(*kinds):
             read = _numbers if name == NUMERIC else _microseconds
-            vectors = [read(batch.column(f.column), f, names, findings, nans) for f in features]
+            vectors = [read(batch.column(f.column), f, keys, findings, nans) for f in features]
             arrays[name] = _side_by_side(vectors)
     for feature in columns.of(CATEGORICAL, TEXT):
         arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
     for feature in columns.of(SEQUENCE):
         arrays[f"{SEQUENCE}/{feature.column}"] = _lists(
-            batch.column(feature.column), feature, names, findings, nans
+            batch.column(feature.column), feature, keys, findings, nans
         )
     schema = block_schema(columns)
     block = pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
     return Rows(block, splits, findings, nans)
 
 
-def _label(array: pa.Array, columns: Columns, names: np.ndarray, findings: Findings) -> pa.Array:
+def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings) -> pa.Array:
     title = f"the label ({columns.label})"
     if not columns.is_regression:
         array = array.cast(_STRING)
         if columns.is_multilabel:
             missing = array.is_null().to_numpy(zero_copy_only=False)
-            findings.add(f"{title} is NULL: of a row without a class it is empty", names[missing])
+            title += " is NULL: of a row without a class it is empty"
+            findings.add(title, _where(keys, missing))
             return array
         empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
-        findings.add(f"{title} is NULL or empty", names[empty])
+        findings.add(f"{title} is NULL or empty", _where(keys, empty))
         return array
-    return pa.array(_usable(array, title, names, findings))
+    return pa.array(_usable(array, title, keys, findings))
 
 
-def _usable(array: pa.Array, title: str, names: np.ndarray, findings: Findings) -> np.ndarray:
+def _usable(array: pa.Array, title: str, keys: pa.Array, findings: Findings) -> np.ndarray:
     """Numbers, none of which may be missing or infinite."""
     missing = array.is_null().to_numpy(zero_copy_only=False)
-    findings.add(f"{title} is NULL", names[missing])
+    findings.add(f"{title} is NULL", _where(keys, missing))
     values = _float32(array)
-    findings.add(f"{title} is NaN", names[np.isnan(values) & ~missing])
-    findings.add(f"{title} is {_INFINITE}", names[np.isinf(values)])
+    findings.add(f"{title} is NaN", _where(keys, np.isnan(values) & ~missing))
+    findings.add(f"{title} is {_INFINITE}", _where(keys, np.isinf(values)))
     return values
 
 
 def _numbers(
-    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+    array: pa.Array, feature: TableFeature, keys: pa.Array, findings: Findings, nans: dict
 ) -> np.ndarray:
     values = _float32(array)
     if np.isfinite(values).all():
         return values
     if (infinite := np.isinf(values)).any():
-        findings.add(f"{feature.title} is {_INFINITE}", names[infinite])
+        findings.add(f"{feature.title} is {_INFINITE}", _where(keys, infinite))
     if pa.types.is_floating(array.type) and (count := np.isnan(values).sum() - array.null_count):
         nans[feature.column] = int(count)
     return values
 
 
 def _microseconds(
-    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+    array: pa.Array, feature: TableFeature, keys: pa.Array, findings: Findings, nans: dict
 ) -> np.ndarray:
     # Text (of a DATETIME) is parsed; nanoseconds are truncated.
     micros = array.cast(pa.timestamp("us", tz=getattr(array.type, "tz", None)), safe=False)
@@ -185,18 +190,24 @@ def _microseconds(
 
 
 def _lists(
-    array: pa.Array, feature: TableFeature, names: np.ndarray, findings: Findings, nans: dict
+    array: pa.Array, feature: TableFeature, keys: pa.Array, findings: Findings, nans: dict
 ) -> pa.Array:
     lengths = pc.list_value_length(array).fill_null(0).to_numpy()
     elements = pc.list_flatten(array)
     values = _float32(elements)
     if (infinite := np.isinf(values)).any():
-        rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[infinite])
-        findings.add(f"{feature.title} has an element that is {_INFINITE}", names[rows])
+        mask = np.zeros(len(lengths), bool)
+        mask[np.repeat(np.arange(len(lengths)), lengths)[infinite]] = True
+        title = f"{feature.title} has an element that is {_INFINITE}"
+        findings.add(title, _where(keys, mask))
     if count := np.isnan(values).sum():
         nans[feature.column] = int(count)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
+
+
+def _where(keys: pa.Array, mask: np.ndarray) -> list[str]:
+    return keys.filter(pa.array(mask)).to_pylist() if mask.any() else []
 
 
 def _float32(array: pa.Array) -> np.ndarray:
