@@ -44,9 +44,6 @@ _FLOATS = pa.large_list(pa.float32())
 
 _INFINITE = "infinite, or beyond float32's 3.4e38"
 
-# Rows whose numbers are put side by side at a time.
-_STACKED_ROWS = 2048
-
 
 @dataclass
 class Rows:
@@ -127,10 +124,14 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         weights = _usable(batch.column(WEIGHT), title, keys, findings)
         findings.add(f"{title} is negative", _where(keys, weights < 0))
         arrays["weight"] = pa.array(weights)
-    for name, kinds in ((NUMERIC, (NUMERIC, BOOLEAN)), (TIMESTAMP, (TIMESTAMP,))):
+    for name, kinds, dtype, read in (
+        (NUMERIC, (NUMERIC, BOOLEAN), np.float32, _numbers),
+        (TIMESTAMP, (TIMESTAMP,), np.int64, _microseconds),
+    ):
         if features := columns.of(*kinds):
-            read = _numbers if name == NUMERIC else _microseconds
-            vectors = [read(batch.column(f.column), f, keys, findings, nans) for f in features]
+            vectors = np.empty((len(features), len(batch)), dtype)
+            for vector, feature in zip(vectors, features, strict=True):
+                vector[:] = read(batch.column(feature.column), feature, keys, findings, nans)
             arrays[name] = _side_by_side(vectors)
     for feature in columns.of(CATEGORICAL, TEXT):
         arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
@@ -221,12 +222,8 @@ def _float32(array: pa.Array) -> np.ndarray:
         return values.astype(np.float32)
 
 
-def _side_by_side(vectors: list[np.ndarray]) -> pa.Array:
-    """The numbers of each row as one binary value."""
-    numbers = np.empty((len(vectors[0]), len(vectors)), vectors[0].dtype)
-    # Few rows at a time stay in the processor's cache until all columns are in place.
-    for start in range(0, len(numbers), _STACKED_ROWS):
-        rows = slice(start, start + _STACKED_ROWS)
-        np.stack([vector[rows] for vector in vectors], axis=1, out=numbers[rows])
+def _side_by_side(vectors: np.ndarray) -> pa.Array:
+    """The numbers of each row as one binary value. vectors: (features, rows)."""
+    numbers = np.ascontiguousarray(vectors.T)
     type_ = pa.binary(numbers.itemsize * numbers.shape[1])
     return pa.Array.from_buffers(type_, len(numbers), [None, pa.py_buffer(numbers)])
