@@ -121,7 +121,7 @@ ROWS = (
     ),
     Row(
         "input-128-first",
-        "input pipeline, JPEG of 128 x 128, first epoch of 4,000, with its start",
+        "input pipeline, JPEG of 128 x 128, first epoch, beyond 4,000 images",
         ONE_BY_ONE,
         "later epochs",
         "examples/s",
