@@ -27,6 +27,8 @@ ENVIRONMENTS = .venv/airflow/.ready .venv/trainer/.ready .venv/local_gcp/.ready
 COMPOSER     = .venv/composer/.ready
 # Terraform, for tests alone.
 INFRA        = .venv/infra/.ready
+# Programs that benchmarks/ compares with.
+PEERS        = .venv/peers/.ready
 # The images' locks (trainer/requirements-*) take their versions from trainer/requirements.txt.
 LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
@@ -114,7 +116,7 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 	    --no-annotate --no-header $$with $$lock.in -o $$lock.txt || exit 1; \
 	done
 
-bench: setup ## Measure speed beside peers and limits, in one table; ROWS="NAME ..." measures some
+bench: setup $(PEERS) ## Measure speed beside peers and limits, in one table; ROWS="NAME ..." measures some
 	@$(call BIN,airflow)/python -m benchmarks $(ROWS)
 
 .venv/tools/.ready: tools.txt
@@ -143,6 +145,12 @@ $(ENVIRONMENTS) $(COMPOSER): .venv/%/.ready: tests/requirements.txt | .venv/tool
 	@$(call SYNC,$*,$(filter %.txt,$^))
 	@$(if $(EDITABLE_$*),$(call INSTALL,$*,$(EDITABLE_$*)))
 	@$(if $(filter $@,$(ENVIRONMENTS)),$(call COMPILE,$*))
+	@touch $@
+
+$(PEERS): benchmarks/peers.txt .venv/trainer/.ready
+	@echo "Setting up the benchmarks' peers"
+	@rm -rf $(@D)
+	@VIRTUAL_ENV=.venv/trainer $(UV) pip install --quiet --no-deps --target $(@D) -r $<
 	@touch $@
 
 # Not compiled to bytecode: its bindings of the google provider, 230 MB, are read and never imported.

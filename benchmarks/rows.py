@@ -6,6 +6,7 @@ RATE = "images/s of a core"
 PILLOW = "Pillow"
 ONE_BY_ONE = "tf.data: shuffle, parse and decode one by one, batch"
 CACHED = "tf.data: parse and decode one by one, cache, shuffle, batch"
+FASTAPI = "FastAPI with the SavedModel"
 ENCODER = "tf.train.Example and TFRecordWriter, row by row"
 
 ROWS = (
@@ -76,6 +77,17 @@ ROWS = (
         "tables:encoder",
     ),
     Row(
+        "table-encoder-bsl",
+        "the same, beside TFX's encoder in C++",
+        "tfx-bsl's RecordBatchToExamples, and TFRecordWriter",
+        "",
+        "rows/s of a core",
+        True,
+        Aim("peer", 1),
+        "trainer",
+        "tables:encoder_in_c",
+    ),
+    Row(
         "table-export",
         "trainer.export of 4 million rows of 32 floats, beyond the first million",
         "Beam's WriteToTFRecord row by row, without start",
@@ -144,7 +156,7 @@ ROWS = (
     Row(
         "serve-row",
         "trainer.serve, a row of 30 numbers, p50 of 1 client",
-        "",
+        FASTAPI,
         "bare call of the SavedModel",
         "ms",
         False,
@@ -155,7 +167,7 @@ ROWS = (
     Row(
         "serve-image",
         "trainer.serve, a PNG of 32 x 32, p50 of 1 client",
-        "",
+        FASTAPI,
         "bare call of the SavedModel",
         "ms",
         False,

@@ -2,7 +2,7 @@
 
 The model is called in this process, one example at a time, as an in-process program would; a
 trainer.serve on this machine is asked over HTTP by one client, which sends one example and
-waits for the answer.
+waits for the answer; so is its peer, a FastAPI program that calls the SavedModel.
 """
 
 import base64
@@ -69,10 +69,10 @@ def bare(folder, instance):
 
 
 class Server:
-    """A trainer.serve of a model, ready."""
+    """A server, ready: a module that prints "ready" and its address."""
 
-    def __init__(self, folder):
-        command = [sys.executable, "-m", "trainer.serve", "--model", str(folder), "--port", "0"]
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", *arguments]
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -90,7 +90,7 @@ class Server:
 
 
 def request(connection, body):
-    connection.request("POST", "/predict", body)
+    connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     answer = response.read()
     if response.status != 200:
@@ -111,9 +111,12 @@ def candidates(make, scratch):
     model, instance = make(scratch)
     call = bare(model, instance)
     body = json.dumps({"instances": [instance]})
-    with Server(model) as connection:
+    ours = Server("trainer.serve", "--model", str(model), "--port", "0")
+    peer = Server("benchmarks.speed.fastapi_server", str(model))
+    with ours as to_ours, peer as to_peer:
         yield {
-            "ours": lambda: median(lambda: request(connection, body)),
+            "ours": lambda: median(lambda: request(to_ours, body)),
+            "peer": lambda: median(lambda: request(to_peer, body)),
             "limit": lambda: median(call),
         }
 

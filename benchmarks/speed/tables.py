@@ -27,6 +27,7 @@ from trainer.exporting.tfrecord import tfrecords
 
 FEW_ROWS, ROWS, PEER_ROWS = 1_000_000, 4_000_000, 10_000
 FILE_ROWS = 250_000
+ENCODED_ROWS = 50_000
 
 
 def example(row):
@@ -38,31 +39,66 @@ def example(row):
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
 
 
-@contextmanager
-def encoder(scratch):
-    """CPU time of one thread; files are written by both."""
-    count, random = 50_000, np.random.default_rng(0)
-    keys = [f"sample {i}".encode() for i in range(count)]
-    numeric = random.normal(size=(count, 32)).astype(np.float32)
-    label = random.integers(0, 2, count)
-    path = scratch / "records.tfrecord"
+def _columns():
+    random = np.random.default_rng(0)
+    return {
+        "key": pa.array([f"sample {i}".encode() for i in range(ENCODED_ROWS)], pa.large_binary()),
+        "numeric": random.normal(size=(ENCODED_ROWS, 32)).astype(np.float32),
+        "label": random.integers(0, 2, ENCODED_ROWS),
+    }
+
+
+def _encoders(scratch, peer_rows, peer):
+    """CPU time of one thread; files are written by both. peer: a function (columns, path)."""
+    columns, path = _columns(), scratch / "records.tfrecord"
 
     def ours():
-        columns = {"key": pa.array(keys, pa.large_binary()), "numeric": numeric, "label": label}
         with path.open("wb") as file:
             file.writelines(tfrecords(columns))
-
-    def peer():
-        with tf.io.TFRecordWriter(str(path)) as writer:
-            for key, numbers, value in zip(keys[:PEER_ROWS], numeric, label, strict=False):
-                writer.write(example({"key": key, "numeric": numbers, "label": value}))
 
     def rate(work, rows):
         start = time.process_time()
         work()
         return rows / (time.process_time() - start)
 
-    yield {"ours": lambda: rate(ours, count), "peer": lambda: rate(peer, PEER_ROWS)}
+    return {
+        "ours": lambda: rate(ours, ENCODED_ROWS),
+        "peer": lambda: rate(lambda: peer(columns, path), peer_rows),
+    }
+
+
+@contextmanager
+def encoder(scratch):
+    def row_by_row(columns, path):
+        keys = columns["key"][:PEER_ROWS].to_pylist()
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for key, numbers, value in zip(
+                keys, columns["numeric"], columns["label"], strict=False
+            ):
+                writer.write(example({"key": key, "numeric": numbers, "label": value}))
+
+    yield _encoders(scratch, PEER_ROWS, row_by_row)
+
+
+@contextmanager
+def encoder_in_c(scratch):
+    # Of .venv/peers, which other rows do without.
+    from tfx_bsl.coders.example_coder import RecordBatchToExamples
+
+    def tfx_bsl(columns, path):
+        numbers = columns["numeric"]
+        starts = np.arange(0, numbers.size + 1, numbers.shape[1], dtype=np.int32)
+        one_each = np.arange(len(numbers) + 1, dtype=np.int32)
+        lists = {
+            "key": pa.ListArray.from_arrays(one_each, columns["key"].cast(pa.binary())),
+            "numeric": pa.ListArray.from_arrays(starts, numbers.ravel()),
+            "label": pa.ListArray.from_arrays(one_each, columns["label"]),
+        }
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for record in RecordBatchToExamples(pa.RecordBatch.from_pydict(lists)):
+                writer.write(record)
+
+    yield _encoders(scratch, ENCODED_ROWS, tfx_bsl)
 
 
 def write_table(folder, rows, columns):
