@@ -39,7 +39,7 @@ class Bare(BaseHTTPRequestHandler):
     """As much of the JSON API as a resumable upload and a download need, without storing."""
 
     protocol_version = "HTTP/1.1"
-    checksum = crc32c()
+    checksum: str  # of all bytes, which only the server's own process computes
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -138,6 +138,7 @@ def down(scratch):
 
 
 if __name__ == "__main__":
+    Bare.checksum = crc32c()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Bare)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
