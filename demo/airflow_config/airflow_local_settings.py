@@ -17,7 +17,11 @@ if "scheduler" in sys.argv[1:2]:
     import airflow.providers.standard.decorators.python
     import airflow.providers.standard.operators.empty
     import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
+    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
     import trellis.dags
     import trellis.workflow.assembly.prediction
     import trellis.workflow.assembly.training  # noqa: F401
+
+    # Which provider normalizes which assets' addresses: an outlet's address asks for it.
+    _ = ProvidersManagerTaskRuntime().asset_uri_handlers

@@ -147,9 +147,8 @@ def _experiments(
 ) -> Iterator[Experiment]:
     """The good experiments that this process needs. dag_id: of the DAG that one of a name is in."""
     wanted = get_parsing_context().dag_id
-    for file in sorted(_folder(dag_file).glob("*.yaml")):
-        if wanted not in (None, dag_id(file.stem)):
-            continue
+    files = _folder(dag_file).glob("*.yaml")
+    for file in sorted(file for file in files if wanted in (None, dag_id(file.stem))):
         try:
             yield load(file, profile=group.profile)
         except FileError:
