@@ -67,12 +67,12 @@ def test_pages_hold_each_name_and_prefix_once_and_in_order(tree, prefix, delimit
     assert (page.names, page.prefixes) == expected(tree, prefix, delimiter)
 
 
-@given(tree=trees(), start=names, end=names)
-def test_offsets_select_a_half_open_interval(tree, start, end):
+@given(tree=trees(), prefix=prefixes, start=names, end=names)
+def test_offsets_select_a_half_open_interval_of_a_prefix(tree, prefix, start, end):
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), tree)
-        page = list_page(Path(folder), Query(start=start, end=end))
-    assert page.names == [name for name in tree if start <= name < end]
+        page = list_page(Path(folder), Query(prefix=prefix, start=start, end=end))
+    assert page.names == [n for n in tree if start <= n < end and n.startswith(prefix)]
 
 
 def write(folder: Path, tree: list[str]) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bisect
 import dataclasses
-import os
+import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from local_gcp.rest import ApiError
+from local_gcp.storage import folders
 
 MAX_RESULTS = 1000
 
@@ -89,11 +91,11 @@ def walk(
     # No object has such a name (see `naming`), and as a path it would leave the bucket.
     if "\0" in prefix or (slash and not {"", ".", ".."}.isdisjoint(head.split("/"))):
         return
-    yield from (
-        name
-        for name in _walk(folder / first, first, prefix, start, placeholders)
-        if name.startswith(prefix) and name >= start
-    )
+    # Names with the prefix stand together in the order, and the prefix before them.
+    start = max(start, prefix)
+    names = _walk(folder / first, first, prefix, start, placeholders)
+    later = itertools.dropwhile(lambda name: name < start, names)
+    yield from itertools.takewhile(lambda name: name.startswith(prefix), later)
 
 
 def _walk(
@@ -102,16 +104,11 @@ def _walk(
     if path in placeholders:
         yield path
     try:
-        with os.scandir(folder) as entries:
-            # With its slash, a folder sorts like the names below it: "a-b" < "a/b" < "a0".
-            children = sorted(
-                (entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name)
-                for entry in entries
-                if _is_text(entry.name)
-            )
+        children = folders.children(folder)
     except (FileNotFoundError, NotADirectoryError):  # no such prefix, or deleted in the meantime
         return
-    for child in children:
+    below = start[len(path) :] if start.startswith(path) else ""
+    for child in children[_first(children, below) :]:
         name = path + child
         if not child.endswith("/"):
             yield name
@@ -119,16 +116,14 @@ def _walk(
             yield from _walk(folder / child, name, prefix, start, placeholders)
 
 
+def _first(children: Sequence[str], start: str) -> int:
+    """The first child that is not before `start`, or the folder that holds `start`."""
+    found = bisect.bisect_left(children, start)
+    return found - 1 if found and start.startswith(children[found - 1]) else found
+
+
 def _all_before(folder: str, start: str) -> bool:
     return folder < start and not start.startswith(folder)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # not UTF-8: no object can have this name
-        return False
-    return True
 
 
 def _common_prefix(name: str, query: Query) -> str | None:
