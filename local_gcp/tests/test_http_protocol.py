@@ -104,3 +104,16 @@ def test_a_request_that_follows_a_long_body_at_once(address, local_gcp):
         assert answers.read().count(b"HTTP/1.1 200 OK") == 2
     assert (local_gcp.buckets / "protocol/first").read_bytes() == body
     assert (local_gcp.buckets / "protocol/second").read_bytes() == b"data"
+
+
+def test_a_client_that_asks_before_it_sends_the_body(address, local_gcp):
+    body = os.urandom(1 << 20)
+    request = head("asked", f"Content-Length: {len(body)}", "Expect: 100-continue")
+    with socket.create_connection(address) as connection, connection.makefile("rb") as answers:
+        connection.sendall(request)
+        assert answers.readline() == b"HTTP/1.1 100 Continue\r\n"
+        while answers.readline() != b"\r\n":
+            pass
+        connection.sendall(body)
+        assert answers.readline() == b"HTTP/1.1 200 OK\r\n"
+    assert (local_gcp.buckets / "protocol/asked").read_bytes() == body
