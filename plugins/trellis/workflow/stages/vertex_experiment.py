@@ -25,7 +25,8 @@ def write(platform: Platform, run: Run, board: Mapping[str, Any]) -> None:
     location = f"projects/{platform.project}/locations/{platform.region}"
     found = runs(run.folder, board)
     record(client, location, run.experiment, found, platform.encryption_key)
-    print(f"Vertex AI Experiments has {len(found)} runs of {run.experiment} from {run.folder}")
+    contenders = "1 contender" if len(found) == 1 else f"{len(found)} contenders"
+    print(f"Vertex AI Experiments has {contenders} of {run.folder} in {run.experiment}")
 
 
 def runs(folder: str, board: Mapping[str, Any]) -> list[ExperimentRun]:
