@@ -109,13 +109,13 @@ found["errors"] = {
         "SELECT mean_area, 'yes' AS label FROM DATASET.samples"
     ),
     "unknown option": error(
-        "CREATE MODEL DATASET.m OPTIONS (model_type = 'kmeans', speed = 3) AS SELECT 1 AS a"
+        "CREATE MODEL DATASET.m OPTIONS (model_type = 'linear_reg', speed = 3) AS SELECT 1 AS a"
     ),
     "not emulated": error(
-        "CREATE MODEL DATASET.m OPTIONS (model_type = 'kmeans', num_trials = 3) AS SELECT 1 AS a"
+        "CREATE MODEL DATASET.m OPTIONS (model_type = 'linear_reg', num_trials = 3) AS SELECT 1 AS a"
     ),
     "exists": error(
-        "CREATE MODEL DATASET.logistic_reg OPTIONS (model_type = 'kmeans') AS SELECT 1 AS a"
+        "CREATE MODEL DATASET.logistic_reg OPTIONS (model_type = 'linear_reg') AS SELECT 1 AS a"
     ),
     "missing column": error(
         "SELECT * FROM ML.PREDICT(MODEL DATASET.logistic_reg, (SELECT 1 AS a))"
