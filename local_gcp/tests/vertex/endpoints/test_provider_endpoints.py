@@ -19,7 +19,7 @@ def test_provider_operators(local_gcp):
     assert endpoint["traffic_split"] == {deployed["id"]: 100}
     assert endpoint["labels"] == {"experiment": "provider-endpoints", "stage": "live"}
     traffic, region = answer["refused"]
-    assert traffic.startswith("400 endpoint.traffic_split: ")
+    assert traffic.startswith("400 List of found errors:\t1.Field: endpoint.traffic_split; ")
     assert "they add up to 99" in traffic
     assert region.startswith("501 Received http2 header with status: 404")
     assert "no region 'mars-north1'" in region
