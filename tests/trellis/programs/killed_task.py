@@ -1,4 +1,4 @@
-"""A task whose process is lost between the create of its job and the deferral, by kill -9.
+"""A task whose process is lost between the create of its job and the first poll, by kill -9.
 
 killed_task.py DAG_ID     with the environment, and so the Airflow, of the test that starts it
 """
@@ -43,12 +43,12 @@ def a_dag(dag_id):
     return dag
 
 
-def _die(**_):
+def _die(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    operators.VertexJobTrigger = _die
+    operators.in_task = _die
     dag = a_dag(sys.argv[1])
     bag = DagBag(os.devnull, collect_dags=False)
     bag.bag_dag(dag)
