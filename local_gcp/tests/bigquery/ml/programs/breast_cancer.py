@@ -112,7 +112,8 @@ found["errors"] = {
         "CREATE MODEL DATASET.m OPTIONS (model_type = 'linear_reg', speed = 3) AS SELECT 1 AS a"
     ),
     "not emulated": error(
-        "CREATE MODEL DATASET.m OPTIONS (model_type = 'linear_reg', num_trials = 3) AS SELECT 1 AS a"
+        "CREATE MODEL DATASET.m OPTIONS (model_type = 'linear_reg', num_trials = 3) "
+        "AS SELECT 1 AS a"
     ),
     "exists": error(
         "CREATE MODEL DATASET.logistic_reg OPTIONS (model_type = 'linear_reg') AS SELECT 1 AS a"
