@@ -99,6 +99,17 @@ ROWS = (
         "tables:export",
     ),
     Row(
+        "table-export-cores",
+        "the same on two cores",
+        "on one core",
+        "",
+        "rows/s",
+        True,
+        Aim("peer", 1.8),
+        "trainer",
+        "tables:export_on_two_cores",
+    ),
+    Row(
         "input-8",
         "input pipeline, PNG of 8 x 8, kept in memory",
         CACHED,

@@ -8,6 +8,7 @@ and has started before.
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -155,35 +156,61 @@ def with_beam(source, output):
             encoded | f"write {split}" >> beam.io.WriteToTFRecord(str(output / split), num_shards=4)
 
 
+class Export:
+    """The command over tables of FEW_ROWS and ROWS rows, with all cores of this process or some."""
+
+    def __init__(self, scratch):
+        self._scratch = scratch
+        self.files = {}
+        for rows in (FEW_ROWS, ROWS):
+            folder = scratch / str(rows)
+            folder.mkdir()
+            write_table(folder, rows, 32)
+            self.files[rows] = sorted(folder.glob("*.parquet"))
+
+    def rate(self, cores=None):
+        """Rows a second beyond the first FEW_ROWS."""
+        few, many = (self._seconds(rows, cores) for rows in (FEW_ROWS, ROWS))
+        return (ROWS - FEW_ROWS) / (many - few)
+
+    def _seconds(self, rows, cores):
+        output = self._scratch / "dataset"
+        shutil.rmtree(output, ignore_errors=True)
+        source = f"--source={self._scratch}/{rows}/columns.json"
+        arguments = [f"--output={output}", "--fingerprint=f", "--shards=4"]
+        on_cores = [] if cores is None else ["taskset", "-c", ",".join(map(str, cores))]
+        command = [*on_cores, sys.executable, "-m", "trainer.export", source, *arguments]
+        start = time.perf_counter()
+        subprocess.run(command, check=True)
+        return time.perf_counter() - start
+
+
 @contextmanager
 def export(scratch):
-    folders = {rows: scratch / str(rows) for rows in (FEW_ROWS, ROWS, PEER_ROWS)}
-    for rows, folder in folders.items():
-        folder.mkdir()
-        write_table(folder, rows, 32)
-    files = {rows: sorted(folder.glob("*.parquet")) for rows, folder in folders.items()}
-
-    def command(rows):
-        source = f"--source={folders[rows]}/columns.json"
-        arguments = [f"--output={scratch}/dataset", "--fingerprint=f", "--shards=4"]
-        subprocess.run([sys.executable, "-m", "trainer.export", source, *arguments], check=True)
+    table = Export(scratch)
+    source = scratch / str(PEER_ROWS)
+    source.mkdir()
+    write_table(source, PEER_ROWS, 32)
+    (file,) = source.glob("*.parquet")
 
     def seconds(work):
-        for name in ("dataset", "beam"):
-            shutil.rmtree(scratch / name, ignore_errors=True)
         start = time.perf_counter()
         work()
         return time.perf_counter() - start
 
-    def ours():
-        few, many = (seconds(lambda: command(rows)) for rows in (FEW_ROWS, ROWS))  # noqa: B023
-        return (ROWS - FEW_ROWS) / (many - few)
-
     def peer():
-        (file,) = files[PEER_ROWS]
+        shutil.rmtree(scratch / "beam", ignore_errors=True)
         return PEER_ROWS / seconds(lambda: with_beam(file, Path(scratch, "beam")))
 
     def limit():
-        return FEW_ROWS / seconds(lambda: [pq.read_table(file) for file in files[FEW_ROWS]])
+        files = table.files[FEW_ROWS]
+        return FEW_ROWS / seconds(lambda: [pq.read_table(file) for file in files])
 
-    yield {"ours": ours, "peer": peer, "limit": limit}
+    yield {"ours": table.rate, "peer": peer, "limit": limit}
+
+
+@contextmanager
+def export_on_two_cores(scratch):
+    table = Export(scratch)
+    first, second, *_ = sorted(os.sched_getaffinity(0))
+    yield {"ours": lambda: table.rate((first, second)), "peer": lambda: table.rate((first,))}
