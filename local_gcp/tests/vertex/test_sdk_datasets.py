@@ -30,7 +30,5 @@ def test_sdk(local_gcp, tmp_path):
     assert [custom[name][1] for name in ("TRAINING", "VALIDATION", "TEST")] == [90, 30, 30]
     assert answer["numbers"] == [[1, 2.5, "7.0"], [3, 4.0, "14.0"]]
     assert answer["colours"] == ["blue", "red", "blue", "red"]
-    # Other tests of this server leave datasets, too.
-    assert "colours" in answer["images"]
-    assert "table" in answer["tables"]
-    assert "iris" not in answer["tables"], "it was deleted"
+    assert answer["images"] == ["colours"]
+    assert answer["tables"] == ["table"], "the other one was deleted"

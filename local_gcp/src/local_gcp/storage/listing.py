@@ -93,6 +93,8 @@ def walk(
         return
     # Names with the prefix stand together in the order, and the prefix before them.
     start = max(start, prefix)
+    if not start.startswith(prefix):  # they are all before it
+        return
     names = _walk(folder / first, first, prefix, start, placeholders)
     later = itertools.dropwhile(lambda name: name < start, names)
     yield from itertools.takewhile(lambda name: name.startswith(prefix), later)
@@ -112,7 +114,7 @@ def _walk(
         name = path + child
         if not child.endswith("/"):
             yield name
-        elif (name.startswith(prefix) or prefix.startswith(name)) and not _all_before(name, start):
+        elif name.startswith(prefix) or prefix.startswith(name):
             yield from _walk(folder / child, name, prefix, start, placeholders)
 
 
@@ -120,10 +122,6 @@ def _first(children: Sequence[str], start: str) -> int:
     """The first child that is not before `start`, or the folder that holds `start`."""
     found = bisect.bisect_left(children, start)
     return found - 1 if found and start.startswith(children[found - 1]) else found
-
-
-def _all_before(folder: str, start: str) -> bool:
-    return folder < start and not start.startswith(folder)
 
 
 def _common_prefix(name: str, query: Query) -> str | None:

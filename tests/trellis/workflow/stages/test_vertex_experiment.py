@@ -41,7 +41,7 @@ def test_each_scored_contender_is_a_run():
 
 def test_they_are_written_below_the_experiment(google, group, capsys):
     vertex_experiment.write(group, Run(group.bucket, "written", "demo"), BOARD)
-    assert "Vertex AI Experiments has 2 contenders of demo" in capsys.readouterr().out
+    assert "Vertex AI Experiments has 2 contenders of demo in written" in capsys.readouterr().out
     options = {"api_endpoint": f"{group.region}-aiplatform.googleapis.com"}
     client = MetadataServiceClient(client_options=options)
     store = f"projects/{group.project}/locations/{group.region}/metadataStores/default"
