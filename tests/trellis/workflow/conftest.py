@@ -1,4 +1,5 @@
 import os
+import subprocess
 
 import pytest
 
@@ -28,6 +29,20 @@ def only_listed_calls():
 def digits():
     """The demo's experiment, as committed."""
     return load(ROOT / "dags/experiments/digits.yaml")
+
+
+@pytest.fixture(scope="session")
+def upload_digits(google):
+    """Put the demo's pictures and their manifest into a new bucket; returns the folder `digits`."""
+
+    def upload(bucket):
+        (google.buckets / bucket).mkdir()
+        program = [ROOT / ".venv/trainer/bin/python", "-m", "demo.digits_data"]
+        command = [*program, f"gs://{bucket}/digits/"]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        return google.buckets / bucket / "digits"
+
+    return upload
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,13 @@ The real trainer runs, and the run's scores are read back from Vertex AI Experim
 """
 
 import json
-import subprocess
 from collections import Counter
 from datetime import date, timedelta
 
 import pytest
 from google.cloud import aiplatform
 
-from tests.airflow_side import ROOT, run_dag
+from tests.airflow_side import run_dag
 from trellis.workflow.assembly import training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
@@ -40,12 +39,9 @@ train: {maximize: accuracy, epochs: 10, machines: {workers: 1}}
 
 
 @pytest.fixture(scope="module")
-def digits(google):
+def digits(upload_digits):
     """The manifest's lines, `gs://...png,label`; beside it is `days.csv`, with a day on each."""
-    command = [ROOT / ".venv/trainer/bin/python", "-m", "demo.digits_data"]
-    (google.buckets / BUCKET).mkdir()
-    subprocess.run([*command, f"gs://{BUCKET}/digits/"], cwd=ROOT, check=True, capture_output=True)
-    folder = google.buckets / BUCKET / "digits"
+    folder = upload_digits(BUCKET)
     lines = (folder / "manifest.csv").read_text().splitlines()
     days = (FIRST_DAY + timedelta(number % DAYS) for number in range(len(lines)))
     with_days = [f"{line},{day}" for line, day in zip(lines, days, strict=False)]

@@ -5,7 +5,6 @@ Unlike the other whole runs, this one has the real trainer.
 
 import json
 import shutil
-import subprocess
 
 import pytest
 
@@ -39,20 +38,12 @@ predict: {images: digits/some}
 
 
 @pytest.fixture
-def experiment(google, tmp_path):
+def experiment(upload_digits, tmp_path):
     """The experiment on all digits, with 20 of them to predict later."""
-    folder = google.buckets / BUCKET
-    folder.mkdir()
-    command = [
-        ROOT / ".venv/trainer/bin/python",
-        "-m",
-        "demo.digits_data",
-        f"gs://{BUCKET}/digits/",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (folder / "digits/some").mkdir()
-    for image in sorted((folder / "digits/images").iterdir())[::90]:
-        shutil.copy(image, folder / "digits/some")
+    folder = upload_digits(BUCKET)
+    (folder / "some").mkdir()
+    for image in sorted((folder / "images").iterdir())[::90]:
+        shutil.copy(image, folder / "some")
     shutil.copy(ROOT / "tests/trainer/models/files/residual.py", tmp_path / "mine.py")
     (tmp_path / "own-model-run.yaml").write_text(EXPERIMENT)
     return load(tmp_path / "own-model-run.yaml")
