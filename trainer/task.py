@@ -32,9 +32,10 @@ on without a lost worker, and no two trainings are alike, bit for bit. Exit code
 or diverged, 2 wrong flags, 75 another machine was lost (start again), 143 stopped by SIGTERM.
 """
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from trainer import allocator
 from trainer.training import TrainingError
@@ -51,12 +52,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         # After the checks: TensorFlow takes seconds to import. Its C++ log repeats what its
         # exceptions say (3: fatal messages only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        from trainer.training import run
+        with _without_scikit_learn():
+            from trainer.training import run
 
         return run.train(settings, dataset)
     except TrainingError as error:
         print(f"training failed: {error}", file=sys.stderr)
         return 1
+
+
+@contextlib.contextmanager
+def _without_scikit_learn() -> Iterator[None]:
+    """A context in which it cannot be imported: Keras tries to, for wrappers that nothing uses
+    here, and that took a quarter of all imports (less from 1.10 on: scikit-learn#34265).
+    """
+    hidden = sys.modules.setdefault("sklearn", None) is None  # type: ignore[arg-type]
+    yield
+    if hidden:
+        del sys.modules["sklearn"]
 
 
 if __name__ == "__main__":

@@ -103,7 +103,8 @@ class OwnModel:
                 f"{self.name}: loss returned {found} for 2 examples; expected float32 (2,), one "
                 "number for each example"
             )
-        return lambda labels, outputs: self._module.loss(labels, outputs, h)
+        # Its own tf.function: AutoGraph converts the file's control flow.
+        return tf.function(lambda labels, outputs: self._module.loss(labels, outputs, h))
 
     def metrics(self, dataset: DatasetDescription, h: Common) -> OwnMetrics | None:
         """The file's metrics; None if it has none.
@@ -130,9 +131,8 @@ class OwnModel:
                     f"{self.name}: the metric {name} is {shape} for 2 examples; expected (2,), one "
                     "number for each example"
                 )
-        return OwnMetrics(
-            tuple(found), lambda labels, outputs: self._module.metrics(labels, outputs, h)
-        )
+        function = tf.function(lambda labels, outputs: self._module.metrics(labels, outputs, h))
+        return OwnMetrics(tuple(found), function)
 
     @functools.cached_property
     def _module(self) -> types.ModuleType:

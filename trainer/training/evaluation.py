@@ -36,16 +36,19 @@ def build(
             return tf.zeros([0, 1])
         return tf.concat([weights[:, None], objective.ranked(labels, outputs)], 1)
 
-    @tf.function
+    @tf.function(autograph=False)
     def evaluate_steps(batches, count):
         """Sums over all replicas, and what this process's replicas return, (any, columns)."""
+
+        def one(step, ranked):
+            results = strategy.run(replica_step, args=(next(batches),))
+            local = tf.concat(strategy.experimental_local_results(results), 0)
+            return step + 1, ranked.write(step, local)
+
         sums.clear()
         shape = [None, columns]
         ranked = tf.TensorArray(tf.float32, count, element_shape=shape, infer_shape=False)
-        for step in tf.range(count):
-            results = strategy.run(replica_step, args=(next(batches),))
-            local = tf.concat(strategy.experimental_local_results(results), 0)
-            ranked = ranked.write(step, local)
+        _, ranked = tf.while_loop(lambda step, _: step < count, one, (0, ranked))
         return sums.read(), ranked.concat()
 
     def evaluate() -> dict[str, float]:

@@ -24,6 +24,7 @@ from trainer.hyperparameters import Common
 from trainer.training import TrainingError, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
+from trainer.training.records import do_not_convert
 
 # Limit of parsed examples that a worker keeps in memory, per split; twice that while it reads them.
 CACHE_BYTES = 2 << 30
@@ -159,6 +160,7 @@ class Input:
         first_epoch, skipped = divmod(first_step, self.steps_per_epoch)
         batches = self._shuffled(self._reader("train", context))
 
+        @do_not_convert
         def of_epoch(epoch):
             skip = tf.cast(tf.where(epoch == first_epoch, skipped * local, 0), tf.int64)
             vary = self._augmentation(epoch, context.input_pipeline_id)
@@ -176,6 +178,7 @@ class Input:
         workers = tf.cast(context.num_input_pipelines, tf.int64)
         read = self._reader("train", tf.distribute.InputContext(1, 0, 1))
 
+        @do_not_convert
         def of_epoch(epoch):
             first, vary = tf.constant(0, tf.int64), self._augmentation(epoch, 0)
             return self._streamed(read, epoch, self.steps_per_epoch, first, vary)
@@ -188,13 +191,15 @@ class Input:
     ) -> tf.data.Dataset:
         """The batches of `evaluation` for one worker's replicas, in turn."""
         steps = self.evaluation_steps(split) * self._distribution.local_replicas
-        real = self._reader(split, context)(None).map(lambda record: (record, 1.0))
+
+        @do_not_convert
+        def parse(serialized, weights):
+            return *self._records.parse(serialized)[:2], weights
+
+        real = self._reader(split, context)(None).map(do_not_convert(lambda record: (record, 1.0)))
         padding = tf.data.Dataset.from_tensors((self._records.blank(), 0.0)).repeat()
         batches = self._batched(real.concatenate(padding), self._h.batch_size).take(steps)
-        parsed = batches.map(
-            lambda serialized, weights: (*self._records.parse(serialized)[:2], weights),
-            tf.data.AUTOTUNE,
-        )
+        parsed = batches.map(parse, tf.data.AUTOTUNE)
         return (parsed.cache() if self._fits(split) else parsed).repeat().prefetch(2)
 
     def _shuffled(self, read: Read) -> Epoch:

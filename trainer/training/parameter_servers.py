@@ -94,17 +94,18 @@ class Asynchronous:
         never = tf.constant(False)
         zeros = tf.zeros([step.size(1)], tf.float64)
 
-        @tf.function
+        @tf.function(autograph=False)
         def steps(batches, done, count):
-            # Two workers that count at once may count one step: the chief's count is the true one.
-            optimizer.iterations.assign(tf.cast(done, optimizer.iterations.dtype))
-            made = zeros
-            for number in tf.range(done, done + count):
+            def one(number, made):
                 set_rate(number)
                 made += strategy.run(one_step, args=(next(batches), never))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
-            return made
+                return number + 1, made
+
+            # Two workers that count at once may count one step: the chief's count is the true one.
+            optimizer.iterations.assign(tf.cast(done, optimizer.iterations.dtype))
+            return tf.while_loop(lambda number, _: number < done + count, one, (done, zeros))[1]
 
         self._steps: Callable[..., tf.Tensor] = steps
 

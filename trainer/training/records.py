@@ -21,6 +21,9 @@ from trainer.models.inputs import sequence_input, text_input
 _PARSE_RECORDS = 4096
 _PARSE_BYTES = 16 << 20
 
+# For functions of tf.data: AutoGraph would search them for control flow, of which they have none.
+do_not_convert = tf.autograph.experimental.do_not_convert
+
 
 class Records(abc.ABC):
     """Reads one kind of dataset. example_bytes: maximum size of a parsed example in memory."""
@@ -51,7 +54,7 @@ class Records(abc.ABC):
         that each single example costs.
         """
         size = max(1, min(_PARSE_RECORDS, _PARSE_BYTES // self.example_bytes))
-        batches = list(records.batch(size).map(self._parse, tf.data.AUTOTUNE))
+        batches = list(records.batch(size).map(do_not_convert(self._parse), tf.data.AUTOTUNE))
         with tf.device("/CPU:0"):  # a GPU's memory is for the model
             together = [_together([batch[place] for batch in batches]) for place in range(3)]
 

@@ -123,7 +123,7 @@ def _built(model: keras.Model, dataset: DatasetDescription) -> Predict:
     else:
         inputs = TableRecords(dataset).inputs
     records = tf.TensorSpec([None], tf.string)
-    return tf.function(lambda examples: answer(inputs(examples)), input_signature=[records])
+    return tf.function(lambda examples: answer(inputs(examples)), [records], autograph=False)
 
 
 def _answering(
@@ -166,11 +166,15 @@ def _add_image_endpoints(
     feature = dataset.features[0]
     shape, resize = feature.image_shape, feature.image_resize
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")]
+    )
     def serve(image_bytes):
         return predict(preprocessing.decode_any_size(image_bytes, shape, resize))
 
-    @tf.function(input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="pixels")])
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="pixels")]
+    )
     def serve_pixels(pixels):
         return predict(pixels)
 
@@ -185,7 +189,9 @@ def _add_gradient(
     """predict: takes images of floats."""
     images = tf.TensorSpec([None, *dataset.features[0].image_shape], tf.float32, name="image")
 
-    @tf.function(input_signature=[images, tf.TensorSpec([None], tf.int64, name="index")])
+    @tf.function(
+        autograph=False, input_signature=[images, tf.TensorSpec([None], tf.int64, name="index")]
+    )
     def gradient(image, index):
         with tf.GradientTape() as tape:
             tape.watch(image)
@@ -205,11 +211,13 @@ def _add_table_endpoints(
     rows, records = RawRows(dataset), TableRecords(dataset)
     archive.track(rows)  # the lookup table of the vocabularies
 
-    @tf.function(input_signature=[rows.signature()])
+    @tf.function(autograph=False, input_signature=[rows.signature()])
     def serve(columns):
         return predict(rows.inputs(columns))
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="examples")]
+    )
     def stored(examples):
         return predict(records.inputs(examples))
 
@@ -234,7 +242,7 @@ def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict)
     """Add an endpoint without inputs that returns these values."""
     constants = {key: tf.constant(value) for key, value in values.items()}
 
-    @tf.function(input_signature=[])
+    @tf.function(autograph=False, input_signature=[])
     def tell():
         return {key: tf.identity(value) for key, value in constants.items()}
 

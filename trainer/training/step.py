@@ -93,7 +93,7 @@ def build(
         return loss, [tf.reduce_sum(measure) for measure in measures], gradients
 
     if h.jit_compile:
-        back = tf.function(back, jit_compile=True)
+        back = tf.function(back, autograph=False, jit_compile=True)
 
     def accumulated(*batch):
         """The same, one batch_size after the other."""

@@ -54,14 +54,17 @@ class Synchronous:
         def replica_step(batch, stop):
             made.add(one_step(batch, stop))
 
-        @tf.function
+        @tf.function(autograph=False)
         def steps(batches, done, count, stop):
-            made.clear()
-            for number in tf.range(done, done + count):
+            def one(number):
                 set_rate(number)
                 strategy.run(replica_step, args=(next(batches), stop))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
+                return [number + 1]
+
+            made.clear()
+            tf.while_loop(lambda number: number < done + count, one, [done])
             return made.read()
 
         self._steps = steps

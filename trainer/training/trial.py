@@ -66,7 +66,7 @@ def _learn(
     update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
     update.build(model.trainable_variables)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step() -> tuple[tf.Tensor, list[tf.Tensor | None]]:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(aim.losses(labels, model(inputs, training=True)))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from trainer.models import ModelError
 from trainer.models.own import read
@@ -101,6 +102,24 @@ def test_a_loss_is_one_number_for_each_example(own, body, problem):
     model = own(text)
     with pytest.raises(ModelError, match=problem):
         model.loss(ROWS, model.table())
+
+
+def test_a_loss_and_metrics_may_depend_on_tensors_by_if(own):
+    body = "    if tf.reduce_mean(outputs) > 1:\n        {far}\n    else:\n        {near}\n"
+    loss = body.format(far="found = outputs[:, 0]", near="found = -outputs[:, 0]")
+    model = own(
+        f"import tensorflow as tf\n{START}    return 1\n"
+        f"def loss(labels, outputs, hyperparameters):\n{loss}    return found\n"
+        f"def metrics(labels, outputs, hyperparameters):\n{loss}    return {{'mine': found}}\n"
+    )
+    labels, far, near = tf.zeros([2], tf.int64), tf.fill([2, 3], 2.0), tf.fill([2, 3], 0.5)
+    step = tf.function(model.loss(ROWS, model.table()), autograph=False)
+    metrics = tf.function(model.metrics(ROWS, model.table()).function, autograph=False)
+
+    assert step(labels, far).numpy().tolist() == [2, 2]
+    assert step(labels, near).numpy().tolist() == [-0.5, -0.5]
+    assert metrics(labels, far)["mine"].numpy().tolist() == [2, 2]
+    assert metrics(labels, near)["mine"].numpy().tolist() == [-0.5, -0.5]
 
 
 def test_a_missing_file_is_told(tmp_path):
