@@ -27,6 +27,8 @@ from PIL import Image
 
 REGION = "europe-west4"
 PARENT = f"projects/local-gcp/locations/{REGION}"
+# Without it, a served model may read nothing but its own files.
+ACCOUNT = "jobs@local-gcp.iam.gserviceaccount.com"
 WHERE = ClientOptions(api_endpoint=f"{REGION}-aiplatform.googleapis.com")
 
 
@@ -54,6 +56,7 @@ def deploy(challenger):
     endpoint = endpoints.create_endpoint(parent=PARENT, endpoint={"display_name": "e"}).result()
     deployed = {
         "model": uploaded.model,
+        "service_account": ACCOUNT,
         "dedicated_resources": {
             "machine_spec": {"machine_type": "n1-standard-2"},
             "min_replica_count": 1,

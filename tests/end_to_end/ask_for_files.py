@@ -53,6 +53,7 @@ def batch(model, files, uri, buckets):
     job = {
         "display_name": "files",
         "model": model,
+        "service_account": asking.ACCOUNT,
         "input_config": {
             "instances_format": "jsonl",
             "gcs_source": {"uris": [f"{uri}/instances.jsonl"]},

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.installed_airflow import ROOT, InstalledAirflow
+from trellis import waiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -113,7 +114,7 @@ def lost_attempts(airflow):
 
 def test_no_attempt_is_lost(deferrals):
     # Each job ends just after its task has deferred.
-    assert deferrals(300, seconds=7, late=1) == 0
+    assert deferrals(300, seconds=waiting.IN_TASK_SECONDS + 1, late=1) == 0
 
 
 def test_airflow_still_needs_the_pauses(deferrals):

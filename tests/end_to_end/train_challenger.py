@@ -44,9 +44,8 @@ def breast_cancer(folder):
 
 
 def mixed(folder):
-    """A regression on features of every kind, with NULLs in each, and one that is NULL always."""
+    """A regression on features of every kind, with NULLs in each."""
     columns, labels = mixed_rows(300)
-    columns["never"] = ("numeric", [None] * 300)
     files = {"train": [240], "validation": [30], "test": [30]}
     labels = [100.0 + 20 * label for label in labels]
     write_with_source(folder, columns, labels, files, task="regression", vocabulary=5)
