@@ -67,9 +67,11 @@ def _without_scikit_learn() -> Iterator[None]:
     here, and that took a quarter of all imports (less from 1.10 on: scikit-learn#34265).
     """
     hidden = sys.modules.setdefault("sklearn", None) is None  # type: ignore[arg-type]
-    yield
-    if hidden:
-        del sys.modules["sklearn"]
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules["sklearn"]
 
 
 if __name__ == "__main__":
