@@ -55,10 +55,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _without_scikit_learn():
             from trainer.training import run
 
-        return run.train(settings, dataset)
+        return run.train(settings, dataset, at_end=_leave)
     except TrainingError as error:
         print(f"training failed: {error}", file=sys.stderr)
         return 1
+
+
+def _leave() -> None:
+    """End the process, with 0, as it is: to delete an input pipeline, TensorFlow may first wait up
+    to a minute for a thread that it has told to end (docs/upstream/tensorflow-iterators.md).
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 @contextlib.contextmanager

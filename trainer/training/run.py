@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -45,11 +46,16 @@ from trainer.training.trainee import Trainee
 LOST, STOPPED = os.EX_TEMPFAIL, 143
 
 
-def train(settings: Settings, dataset: DatasetDescription) -> int:
-    """Train, and write the results; returns the exit code. Raises TrainingError."""
+def train(
+    settings: Settings, dataset: DatasetDescription, at_end: Callable[[], None] = lambda: None
+) -> int:
+    """Train, and write the results; returns the exit code. Raises TrainingError.
+
+    at_end: called once all is written, before TensorFlow takes its input pipelines down.
+    """
     try:
         with failures.explained(settings.dataset, dataset):
-            _train(settings, dataset)
+            _train(settings, dataset, at_end)
         return 0
     except ModelError as error:
         raise TrainingError(str(error)) from error
@@ -62,7 +68,7 @@ def train(settings: Settings, dataset: DatasetDescription) -> int:
         os._exit(LOST)
 
 
-def _train(settings: Settings, dataset: DatasetDescription) -> None:
+def _train(settings: Settings, dataset: DatasetDescription, at_end: Callable[[], None]) -> None:
     peers = cluster.from_environment(os.environ)
     distribution.emulate_accelerators(os.environ)
     kind = distribution.choose(settings.strategy, peers)
@@ -80,7 +86,7 @@ def _train(settings: Settings, dataset: DatasetDescription) -> None:
         spread = distribution.connect(kind, peers, settings.seed)
     progress = Progress(spread.replicas)
     with distribution.watching(peers, lambda: f"after step {progress.step}"):
-        _train_together(settings, dataset, spread, checkpoint, progress)
+        _train_together(settings, dataset, spread, checkpoint, progress, at_end)
 
 
 def _serve(settings: Settings, peers: Cluster) -> None:
@@ -95,6 +101,7 @@ def _train_together(
     spread: Distribution,
     checkpoint: str,
     progress: Progress,
+    at_end: Callable[[], None],
 ) -> None:
     h, is_chief = settings.hyperparameters, spread.cluster.is_chief
     data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs)
@@ -137,6 +144,7 @@ def _train_together(
         results.write(settings, dataset, model, spread.kind, progress.history, best_epoch, replicas)
     # The others are done, but all must start again if the chief dies before it has written.
     spread.part()
+    at_end()
 
 
 def _steps(

@@ -1,5 +1,6 @@
 """Whole trainings in this process: what they write, and that interruptions leave no trace."""
 
+import gc
 import json
 import shutil
 
@@ -17,6 +18,7 @@ from trainer import predictions
 from trainer.training import TrainingError, callbacks, checkpoints, loop, optimizer, run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trainer.training.input_pipeline import Input
 from trainer.training.synchronous import Synchronous
 
 
@@ -50,6 +52,22 @@ def test_a_training_leaves_a_model_predictions_and_metrics(train, few_digits, tm
     right = test.probabilities.argmax(axis=1) == test.labels
     assert metrics["test"]["accuracy"] == pytest.approx(right.mean())
     assert [path.name for path in (tmp_path / "out/logs").rglob("events*")]
+
+
+def test_a_process_can_end_before_its_input_pipelines_are_deleted(few_digits, tmp_path):
+    # TensorFlow may take a minute to delete them (docs/upstream/tensorflow-iterators.md).
+    settings = parse_flags(arguments(few_digits, output=tmp_path / "out", epochs=1), "")
+    found = []
+
+    def pipelines():
+        return sum(isinstance(o, Input) for o in gc.get_objects())
+
+    def at_end():
+        found.append((settings.places.metrics.exists(), pipelines() - before))
+
+    before = pipelines()
+    run.train(settings, checked_dataset(settings), at_end)
+    assert found == [(True, 1)]
 
 
 def test_tensorboard_compares_trials_by_their_hyperparameters(train, few_digits, tmp_path):
