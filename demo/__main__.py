@@ -8,6 +8,7 @@ python -m demo stop    end everything that was started
 import argparse
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
@@ -90,10 +91,13 @@ def up() -> int:
 
 def _start(names: list[str]) -> tuple[dict[str, str], Airflow]:
     """Start what is not running, and load the data of these experiments: (environment, Airflow)."""
-    environment = services.start(say)
-    experiments.make_bucket(environment)
-    for name in names:
-        experiments.load_data(name, environment)
+    environment = services.start_cloud(say)
+    with ThreadPoolExecutor(1) as beside:
+        started = beside.submit(services.start_airflow, environment, say)
+        experiments.make_bucket(environment)
+        for name in names:
+            experiments.load_data(name, environment)
+        started.result()
     airflow = _wait_for_airflow()
     say(f"Airflow answers at {airflow.base_url}")
     return environment, airflow

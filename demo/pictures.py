@@ -4,13 +4,14 @@ FOLDER/images/NAME.png   the pictures
 FOLDER/manifest.csv      gs://...png,label: the format that Vertex AI image datasets import
 """
 
-import io
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
 from google.cloud import storage
-from google.cloud.storage import transfer_manager
+
+_THREADS = 8
 
 
 def load(folder: str, make: Callable[[], Iterable[tuple[str, str, np.ndarray]]]) -> None:
@@ -37,12 +38,13 @@ def load(folder: str, make: Callable[[], Iterable[tuple[str, str, np.ndarray]]])
 
 
 def _upload(uploads: list[tuple[storage.Blob, bytes]]) -> None:
-    results = transfer_manager.upload_many(
-        [(io.BytesIO(data), blob) for blob, data in uploads],
-        worker_type=transfer_manager.THREAD,
-        max_workers=8,
-        upload_kwargs={"content_type": "image/png"},
-    )
-    for (blob, _), result in zip(uploads, results, strict=True):
-        if isinstance(result, Exception):
-            raise RuntimeError(f"gs://{blob.bucket.name}/{blob.name}: {result}") from result
+    def upload(blob: storage.Blob, data: bytes) -> None:
+        try:
+            # One request: the size is known, so the client begins no resumable upload.
+            blob.upload_from_string(data, content_type="image/png")
+        except Exception as error:
+            raise RuntimeError(f"gs://{blob.bucket.name}/{blob.name}: {error}") from error
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for _ in threads.map(upload, *zip(*uploads, strict=True)):
+            pass

@@ -44,8 +44,8 @@ class ServiceError(Exception):
     """A service did not start; the message names it and its log."""
 
 
-def start(say: Callable[[str], None]) -> dict[str, str]:
-    """Start what is not running yet; returns the environment of the Airflow processes."""
+def start_cloud(say: Callable[[str], None]) -> dict[str, str]:
+    """Start local_gcp if it is not running yet; returns the environment of Airflow's processes."""
     if not running() and (note := airflow_environment.yield_port()):
         say(note)
     _start_supervisor()
@@ -54,15 +54,19 @@ def start(say: Callable[[str], None]) -> dict[str, str]:
     say(f"local_gcp emulates Google Cloud at {cloud['LOCAL_GCP_URL']}")
     environment = airflow_environment.environment(cloud)
     _write_environment_file(environment)
+    return environment
+
+
+def start_airflow(environment: dict[str, str], say: Callable[[str], None]) -> None:
+    """Start what of Airflow is not running yet; it answers some seconds later."""
     if not (AIRFLOW_HOME / "airflow.db").exists():
         say("Airflow: creating its database")
         _make_database(environment)
     _control("start", "airflow:*")
-    return environment
 
 
 def stop() -> None:
-    """End everything that `start` started, and what a killed process of it left behind."""
+    """End everything that was started, and what a killed process of it left behind."""
     supervisor = _supervisor()
     if supervisor:
         _control("shutdown")
