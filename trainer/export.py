@@ -51,7 +51,7 @@ from trainer.dataset_description import (
     DatasetDescription,
     DatasetError,
 )
-from trainer.exporting import ExportError
+from trainer.exporting import ExportError, vector_sort
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     settings, beam_flags = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
+    vector_sort.choose()
     try:
         export(settings, beam_flags)
     except ExportError as error:
