@@ -44,7 +44,7 @@ from trainer.training.flags import parse_flags
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code, or ends the process after a whole training."""
     settings = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
     try:
         dataset = checked_dataset(settings)
