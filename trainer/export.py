@@ -28,6 +28,7 @@ Examples:
   ... --image_size 8 --channels 1 --encoding png --shards 4     small grey drawings, lossless
   python -m trainer.export --source gs://bucket/cells/datasets/77ab/source/columns.json \\
       --output gs://bucket/cells/datasets/77ab/ --fingerprint 77ab --shards 8
+  ... --dry-run                                                 splits, bytes and time, no dataset
   ... --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp/
                                                                 on Dataflow
 
@@ -91,6 +92,11 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
         sha256 = _check_manifest(settings, objects)
     else:
         sha256 = _check_table(settings, objects)
+    if settings.dry_run:
+        from trainer.exporting.dry_run import estimate
+
+        print("\n".join(estimate(settings, sha256, objects).lines()))
+        return
     try:
         committed = where.run(settings, sha256)
     except BaseException:

@@ -1,4 +1,7 @@
-"""The command line of trainer.export; docker/export_template.json has the same parameters."""
+"""The command line of trainer.export.
+
+docker/export_template.json has the same parameters but dry-run: Dataflow would miss a job after it.
+"""
 
 import argparse
 import difflib
@@ -39,14 +42,17 @@ def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, 
     """The settings, and the remaining flags, for Beam. Exits with code 2 on a wrong flag."""
     parser = _parser(description)
     flags, others = parser.parse_known_args(argv)
-    _refuse_misspelt(parser, [f"--{name}" for name in vars(flags)], others)
+    # Beam's --dry_run, which says nothing of the data, is not taken for ours.
+    ours = [f"--{name}" for name in vars(flags) if name != "dry_run"]
+    _refuse_misspelt(parser, ours, others)
     if flags.source.endswith(".json"):
         return _table_settings(parser, flags), others
     return _image_settings(parser, flags), others
 
 
 def _common(flags: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(flags, name) for name in ("source", "output", "fingerprint", "shards")}
+    names = ("source", "output", "fingerprint", "shards", "dry_run")
+    return {name: getattr(flags, name) for name in names}
 
 
 def _table_settings(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> ExportSettings:
@@ -193,6 +199,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
         choices=FAMILIES,
         help="images only: a line has one label, the name of a class; any number of them; or a "
         "number to predict (default: classification). For a table, columns.json says it",
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="only print the splits, and the bytes and the time to expect, from a sample that is "
+        "exported on this machine to a temporary folder",
     )
     return parser
 

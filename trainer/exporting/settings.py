@@ -17,13 +17,15 @@ class ExportSettings:
     """The flags of trainer.export, checked; `python -m trainer.export --help` explains them.
 
     source: address of a table's columns.json, or of a manifest of images (ImageExportSettings).
-    output: address of the dataset's folder. shards: number of train shards.
+    output: address of the dataset's folder. shards: number of train shards. dry_run: only say what
+    would be written.
     """
 
     source: str
     output: str
     fingerprint: str
     shards: int
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from functools import partial
 
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.parquet import Source
 from trainer.exporting.tables.steps import Steps
 from trainer.exporting.tables.summaries import Tree
 from trainer.exporting.workers import Workers
@@ -22,14 +23,19 @@ def run(settings: ExportSettings, sha256: str, processes: int) -> None:
     # A table that fits into one range is written before other processes have started.
     useful = min(processes, len(source.work)) if source.range_bits else 1
     with Workers(partial(steps_of, settings), steps, useful) as workers:
-        header = dataclasses.replace(source, work=())
-        reports = workers.map(Steps.sort_rows, source.work, header)
-        surveyed = steps.survey(header, reports)
-        tree = Tree()
-        numbers = range(surveyed.layout.ranges)
-        summaries = workers.map(Steps.summarise, numbers, header, surveyed)
-        for number, summary in zip(numbers, summaries, strict=True):
-            tree.add(summary, 0, number)
-        table = steps.plan(header, surveyed, tree.whole)
-        shards = list(workers.map(Steps.write_shard, surveyed.work, table))
-        steps.commit(table, shards)
+        write(source, steps, workers)
+
+
+def write(source: Source, steps: Steps, workers: Workers[Steps]) -> None:
+    """Write the dataset of a source's row groups. Raises ExportError."""
+    header = dataclasses.replace(source, work=())
+    reports = workers.map(Steps.sort_rows, source.work, header)
+    surveyed = steps.survey(header, reports)
+    tree = Tree()
+    numbers = range(surveyed.layout.ranges)
+    summaries = workers.map(Steps.summarise, numbers, header, surveyed)
+    for number, summary in zip(numbers, summaries, strict=True):
+        tree.add(summary, 0, number)
+    table = steps.plan(header, surveyed, tree.whole)
+    shards = list(workers.map(Steps.write_shard, surveyed.work, table))
+    steps.commit(table, shards)

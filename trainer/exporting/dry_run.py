@@ -1,0 +1,123 @@
+"""What an export would write and how long it would take, from a sample that is exported for real.
+
+The sample goes to a temporary folder. Its bytes and seconds for each example are those of all.
+"""
+
+import contextlib
+import dataclasses
+import io
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from trainer import dataset_description
+from trainer.dataset_description import SPLITS
+from trainer.exporting import ExportError
+from trainer.exporting.images.steps import Steps as ImageSteps
+from trainer.exporting.objects import Objects
+from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trainer.exporting.tables import local as tables
+from trainer.exporting.tables.parquet import RowGroups
+from trainer.exporting.tables.steps import Steps as TableSteps
+from trainer.exporting.workers import Workers
+
+# Enough for a rate within some percent, in seconds.
+_IMAGES = 500
+_ROWS = 200_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """examples: by split; exact if all were counted, not only those of the sample. sample: number
+    of examples exported. bytes: of the dataset's TFRecord files. seconds: on this machine.
+    """
+
+    examples: dict[str, int]
+    exact: bool
+    sample: int
+    bytes: int
+    seconds: float
+
+    def lines(self) -> list[str]:
+        """For people."""
+        about = "" if self.exact else "about "
+        sizes = ", ".join(f"{count} {split}" for split, count in self.examples.items())
+        return [
+            f"dry run: nothing is written. {self.sample} of {sum(self.examples.values())} examples "
+            "were exported to a temporary folder",
+            f"splits: {about}{sizes}",
+            f"bytes: about {self.bytes / 1e6:.1f} MB of TFRecord files",
+            f"time: about {self.seconds:.0f} s and its start, on this machine ({_cores()} cores)",
+        ]
+
+
+def estimate(settings: ExportSettings, sha256: str, objects: Objects) -> Estimate:
+    """Export a sample of a source with this SHA-256, which was checked. Raises ExportError."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        # Its progress is of files that nobody will see.
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        sampled = dataclasses.replace(settings, output=folder)
+        if isinstance(sampled, ImageExportSettings):
+            return _of_images(sampled, sha256, objects)
+        return _of_rows(sampled, sha256, objects)
+
+
+def _of_images(settings: ImageExportSettings, sha256: str, objects: Objects) -> Estimate:
+    with contextlib.closing(ImageSteps(settings, objects)) as steps:
+        _, plan = steps.plan(sha256)
+        first = plan.work[0]
+        work = dataclasses.replace(first, rows=first.rows[:_IMAGES], labels=first.labels[:_IMAGES])
+        start = time.monotonic()
+        result = steps.write_shard(work)
+        seconds = time.monotonic() - start
+    if not result.shard.examples:
+        reasons = sorted({rejection.reason for rejection in result.rejected})
+        raise ExportError(f"none of {len(work.rows)} images could be read: {', '.join(reasons)}")
+    examples = {split: plan.examples(split) for split in SPLITS}
+    total = sum(examples.values())
+    return Estimate(
+        examples,
+        exact=True,
+        sample=result.shard.examples,
+        bytes=result.shard.bytes * total // result.shard.examples,
+        seconds=seconds * total / len(work.rows),
+    )
+
+
+def _of_rows(settings: ExportSettings, sha256: str, objects: Objects) -> Estimate:
+    steps = TableSteps(settings, objects)
+    with Workers(partial(tables.steps_of, settings), steps, processes=1) as workers:
+        source = steps.list_row_groups(sha256)
+        work = tuple(_first(source.work))
+        rows = sum(groups.rows for groups in work)
+        start = time.monotonic()
+        try:
+            tables.write(dataclasses.replace(source, work=work), steps, workers)
+        except ExportError as error:
+            raise ExportError(f"of the first {rows} of {source.rows} rows: {error}") from error
+        seconds = time.monotonic() - start
+    dataset = dataset_description.load(settings.output)
+    return Estimate(
+        {split: dataset.examples(split) * source.rows // rows for split in SPLITS},
+        exact=rows == source.rows,
+        sample=rows,
+        bytes=dataset.bytes * source.rows // rows,
+        # The sample took one core.
+        seconds=seconds * source.rows / rows / _cores(),
+    )
+
+
+def _first(work: tuple[RowGroups, ...]) -> Iterator[RowGroups]:
+    rows = 0
+    for groups in work:
+        if rows < _ROWS:
+            yield groups
+        rows += groups.rows
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
