@@ -1,6 +1,6 @@
 """What must fit together in an experiment: fields with one another, and with the trainer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
@@ -8,10 +8,10 @@ from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
-from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit, TimeSplit
+from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.spec.trainer_schema import TrainerSchema
-from trellis.workflow.validation import backbone, hyperparameters, other_models
+from trellis.workflow.validation import backbone, columns, hyperparameters, other_models
 from trellis.workflow.validation.machines import machine_problems
 
 
@@ -61,18 +61,7 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     if experiment.task == MULTILABEL and isinstance(source.split, StratifiedSplit):
         message = "divides the rows of one class each, and here a row has any number: leave it out"
         yield Problem(("source", "split", "stratify"), message)
-    others = {"label": source.label, "partition": source.partition}
-    features = source.features or []
-    for role, column in (("key", source.key_), ("label", source.label)):
-        for other, name in others.items():
-            if other != role and name == column:
-                yield Problem(("source", other), f"'{column}' is the {role} already")
-        if column in features:
-            message = f"'{column}' is the {role}; as a feature it would give the answer away"
-            yield Problem(("source", "features", features.index(column)), message)
-    yield from _split_column(source)
-    yield from _weight_column(source)
-    yield from _kinds(source, features)
+    yield from columns.problems(source)
 
 
 def _image_split(experiment: Experiment) -> Iterator[Problem]:
@@ -83,79 +72,13 @@ def _image_split(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(where, "is for tables; a manifest names the splits by its ML_USE")
     if not isinstance(split, StratifiedSplit):
         return
-    if split.stratify != "label":
+    if columns.folded(split.stratify) != "label":
         yield Problem(where, f"got '{split.stratify}'; of a manifest, only its `label` is divided")
     if experiment.task in (MULTILABEL, REGRESSION):
         yield Problem(where, "divides the images of one class each; leave it out")
     if experiment.baselines.automl is not None:
         message = "AutoML's list of images cannot be divided like this: name the splits by ML_USE"
         yield Problem(where, message)
-
-
-def _kinds(source: RowSource, features: Sequence[str]) -> Iterator[Problem]:
-    """Columns that are named for a kind of feature."""
-    named = {"categorical": source.categorical, "text": source.text}
-    for name, columns in {"features": features, **named}.items():
-        for n, column in enumerate(columns):
-            if column in columns[:n]:
-                yield Problem(("source", name, n), f"'{column}' is listed twice")
-    for name, columns in named.items():
-        for n, column in enumerate(columns):
-            if source.features is not None and column not in features:
-                message = f"'{column}' is not one of the features; {did_you_mean(column, features)}"
-                yield Problem(("source", name, n), message)
-    for n, column in enumerate(source.text):
-        if column in source.categorical:
-            message = f"'{column}' is one of `categorical` too; a column is either"
-            yield Problem(("source", "text", n), message)
-
-
-def _weight_column(source: RowSource) -> Iterator[Problem]:
-    """Roles that the column of weights cannot have beside."""
-    if source.weight is None:
-        return
-    name, where = source.weight.lower(), ("source", "weight")
-    roles = {
-        "key": source.key_,
-        "label": source.label,
-        "partition": source.partition,
-        "split": source.split.decided_by,
-    }
-    for role, column in roles.items():
-        if (column or "").lower() == name:
-            yield Problem(where, f"'{column}' is the column of `{role}` already")
-    for role in ("features", "categorical", "text"):
-        for n, column in enumerate(getattr(source, role) or []):
-            if column.lower() == name:
-                message = f"'{column}' is the weight, and no feature"
-                yield Problem(("source", role, n), message)
-
-
-def _split_column(source: RowSource) -> Iterator[Problem]:
-    """Roles that the column which decides an example's split cannot have. BigQuery ignores case."""
-    split = source.split
-    name = (split.decided_by or "").lower()
-    if not name:
-        return
-    where = ("source", "split", *split.opening)
-    if source.key_.lower() == name:
-        yield Problem(where, f"'{source.key_}' is the key, which decides where no rule is given")
-    if isinstance(split, StratifiedSplit):
-        return
-    if source.label.lower() == name:
-        yield Problem(where, f"'{source.label}' is the label; to divide each class, `stratify` it")
-    if isinstance(split, TimeSplit):
-        if (source.partition or "").lower() == name:
-            message = f"'{source.partition}' is the partition: a run's interval is of one split"
-            yield Problem(where, message)
-        return
-    for role in ("features", "categorical", "text"):
-        for n, column in enumerate(getattr(source, role) or []):
-            if column.lower() == name:
-                message = (
-                    f"'{column}' decides the split ({', '.join(split.opening)}), and is no feature"
-                )
-                yield Problem(("source", role, n), message)
 
 
 def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:

@@ -154,6 +154,10 @@ MISTAKES_WITH_TABLES = [
     ("[radius,", "[7,", 10, "source.features.0", "got 7; expected text"),
     ("[radius,", "[radius, malignant,", 10, "source.features.1", "'malignant' is the label"),
     ("[radius,", "[radius, radius,", 10, "source.features.1", "'radius' is listed twice"),
+    # BigQuery ignores case in names.
+    ("[radius,", "[radius, Malignant,", 10, "source.features.1", "'Malignant' is the label"),
+    ("[radius,", "[radius, RADIUS,", 10, "source.features.1", "'RADIUS' is listed twice"),
+    ("label: malignant", "label: Sample_ID", 9, "source.label", "'Sample_ID' is the key already"),
     ("features: [radius, \"mean texture\", stage]", "features: []", 10, "source.features",
      "not empty"),
     ("categorical: [stage]", "categorical: [stages]", 11, "source.categorical.0",

@@ -1,0 +1,101 @@
+"""Roles of a source's columns that exclude one another.
+
+BigQuery ignores case in the names of columns, so every comparison of names here goes through
+`folded`: https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical#case_sensitivity
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trellis.workflow.spec.problems import Field as Where
+from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.source import RowSource
+from trellis.workflow.spec.split import StratifiedSplit, TimeSplit
+
+_LISTS = ("features", "categorical", "text")
+
+
+def folded(name: str | None) -> str:
+    """A column's name as BigQuery compares it; empty for none."""
+    return (name or "").lower()
+
+
+def problems(source: RowSource) -> Iterator[Problem]:
+    """What excludes one another among the columns that a file names."""
+    others = {"label": source.label, "partition": source.partition}
+    for role, column in (("key", source.key_), ("label", source.label)):
+        for other, name in others.items():
+            if other != role and folded(name) == folded(column):
+                yield Problem(("source", other), f"'{name}' is the {role} already")
+        message = f"is the {role}; as a feature it would give the answer away"
+        yield from _listed(source, column, message)
+    yield from _split(source)
+    yield from _weight(source)
+    yield from _kinds(source)
+
+
+def _listed(source: RowSource, column: str, message: str) -> Iterator[Problem]:
+    """A problem wherever a column is named as a feature, or as one of a kind."""
+    for role in _LISTS:
+        for n, name in enumerate(getattr(source, role) or []):
+            if folded(name) == folded(column):
+                yield Problem(("source", role, n), f"'{name}' {message}")
+
+
+def _kinds(source: RowSource) -> Iterator[Problem]:
+    """Columns that are named twice, or for a kind of feature."""
+    features = {folded(name) for name in source.features or []}
+    kinds: Mapping[str, Sequence[str]] = {"categorical": source.categorical, "text": source.text}
+    for role, columns in {"features": source.features or [], **kinds}.items():
+        for n, column in enumerate(columns):
+            if folded(column) in map(folded, columns[:n]):
+                yield Problem(("source", role, n), f"'{column}' is listed twice")
+    for role, columns in kinds.items():
+        for n, column in enumerate(columns):
+            if source.features is not None and folded(column) not in features:
+                hint = did_you_mean(column, source.features)
+                yield Problem(("source", role, n), f"'{column}' is not one of the features; {hint}")
+    for n, column in enumerate(source.text):
+        if folded(column) in map(folded, source.categorical):
+            message = f"'{column}' is one of `categorical` too; a column is either"
+            yield Problem(("source", "text", n), message)
+
+
+def _weight(source: RowSource) -> Iterator[Problem]:
+    """Roles that the column of weights cannot have beside."""
+    if source.weight is None:
+        return
+    roles = {
+        "key": source.key_,
+        "label": source.label,
+        "partition": source.partition,
+        "split": source.split.decided_by,
+    }
+    for role, column in roles.items():
+        if folded(column) == folded(source.weight):
+            yield Problem(("source", "weight"), f"'{column}' is the column of `{role}` already")
+    yield from _listed(source, source.weight, "is the weight, and no feature")
+
+
+def _split(source: RowSource) -> Iterator[Problem]:
+    """Roles that the column which decides an example's split cannot have."""
+    split = source.split
+    if split.decided_by is None:
+        return
+    name, where = folded(split.decided_by), _opening(split)
+    if folded(source.key_) == name:
+        yield Problem(where, f"'{source.key_}' is the key, which decides where no rule is given")
+    if isinstance(split, StratifiedSplit):
+        return
+    if folded(source.label) == name:
+        yield Problem(where, f"'{source.label}' is the label; to divide each class, `stratify` it")
+    if isinstance(split, TimeSplit):
+        if folded(source.partition) == name:
+            message = f"'{source.partition}' is the partition: a run's interval is of one split"
+            yield Problem(where, message)
+        return
+    message = f"decides the split ({', '.join(split.opening)}), and is no feature"
+    yield from _listed(source, split.decided_by, message)
+
+
+def _opening(split: object) -> Where:
+    return ("source", "split", *getattr(split, "opening", ()))
