@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
@@ -202,3 +203,34 @@ def test_linear_regression_with_columns_that_depend_on_each_other(diabetes):
     expected = LinearRegression().fit(x, diabetes["label"].to_numpy()).predict(x)
     assert model.ask("PREDICT", twice)["predicted_label"].to_numpy() == pytest.approx(expected)
     assert np.abs(model.trained.predictor.weights).max() < 1000
+
+
+@pytest.mark.parametrize("model_type", ["LOGISTIC_REG", "DNN_CLASSIFIER"])
+@pytest.mark.parametrize("positive", [0.01, 0.05, 0.2])
+def test_class_weights_decide_when_a_training_stops_not_the_reported_losses(model_type, positive):
+    """As a recorded training with AUTO_CLASS_WEIGHTS, whose last losses are ML.EVALUATE's."""
+    random = np.random.default_rng(7)
+    x = random.normal(size=(4000, 6))
+    margin = x[:, 0] + 0.5 * x[:, 1] + random.normal(size=4000)
+    rows = table(x, label=margin > np.quantile(margin, 1 - positive), held=np.arange(4000) % 4 == 0)
+    model = train(
+        rows,
+        model_type,
+        auto_class_weights=True,
+        data_split_method="CUSTOM",
+        data_split_col="held",
+    )
+    held, last = rows.filter(rows["held"]), model.trained.iterations[-1]
+    learned = rows.filter(pc.invert(rows["held"]))
+    assert last.eval_loss == pytest.approx(model.first("EVALUATE", held)["log_loss"])
+    assert last.loss == pytest.approx(model.first("EVALUATE", learned)["log_loss"])
+    scores = model.positive(held)
+    y = held["label"].to_numpy(zero_copy_only=False)
+    best = LogisticRegression(class_weight="balanced").fit(
+        np.column_stack([learned[f"x{i}"] for i in range(6)]), learned["label"].to_numpy(False)
+    )
+    reached = best.predict_proba(np.column_stack([held[f"x{i}"] for i in range(6)]))[:, 1]
+    assert roc_auc_score(y, scores) > roc_auc_score(y, reached) - 0.03
+    # Balanced, about as many rows of each class are found: not one class for all.
+    assert (scores[y] > 0.5).mean() > 0.5
+    assert (scores[~y] < 0.5).mean() > 0.5

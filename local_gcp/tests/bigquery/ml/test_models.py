@@ -100,7 +100,7 @@ def test_the_official_client_reads_the_resource(models, cancer):
     assert [c.name for c in model.label_columns] == ["label"]
     (run,) = model.training_runs
     assert run["trainingOptions"]["maxTreeDepth"] == "2"
-    assert [r["index"] for r in run["results"]] == [0, 1, 2]
+    assert [r["index"] for r in run["results"]] == [1, 2, 3]  # as ML.TRAINING_INFO of trees
     metrics = run["evaluationMetrics"]["binaryClassificationMetrics"]
     assert (metrics["positiveLabel"], metrics["negativeLabel"]) == ("malignant", "benign")
     assert 0.9 < metrics["aggregateClassificationMetrics"]["rocAuc"] <= 1

@@ -70,19 +70,19 @@ def importance_fields(model: Trained, given: Fields | None, options: Arguments) 
 
 
 def importance(model: Trained, rows: None, options: Arguments) -> Rows:
-    """Number of splits by each feature, and their mean gain and mean number of training rows."""
+    """Number of splits by each feature, and their mean gain and mean cover (sum of hessians)."""
     owners = [slot.feature for slot in model.encoder.slots for _ in range(slot.width)]
-    splits: dict[str, list[tuple[float, float]]] = {owner: [] for owner in owners}
-    for column, gain, cover in model.predictor.splits():
-        splits[owners[column]].append((gain, cover))
+    totals = {owner: np.zeros(3) for owner in owners}  # splits, gain, cover
+    for column, (splits, gain, cover) in model.predictor.importance().items():
+        totals[owners[column]] += np.array([splits, splits * gain, splits * cover])
     return [
         {
             "feature": feature,
-            "importance_weight": float(len(found)),
-            "importance_gain": float(np.mean([g for g, _ in found])) if found else 0.0,
-            "importance_cover": float(np.mean([c for _, c in found])) if found else 0.0,
+            "importance_weight": float(splits),
+            "importance_gain": float(gain / max(splits, 1)),
+            "importance_cover": float(cover / max(splits, 1)),
         }
-        for feature, found in splits.items()
+        for feature, (splits, gain, cover) in totals.items()
     ]
 
 

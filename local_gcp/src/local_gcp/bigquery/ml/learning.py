@@ -23,6 +23,7 @@ class Problem:
     """The training data. `labels`: class indices (int64) or values (float64).
 
     `classes`: number of classes; 0 for a regression. `eval_x`: no rows if none are held out.
+    `weights`, `eval_weights`: of the rows, from class weights or INSTANCE_WEIGHT_COL.
     """
 
     x: np.ndarray
@@ -30,7 +31,24 @@ class Problem:
     weights: np.ndarray
     eval_x: np.ndarray
     eval_labels: np.ndarray
+    eval_weights: np.ndarray
     classes: int
+
+    def losses(self, scores: np.ndarray, eval_scores: np.ndarray) -> dict[str, float | None]:
+        """Arguments of `Progress.add`: the losses to report, and the one that may stop training.
+
+        ML.TRAINING_INFO has losses without weights, equal to log_loss of ML.EVALUATE. A training
+        recorded with AUTO_CLASS_WEIGHTS stopped while those still fell by a quarter: what may stop
+        it is the loss that it minimises, with weights.
+        """
+        judged = loss(self.eval_labels, eval_scores, self.eval_weights)
+        if judged is None:
+            judged = loss(self.labels, scores, self.weights)
+        return {
+            "loss": loss(self.labels, scores),
+            "eval_loss": loss(self.eval_labels, eval_scores),
+            "judged": judged,
+        }
 
 
 class Predictor(Protocol):
@@ -56,36 +74,43 @@ class Progress:
     """The iterations so far, and whether training goes on.
 
     BigQuery ML stops after the first iteration that improves the loss by less than
-    MIN_REL_PROGRESS of it; the loss is that of the evaluation rows, if there are any.
+    MIN_REL_PROGRESS of it; the loss is that of the evaluation rows, if there are any. `first` is
+    the number of the first iteration.
     """
 
     options: Options
     report: Callable[[Iteration], None]
+    first: int = 0
     iterations: list[Iteration] = field(default_factory=list)
     _last: float = field(default_factory=time.monotonic)
+    _judged: float | None = None
 
     def add(
         self,
         loss: float,
         eval_loss: float | None = None,
         learn_rate: float | None = None,
-        seconds: float | None = None,
+        judged: float | None = None,
     ) -> bool:
-        """Record an iteration; False if it is the last one."""
+        """Record an iteration; False if it is the last one.
+
+        `judged`: the loss that may stop training, if it is neither of the reported ones.
+        """
         now = time.monotonic()
-        took = now - self._last if seconds is None else seconds
-        self._last = now
+        took, self._last = now - self._last, now
         index = len(self.iterations)
-        done = Iteration(index, loss, eval_loss, learn_rate, round(took * 1000))
+        done = Iteration(self.first + index, loss, eval_loss, learn_rate, round(took * 1000))
         self.iterations.append(done)
         self.report(done)
-        return index + 1 < self.options["max_iterations"] and not self._stalled()
-
-    def _stalled(self) -> bool:
-        if not self.options["early_stop"] or len(self.iterations) < 2:
-            return False
-        before, now = (i.loss if i.eval_loss is None else i.eval_loss for i in self.iterations[-2:])
-        return before - now < self.options["min_rel_progress"] * abs(before)
+        if judged is None:
+            judged = loss if eval_loss is None else eval_loss
+        before, self._judged = self._judged, judged
+        stalled = before is not None and (
+            before - judged < self.options["min_rel_progress"] * abs(before)
+        )
+        return index + 1 < self.options["max_iterations"] and not (
+            self.options["early_stop"] and stalled
+        )
 
 
 def loss(labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None) -> float | None:

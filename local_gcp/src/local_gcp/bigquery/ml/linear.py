@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from .learning import Problem, Progress, loss
+from .learning import Problem, Progress
 from .options import Options
 
 MOST_FEATURES = 10_000
@@ -58,10 +58,7 @@ def _normal_equation(problem: Problem, options: Options, progress: Progress) -> 
     weights = _least_norm(x - mean, y - offset, l2)
     intercept = np.atleast_1d(offset - mean @ weights) * options["fit_intercept"]
     fitted = Linear(weights[:, None], intercept, 0)
-    progress.add(
-        loss(problem.labels, fitted.scores(problem.x)),
-        loss(problem.eval_labels, fitted.scores(problem.eval_x)),
-    )
+    progress.add(**problem.losses(fitted.scores(problem.x), fitted.scores(problem.eval_x)))
     return fitted
 
 
@@ -99,11 +96,8 @@ def _descend(problem: Problem, options: Options, progress: Progress) -> Linear:
         rate = rates[best]
         if not search or values[best] <= value:
             fitted, value = steps[best], values[best]
-        more = progress.add(
-            loss(problem.labels, fitted.scores(problem.x), problem.weights),
-            loss(problem.eval_labels, fitted.scores(problem.eval_x)),
-            rate,
-        )
+        losses = problem.losses(fitted.scores(problem.x), fitted.scores(problem.eval_x))
+        more = progress.add(**losses, learn_rate=rate)
     return fitted
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-from .learning import SEED, Problem, Progress, loss
+from .learning import SEED, Problem, Progress
 from .options import Options
 
 _ACTIVATION = {"RELU": "relu", "SIGMOID": "logistic", "TANH": "tanh"}
@@ -62,11 +62,8 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Network:
     while more:
         estimator.partial_fit(problem.x, labels, sample_weight=problem.weights, **first)
         first = {}
-        more = progress.add(
-            loss(problem.labels, model.scores(problem.x), problem.weights),
-            loss(problem.eval_labels, model.scores(problem.eval_x)),
-            options["learn_rate"],
-        )
+        losses = problem.losses(model.scores(problem.x), model.scores(problem.eval_x))
+        more = progress.add(**losses, learn_rate=options["learn_rate"])
     return model
 
 

@@ -1,20 +1,18 @@
 """The options of CREATE MODEL, by model type: names, defaults and bounds are BigQuery's.
 
-Every option either has its effect or is refused by name: a value without a counterpart in
-scikit-learn is `notImplemented`, a name unknown to BigQuery is `invalidQuery`.
+Every option either has its effect or is refused by name: a value that the libraries used here
+lack is `notImplemented`, a name unknown to BigQuery is `invalidQuery`.
 
 The effect of the regularisation options on the transformed features (standardised if the model
 standardises them), for n training rows; the intercept is never penalised:
 
-| model           | objective                                        | scikit-learn's equivalent  |
+| model           | objective                                        | the library's equivalent   |
 |-----------------|--------------------------------------------------|----------------------------|
 | LOGISTIC_REG    | sum(weight * log loss) + l1 * |W| + l2 / 2 * W^2 | LogisticRegression(C=1/l2) |
 | LINEAR_REG      | sum((label - value)^2) + l1 * |W| + l2 * W^2     | Ridge(alpha=l2)            |
-| BOOSTED_TREE_*  | a leaf is -G / (H + l2), as in XGBoost           | l2_regularization=l2       |
+| BOOSTED_TREE_*  | XGBoost's                                        | alpha=l1, lambda=l2        |
 | DNN_*, SGD only | mean loss + l2 / (2 n) * W^2                     | alpha=l2                   |
 
-min_tree_child_weight is the sum of hessians in XGBoost and the number of rows in scikit-learn:
-the same for regression, weaker than XGBoost's for classification.
 Sources: the CREATE MODEL pages under
 https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create
 """
@@ -156,6 +154,12 @@ def _check_together(options: Options, given: set[str]) -> None:
             normal and options["l1_reg"] > 0,
             "L1_REG cannot be specified when OPTIMIZE_STRATEGY is NORMAL_EQUATION",
         )
+    if model_type.startswith("BOOSTED_TREE"):
+        for name in sorted({"dropout", "dart_normalize_type"} & given):
+            if options["booster_type"] != "DART":
+                raise not_emulated(f"the CREATE MODEL option {name.upper()} without DART")
+        if options["tree_method"] == "EXACT" and options["colsample_bynode"] < 1:
+            raise not_emulated("the CREATE MODEL option COLSAMPLE_BYNODE with TREE_METHOD EXACT")
     if model_type.startswith("DNN_"):
         forbid(
             options["l2_reg"] > 0 and options["optimizer"] == "ADAM",
@@ -213,26 +217,20 @@ _BOOSTED = {
     **_ITERATIONS,
     **_EXPLAIN,
     "learn_rate": Option(values.positive, 0.3, "learnRate"),
-    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization", emulated=(0,)),
+    "l1_reg": Option(values.not_negative, 0.0, "l1Regularization"),
     "l2_reg": Option(values.not_negative, 1.0, "l2Regularization"),
     "max_tree_depth": Option(values.positive_integer, 6, "maxTreeDepth"),
     "min_tree_child_weight": Option(values.not_negative_integer, 1, "minTreeChildWeight"),
-    "min_split_loss": Option(values.not_negative, 0.0, "minSplitLoss", emulated=(0,)),
-    "subsample": Option(values.fraction, 1.0, "subsample", emulated=(1,)),
-    "colsample_bytree": Option(values.fraction, 1.0, "colsampleBytree", emulated=(1,)),
-    "colsample_bylevel": Option(values.fraction, 1.0, "colsampleBylevel", emulated=(1,)),
+    "min_split_loss": Option(values.not_negative, 0.0, "minSplitLoss"),
+    "subsample": Option(values.positive_fraction, 1.0, "subsample"),
+    "colsample_bytree": Option(values.positive_fraction, 1.0, "colsampleBytree"),
+    "colsample_bylevel": Option(values.positive_fraction, 1.0, "colsampleBylevel"),
     "colsample_bynode": Option(values.positive_fraction, 1.0, "colsampleBynode"),
-    "num_parallel_tree": Option(values.positive_integer, 1, "numParallelTree", emulated=(1,)),
-    "booster_type": Option(
-        values.one_of("GBTREE", "DART"), "GBTREE", "boosterType", emulated=("GBTREE",)
-    ),
-    "dropout": Option(values.fraction, 0.0, "dropout", emulated=(0,)),
-    "tree_method": Option(
-        values.one_of("AUTO", "EXACT", "APPROX", "HIST"),
-        "AUTO",
-        "treeMethod",
-        emulated=("AUTO", "HIST"),
-    ),
+    "num_parallel_tree": Option(values.positive_integer, 1, "numParallelTree"),
+    "booster_type": Option(values.one_of("GBTREE", "DART"), "GBTREE", "boosterType"),
+    "dart_normalize_type": Option(values.one_of("TREE", "FOREST"), "TREE", "dartNormalizeType"),
+    "dropout": Option(values.fraction, 0.0, "dropout"),
+    "tree_method": Option(values.one_of("AUTO", "EXACT", "APPROX", "HIST"), "AUTO", "treeMethod"),
     "category_encoding_method": Option(
         values.one_of("ONE_HOT_ENCODING", "TARGET_ENCODING", "LABEL_ENCODING"),
         "LABEL_ENCODING",
@@ -283,7 +281,7 @@ _TYPES_NOT_EMULATED = {
     "RANDOM_FOREST_REGRESSOR", "TENSORFLOW", "TENSORFLOW_LITE", "TRANSFORM_ONLY", "XGBOOST",
 }  # fmt: skip
 _NOT_EMULATED = {
-    "approx_global_feature_contrib", "dart_normalize_type", "data_split_test_fraction",
+    "approx_global_feature_contrib", "data_split_test_fraction",
     "hparam_tuning_algorithm", "hparam_tuning_objectives", "integrated_gradients_num_steps",
     "max_parallel_trials", "model_registry", "num_trials", "tf_version",
     "vertex_ai_model_id", "vertex_ai_model_version_aliases", "xgboost_version",

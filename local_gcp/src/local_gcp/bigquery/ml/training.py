@@ -70,7 +70,8 @@ def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None])
     `report` is called after each iteration. Raises BigQueryError with BigQuery's message for
     unsuitable data.
     """
-    progress = Progress(options, report)
+    # XGBoost counts from 1 in ML.TRAINING_INFO, the others from 0.
+    progress = Progress(options, report, int(options["model_type"].startswith("BOOSTED_TREE")))
     name = _label_column(rows, options)
     label = field_from_arrow(rows.schema.field(name))
     classifies = options["model_type"] in _CLASSIFIERS
@@ -84,16 +85,17 @@ def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None])
     if not training.num_rows:
         raise invalid_query("Input data doesn't contain any rows.")
     weight_column = options.get("instance_weight_col")
-    weights = np.ones(training.num_rows)
     left_out = {name.lower()}
     if weight_column:
         weight_column = column_named(training, weight_column, "INSTANCE_WEIGHT_COL")
         left_out.add(weight_column.lower())
-        weights = _instance_weights(training, weight_column)
     classes = _classes(training[name]) if classifies else []
-    labels = label_values(training[name], classes, label)
-    if classifies:
-        weights = weights * _class_weights(options, classes, labels)
+    labels, eval_labels = (label_values(part[name], classes, label) for part in (training, held))
+    by_class = _class_weights(options, classes, labels)
+    weights, eval_weights = (
+        _weights(part, values, weight_column, by_class)
+        for part, values in ((training, labels), (held, eval_labels))
+    )
     recipe = Recipe(
         standardize=not options["model_type"].startswith("BOOSTED_TREE"),
         category=options.get("category_encoding_method", "ONE_HOT_ENCODING"),
@@ -105,7 +107,8 @@ def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None])
         labels,
         weights,
         encoder.transform(held, "PREDICT"),
-        label_values(held[name], classes, label),
+        eval_labels,
+        eval_weights,
         len(classes),
     )
     predictor = _LEARNERS[options["model_type"]](problem, options, progress)
@@ -177,20 +180,32 @@ def _instance_weights(rows: pa.Table, name: str) -> np.ndarray:
     return weights
 
 
-def _class_weights(options: Options, classes: list[Any], labels: np.ndarray) -> np.ndarray:
-    if options["auto_class_weights"]:
+def _class_weights(options: Options, classes: list[Any], labels: np.ndarray) -> np.ndarray | None:
+    """The weight of each class, and a last one, 0, for classes that the training rows lack.
+
+    None without class weights.
+    """
+    if options.get("auto_class_weights"):
         counts = np.bincount(labels, minlength=len(classes))
-        return (len(labels) / (counts * len(classes)))[labels]
-    given = options["class_weights"]
+        return np.append(len(labels) / (counts * len(classes)), 0.0)
+    given = options.get("class_weights")
     if given is None:
-        return np.ones(len(labels))
+        return None
     names = [label_text(c) for c in classes]
     if set(given) != set(names):
         raise invalid_query(
             f"CLASS_WEIGHTS must have a weight for every class label: given {sorted(given)}, the "
             f"labels are {names}"
         )
-    return np.array([given[n] for n in names])[labels]
+    return np.array([*(given[n] for n in names), 0.0])
+
+
+def _weights(
+    rows: pa.Table, labels: np.ndarray, column: str | None, by_class: np.ndarray | None
+) -> np.ndarray:
+    """The weight of each row, 1 without a column and class weights."""
+    weights = np.ones(rows.num_rows) if column is None else _instance_weights(rows, column)
+    return weights if by_class is None else weights * by_class[labels]
 
 
 def label_text(value: Any) -> str:
