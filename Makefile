@@ -9,7 +9,7 @@ UV      = UV_SYSTEM_CERTS=$(or $(UV_SYSTEM_CERTS),true) $(call BIN,tools)/uv
 CERTS   = $(firstword $(PIP_CERT) $(REQUESTS_CA_BUNDLE) $(CURL_CA_BUNDLE) \
             $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))
 SYNC    = VIRTUAL_ENV=.venv/$(1) $(UV) pip sync --quiet $(2)
-INSTALL = VIRTUAL_ENV=.venv/$(1) $(UV) pip install --quiet --no-deps --editable $(2)
+INSTALL = VIRTUAL_ENV=.venv/$(1) $(UV) pip install --quiet --no-deps $(addprefix --editable ,$(2))
 
 # Cold imports are about three times faster with bytecode. A third of what is installed is never
 # imported (-x). true: templates of some packages are no Python yet.
@@ -18,8 +18,9 @@ COMPILE = $(call BIN,$(1))/python -m compileall -qq -j 0 \
 # Else every process compiles the sources of this checkout again.
 unexport PYTHONDONTWRITEBYTECODE
 
-EDITABLE_airflow   = plugins
-EDITABLE_composer  = plugins
+EDITABLE_airflow   = contracts plugins
+EDITABLE_composer  = contracts plugins
+EDITABLE_trainer   = contracts
 EDITABLE_local_gcp = local_gcp
 
 ENVIRONMENTS = .venv/airflow/.ready .venv/trainer/.ready .venv/local_gcp/.ready
@@ -34,7 +35,7 @@ LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
                local_gcp/requirements tests/requirements tests/composer tests/infra/requirements docs/requirements tools
 
-.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-airflow types-trainer types-local_gcp environments docs format lock bench
+.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -79,10 +80,13 @@ test-images: .venv/local_gcp/.ready ## Build docker/Dockerfile and test its imag
 
 lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
-	  && PYTHONPATH=plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
+	  && PYTHONPATH=contracts:plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
 	  && $(call BIN,tools)/hadolint docker/Dockerfile
 
-types: types-airflow types-trainer types-local_gcp ## Check types, each part in its environment
+types: types-contracts types-airflow types-trainer types-local_gcp ## Check types, each part in its environment
+
+types-contracts: .venv/trainer/.ready
+	$(call BIN,trainer)/python -m mypy --strict contracts/trellis_contracts
 
 types-airflow: .venv/airflow/.ready
 	$(call BIN,airflow)/python -m mypy plugins/trellis dags
@@ -126,9 +130,9 @@ bench: setup $(PEERS) ## Measure speed beside peers and limits, in one table; RO
 	@PIP_CERT=$(CERTS) $(call BIN,tools)/python -m pip install --quiet --disable-pip-version-check -r tools.txt
 	@touch $@
 
-.venv/airflow/.ready: requirements.txt plugins/pyproject.toml
-$(COMPOSER): tests/composer.txt plugins/pyproject.toml
-.venv/trainer/.ready: trainer/requirements.txt
+.venv/airflow/.ready: requirements.txt plugins/pyproject.toml contracts/pyproject.toml
+$(COMPOSER): tests/composer.txt plugins/pyproject.toml contracts/pyproject.toml
+.venv/trainer/.ready: trainer/requirements.txt contracts/pyproject.toml
 .venv/local_gcp/.ready: local_gcp/requirements.txt local_gcp/pyproject.toml
 
 .venv/docs/.ready: docs/requirements.txt | .venv/tools/.ready

@@ -39,7 +39,7 @@ case "$*" in
     # they print follows.
     log=$(mktemp)
     (whole_runs "$@"; exit $((2 * failed + ran))) >"$log" 2>&1 &
-    run trainer tests/trainer $two $again "$@"
+    run trainer tests/contracts tests/trainer $two $again "$@"
     wait $!
     code=$?
     cat "$log"
@@ -48,7 +48,7 @@ case "$*" in
     [ $((code & 2)) -eq 0 ] || failed=1
     ;;
 *)
-    run trainer tests/trainer $two $again "$@"
+    run trainer tests/contracts tests/trainer $two $again "$@"
     whole_runs "$@"
     ;;
 esac

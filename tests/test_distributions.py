@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The folder with pyproject.toml, and the package that the distribution consists of.
 DISTRIBUTIONS = {
+    "contracts": ROOT / "contracts/trellis_contracts",
     "plugins": ROOT / "plugins/trellis",
     "local_gcp": ROOT / "local_gcp/src/local_gcp",
 }

@@ -63,9 +63,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from trainer import contracts, storage
-from trainer.contracts import ContractError
+from trainer import storage
 from trainer.dataset_features import IMAGE, Feature, Label, Statistics, TermStatistics, Weight
+from trellis_contracts import documents
+from trellis_contracts.documents import ContractError
 
 SCHEMA_VERSION = 2
 
@@ -226,7 +227,7 @@ class DatasetDescription:
             "rejected": self.rejected,
             "warnings": self.warnings,
         }
-        return contracts.to_json("dataset", document, FILE_NAME)
+        return documents.to_json("dataset", document, FILE_NAME)
 
     @classmethod
     def from_json(cls, text: str, where: str = FILE_NAME) -> "DatasetDescription":
@@ -242,7 +243,7 @@ class DatasetDescription:
                 "Use the trainer that wrote it, or export the dataset again"
             )
         try:
-            contracts.check("dataset", document, where)
+            documents.check("dataset", document, where)
         except ContractError as error:
             raise DatasetError(str(error)) from error
         return cls(

@@ -24,9 +24,9 @@ from trainer import decision
 from trainer.dataset_description import MULTILABEL
 from trainer.hyperparameter_field import Value
 from trainer.hyperparameter_field import hyperparameter as _hyperparameter
-from trainer.model_file import Declaration, fits
-from trainer.model_file import expected as in_words
 from trainer.model_hyperparameters import OfModels
+from trellis_contracts.model_file import Declaration, fits
+from trellis_contracts.model_file import expected as in_words
 
 
 class HyperparameterError(ValueError):

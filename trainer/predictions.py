@@ -47,10 +47,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainer import contracts, label_sets
-from trainer.contracts import ContractError
+from trainer import label_sets
 from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.decision import Threshold
+from trellis_contracts import documents
+from trellis_contracts.documents import ContractError
 
 SCHEMA_VERSION = 1
 
@@ -330,7 +331,7 @@ def _check_schema(schema: pa.Schema) -> dict[str, Any]:
         "columns": {field.name: _type_name(field.type) for field in schema},
     }
     try:
-        contracts.check("predictions", described, "its Parquet schema")
+        documents.check("predictions", described, "its Parquet schema")
     except ContractError as error:
         raise PredictionsError(str(error)) from error
     return described

@@ -30,8 +30,8 @@ from trainer.dataset_description import IMAGE_RULE, MULTILABEL
 from trainer.hyperparameters import Common
 from trainer.label_sets import MOST_CLASSES
 from trainer.metric_descriptions import METRICS
-from trainer.model_file import KINDS
 from trainer.models import MODELS
+from trellis_contracts.model_file import KINDS
 
 VERSION = 1
 IMAGE_TAG = "0.1.0"

@@ -7,8 +7,10 @@ stop() { echo "Nothing was released: $1" >&2; exit 1; }
 
 [ -n "$WHEEL" ] || stop "plugins/pyproject.toml names no version"
 [ -n "$IMAGE" ] || stop "trainer_schema.json names no image_tag"
-grep -q "^trellis-airflow==$WHEEL\$" dags/requirements-composer.txt \
-    || stop "dags/requirements-composer.txt does not install trellis-airflow $WHEEL"
+for package in "trellis-airflow==$WHEEL" "trellis-contracts==$CONTRACTS"; do
+    grep -q "^$package\$" dags/requirements-composer.txt \
+        || stop "dags/requirements-composer.txt does not install $package"
+done
 [ -n "$DAGS_BUCKET" ] \
     || stop "_DAGS_BUCKET is empty; terraform -chdir=infra output -raw release prints the command"
 [ -f "dags/$PLATFORM" ] \

@@ -5,7 +5,7 @@ set -euo pipefail
 . infra/release/versions.sh
 
 export DOCKER_BUILDKIT=1
-sources=$(find trainer docker/Dockerfile docker/packages tools.txt -type f ! -path '*/__pycache__/*' -print0 \
+sources=$(find contracts/trellis_contracts trainer docker/Dockerfile docker/packages tools.txt -type f ! -path '*/__pycache__/*' -print0 \
     | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 
 released() { docker manifest inspect "$1" >/dev/null 2>&1; }

@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2034
 # Sourced by the other scripts: what is released, and where to. Run from the repository's root.
 
-# Of the Python package for Airflow.
+# Of the Python packages for Airflow.
 WHEEL=$(sed -n 's/^version = "\(.*\)"$/\1/p' plugins/pyproject.toml)
+CONTRACTS=$(sed -n 's/^version = "\(.*\)"$/\1/p' contracts/pyproject.toml)
 # Of the job images, as the DAGs name them.
 IMAGE=$(sed -n 's/^ "image_tag": "\(.*\)",$/\1/p' plugins/trellis/workflow/spec/trainer_schema.json)
 IMAGES="$REGION-docker.pkg.dev/$PROJECT/$NAME"

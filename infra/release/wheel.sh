@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Python package for Airflow and uploads it. A version that is there already is left alone
-# if it is the same file; if not, uv refuses, and the version in plugins/pyproject.toml must be raised.
+# Builds the two Python packages for Airflow and uploads them. A version that is there already is left
+# alone if it is the same file; if not, uv refuses, and the version in its pyproject.toml must be raised.
 set -euo pipefail
 . infra/release/versions.sh
 
@@ -14,5 +14,9 @@ export UV_PUBLISH_URL="https://$host/"
 export UV_PUBLISH_USERNAME=oauth2accesstoken UV_PUBLISH_PASSWORD="$token"
 export UV_PUBLISH_CHECK_URL="https://oauth2accesstoken:$token@$host/simple/"
 
-.venv/tools/bin/uv build --quiet --wheel --out-dir /tmp/wheel plugins
-.venv/tools/bin/uv publish --trusted-publishing never "/tmp/wheel/trellis_airflow-$WHEEL-py3-none-any.whl"
+for folder in contracts plugins; do
+    .venv/tools/bin/uv build --quiet --wheel --out-dir /tmp/wheel "$folder"
+done
+.venv/tools/bin/uv publish --trusted-publishing never \
+    "/tmp/wheel/trellis_contracts-$CONTRACTS-py3-none-any.whl" \
+    "/tmp/wheel/trellis_airflow-$WHEEL-py3-none-any.whl"

@@ -23,8 +23,9 @@ def listed():
 
 
 def test_the_list_has_this_version_of_trellis(listed):
-    project = tomllib.loads((ROOT / "plugins/pyproject.toml").read_text())["project"]
-    assert listed[project["name"]] == f"=={project['version']}"
+    for folder in ("contracts", "plugins"):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+        assert listed[project["name"]] == f"=={project['version']}"
 
 
 def test_the_list_has_the_oldest_google_provider_that_trellis_takes(listed):

@@ -45,15 +45,16 @@ class InstalledAirflow:
         self._environment = self._variables(google, parallelism)
 
     def install(self) -> None:
-        """Make the environment, with the wheel of plugins/, and copy the group's DAG folder."""
+        """Make the environment, with the two wheels, and copy the group's DAG folder."""
         wheels = self.home / "wheels"
-        _run(UV, "build", "--quiet", "--offline", "--wheel", "--out-dir", wheels, ROOT / "plugins")
+        for folder in ("contracts", "plugins"):
+            _run(UV, "build", "--quiet", "--offline", "--wheel", "--out-dir", wheels, ROOT / folder)
         _run(UV, "venv", "--quiet", "--python", "python3.11", self.home / "venv")
-        lock, (wheel,) = ROOT / "tests/composer.txt", wheels.glob("*.whl")
+        lock = ROOT / "tests/composer.txt"
         venv = {**os.environ, "VIRTUAL_ENV": str(self.home / "venv")}
         _run(UV, "pip", "sync", "--quiet", "--compile-bytecode", lock, env=venv)
-        # Offline: all that the wheel requires is there already.
-        _run(UV, "pip", "install", "--quiet", "--offline", wheel, env=venv)
+        # Offline: all that the wheels require is there already.
+        _run(UV, "pip", "install", "--quiet", "--offline", *wheels.glob("*.whl"), env=venv)
         shutil.copytree(ROOT / "dags", self.dags, ignore=shutil.ignore_patterns("__pycache__"))
 
     def start(self, settings: str = "") -> None:

@@ -79,6 +79,7 @@ class Checkout:
         for name in (
             "infra/release",
             "infra/cloudbuild.yaml",
+            "contracts",
             "trainer",
             "docker",
             "dags",
@@ -188,7 +189,7 @@ def test_a_list_of_packages_of_another_version_is_refused(checkout):
     listed.write_text(listed.read_text().replace("trellis-airflow==", "trellis-airflow==9."))
     result = checkout.run("check.sh")
     assert result.returncode == 1
-    assert "requirements-composer.txt does not install trellis-airflow" in result.stderr
+    assert "requirements-composer.txt does not install trellis-airflow==" in result.stderr
 
 
 def test_every_image_that_dags_name_is_built_and_pushed(checkout):
@@ -303,7 +304,7 @@ def test_the_wheel_is_uploaded_and_the_token_stays_off_the_command_line(checkout
     result = checkout.run("wheel.sh")
     assert result.returncode == 0, result.stderr
     commands = [line for line in checkout.asked if line.startswith("uv ")]
-    assert [command.split()[1] for command in commands] == ["build", "publish"]
+    assert [command.split()[1] for command in commands] == ["build", "build", "publish"]
     assert not [command for command in commands if "secret-token" in command]
     assert (
         "check=https://oauth2accesstoken:secret-token@us-central1-python.pkg.dev/our-lab/"

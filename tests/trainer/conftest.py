@@ -98,7 +98,8 @@ class RunFolder:
         document = {
             "schema": 1,
             "experiment": "digits",
-            "run": self.uri,
+            "description": "",
+            "run": "gs://research/digits/runs/manual__2026-01-01/",
             "run_id": "manual__2026-01-01T00:00:00+00:00",
             "created": "2026-01-01T00:00:03+00:00",
             "data_interval": {
@@ -123,16 +124,24 @@ class RunFolder:
                 },
                 "train": {"top": 2, "epochs": 25, "machines": {"workers": 2}},
             },
+            "model_file": None,
             "dataset": {
                 "uri": f"{self.dataset}/",
                 "fingerprint": "f00d",
                 "exists": False,
                 "source": "gs://research/digits/manifest.csv",
+                "statement": None,
+                "partition": None,
+                "examples": None,
+                "classes": None,
                 "previous": None,
             },
+            "table": None,
             "baselines": [],
             "rates": {"training": 0.44, "trial": 0.22},
-            "jobs": {"dataflow": 1, "tuning": 1, "custom": 3},
+            "jobs": {"dataflow": 1, "tuning": 1, "custom": 3, "automl": 0, "batch": 0},
+            "cost": {"at_most_usd": 1.92, "stages": {}, "assumptions": "", "serving": None},
+            "reuse": {"digests": {}, "steps": {}, "remark": None},
         }
         for name, value in changed.items():
             before = document.get(name)

@@ -4,7 +4,7 @@
     RUN/baselines/NAME/baseline.json         request, duration and evaluation of the service
     RUN/baselines/NAME/predictions.parquet   written here: the predictions in the trainer's format
 
-trainer/contracts/baseline.schema.json describes baseline.json. A baseline that failed, left no
+baseline.schema.json of trellis_contracts describes baseline.json. A baseline that failed, left no
 files, or whose predictions are not for exactly the test split's keys is a failed contender, with
 the reason; the comparison of the others goes on.
 """

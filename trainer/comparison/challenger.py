@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer import contracts, label_sets, storage
+from trainer import label_sets, storage
 from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
@@ -37,6 +37,7 @@ from trainer.images import ImageError
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
+from trellis_contracts import documents
 
 SCHEMA_VERSION = 1
 FILE_NAME = "challenger.json"
@@ -84,7 +85,7 @@ def document(
 
 def to_json(challenger: dict[str, Any]) -> str:
     """The text of challenger.json. Raises ContractError if it does not match its schema."""
-    return contracts.to_json("challenger", challenger, FILE_NAME)
+    return documents.to_json("challenger", challenger, FILE_NAME)
 
 
 def _examples(

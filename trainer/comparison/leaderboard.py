@@ -1,6 +1,6 @@
 """leaderboard.json and its table in the terminal.
 
-trainer/contracts/leaderboard.schema.json describes every field. The file does not depend on the
+leaderboard.schema.json of trellis_contracts describes every field. The file does not depend on the
 time: the same run and the same image give the same bytes.
 """
 
@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from trainer import contracts
 from trainer.comparison import bootstrap, provenance
 from trainer.comparison.importance import PERMUTATIONS, Importance
 from trainer.comparison.intervals import LEVEL
@@ -27,6 +26,7 @@ from trainer.comparison.scoreboard import (
     metrics_for,
 )
 from trainer.dataset_description import DatasetDescription
+from trellis_contracts import documents
 
 SCHEMA_VERSION = 5
 
@@ -110,7 +110,7 @@ def document(
 
 def to_json(board: Mapping) -> str:
     """The text of leaderboard.json. Raises ContractError if it does not match its schema."""
-    return contracts.to_json("leaderboard", board, "leaderboard.json")
+    return documents.to_json("leaderboard", board, "leaderboard.json")
 
 
 def _task(dataset: DatasetDescription) -> str:

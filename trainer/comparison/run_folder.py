@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainer import contracts, dataset_description, predictions, storage
-from trainer.contracts import ContractError
+from trainer import dataset_description, predictions, storage
 from trainer.dataset_description import DatasetDescription, DatasetError
 from trainer.predictions import AnyPredictions, PredictionsError
+from trellis_contracts import documents
+from trellis_contracts.documents import ContractError
 
 
 class RunError(ValueError):
@@ -113,7 +114,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Plan:
-    """The part of plan.json that the comparison needs (trainer/contracts/plan.schema.json).
+    """The part of plan.json that the comparison needs (plan.schema.json of trellis_contracts).
 
     configuration: the experiment file with defaults filled in and the run's parameters applied.
     deploy: its deploy section, None if there is none. previous: folder of the dataset that the
@@ -143,13 +144,13 @@ class Plan:
             created=document["created"],
             data_interval=document["data_interval"],
             configuration=document["configuration"],
-            model_file=document.get("model_file"),
+            model_file=document["model_file"],
             deploy=document["configuration"].get("deploy"),
             dataset_uri=document["dataset"]["uri"],
             previous=document["dataset"]["previous"],
             baselines=document["baselines"],
             training_rate=document["rates"]["training"],
-            reused=document.get("reuse", {}).get("steps", {}),
+            reused=document["reuse"]["steps"],
         )
 
 
@@ -347,9 +348,13 @@ def _metrics(uri: str) -> Mapping[str, Any] | None:
 def read_document(name: str, uri: str) -> Mapping[str, Any] | None:
     """The JSON document at `uri`, checked; None if there is no such file.
 
-    name: of its schema in trainer/contracts. Raises RunError if it does not match.
+    name: of its schema. Raises RunError if it does not match.
     """
     try:
-        return contracts.read(name, uri)
+        text = storage.local_path(uri).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return documents.parse(name, text, uri)
     except ContractError as error:
         raise RunError(str(error)) from error

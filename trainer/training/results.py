@@ -36,13 +36,14 @@ smoothing. A replica's entry is a process: its steps, and the examples of all it
 import keras
 import numpy as np
 
-from trainer import contracts, decision, label_sets, metrics, storage
+from trainer import decision, label_sets, metrics, storage
 from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
 from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
+from trellis_contracts import documents
 
 SCHEMA_VERSION = 1
 
@@ -88,7 +89,7 @@ def write(
         "dataset": {"uri": settings.dataset, "fingerprint": dataset.fingerprint},
     }
     path = settings.places.metrics
-    storage.write_text(path, contracts.to_json("metrics", document, str(path)))
+    storage.write_text(path, documents.to_json("metrics", document, str(path)))
     print(_summary(document), flush=True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis.results.files import RunFiles, read
-from trellis.workflow.contracts.documents import DocumentError, check
+from trellis_contracts.documents import ContractError, check
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _record(client: Any, run: RunFiles) -> tuple[str, Mapping[str, Any]] | None:
     try:
         content = json.loads(text)
         check("metrics", content, uri)
-    except (ValueError, DocumentError):
+    except (ValueError, ContractError):
         return None
     return selected[0], content
 

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.workflow.contracts.documents import DocumentError, check
 from trellis.workflow.contracts.layout import Run
+from trellis_contracts.documents import ContractError, check
 
-_KINDS = {"plan": "run_plan", "leaderboard": "leaderboard", "deployment": "deployment"}
+_NAMES = ("plan", "leaderboard", "deployment")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ def load_files(client: Any, run: Run) -> RunFiles:
     """A run's plan, leaderboard and deployment. client: google.cloud.storage.Client."""
     problems: list[str] = []
     found: dict[str, Mapping[str, Any] | None] = {}
-    addresses = [getattr(run, name) for name in _KINDS]
-    with ThreadPoolExecutor(len(_KINDS)) as pool:
+    addresses = [getattr(run, name) for name in _NAMES]
+    with ThreadPoolExecutor(len(_NAMES)) as pool:
         texts = list(pool.map(lambda uri: read(client, uri), addresses))
-    for (name, kind), uri, text in zip(_KINDS.items(), addresses, texts, strict=True):
+    for name, uri, text in zip(_NAMES, addresses, texts, strict=True):
         found[name] = None
         if text is None:
             continue
         try:
             content = json.loads(text)
-            check(kind, content, uri)
-        except (ValueError, DocumentError) as error:
+            check(name, content, uri)
+        except (ValueError, ContractError) as error:
             problems.append(str(error))
         else:
             found[name] = content

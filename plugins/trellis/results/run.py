@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.documents import DocumentError, check
 from trellis.workflow.contracts.table import WEIGHT
+from trellis_contracts.documents import ContractError, check
 
 _ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")
 _IMAGE = re.compile(r"gs://[^/]+/(?P<key>.+)", re.DOTALL)
@@ -41,7 +41,7 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
     """The run whose folder is gs://BUCKET/EXPERIMENT/runs/RUN/.
 
     client: google.cloud.storage.Client; None: one with application-default credentials. Raises
-    NoRunError if there is no run, DocumentError for a file that this version of Trellis cannot
+    NoRunError if there is no run, ContractError for a file that this version of Trellis cannot
     read, and Google's exceptions.
     """
     found = _ADDRESS.fullmatch(uri)
@@ -53,7 +53,7 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
         client = Client()
     files = load_files(client, layout.Run(**found.groupdict()))
     if files.problems:
-        raise DocumentError("; ".join(files.problems))
+        raise ContractError("; ".join(files.problems))
     if files.plan is None:
         raise NoRunError(f"there is no run in {uri}: it has no plan.json")
     return LoadedRun(client, files, files.plan)

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from trainer import compare, contracts
+from trainer import compare
 from trainer.comparison import leaderboard
 from trainer.decision import Threshold
+from trellis_contracts import documents
 
 LABELS = np.arange(120) % 3
 
@@ -25,7 +26,7 @@ def board(run_folder, classifier):
 
 
 def test_the_file_keeps_the_schema(board):
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
 
 
 def test_a_run_without_interval_and_tuning_keeps_the_schema(run_folder, classifier):
@@ -35,7 +36,7 @@ def test_a_run_without_interval_and_tuning_keeps_the_schema(run_folder, classifi
     (run.path / "training/2/checkpoints").mkdir(parents=True)
     compare.compare(run.uri, "log_loss")
     board = json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     assert board["contenders"][1]["training"] is None
 
 
@@ -78,7 +79,7 @@ def test_the_threshold_by_which_a_training_decides_is_told(run_folder, classifie
     run.training(1, threshold=told).contender(2, shares)
     compare.compare(run.uri, "accuracy")
     board = json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     trainings = {c["name"]: c["training"] for c in board["contenders"]}
     assert trainings["training/1"]["threshold"] == told
     assert "threshold" not in trainings["training/2"]
@@ -137,7 +138,7 @@ def test_baselines_stand_among_the_trainings_with_time_and_cost(table_run, class
         evaluation={"roc_auc": 0.99, "log_loss": float("nan"), "confusionMatrix": {"rows": []}},
     )
     board = board_of(run, "auc")
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     best, training, failed = board["contenders"]
     assert board["winner"] == best["name"] == "baselines/bqml-logistic_reg"
     assert (best["kind"], best["training"]) == ("bqml", None)
@@ -167,7 +168,7 @@ def test_a_regression_keeps_the_schema(table_run):
     run.baseline("bqml-linear_reg", run.exported_values(labels - 3000 * noise))
     run.baseline("automl", status="failed", reason="no quota")
     board = board_of(run, "loss")
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     assert (board["task"], board["primary_metric"]) == ("regression", "rmse")
     assert list(board["metrics"]) == ["rmse", "mae", "median_absolute_error", "r2"]
     winner, second, failed = board["contenders"]
@@ -192,7 +193,7 @@ def test_a_promotion_keeps_the_schema_and_ends_the_table_in_one_line(run_folder,
     run.plan({"configuration": {"deploy": DEPLOY}})
     run.contender(1, classifier(LABELS, 3, skill=4, seed=1))
     board = board_of(run, "accuracy")
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     promotion = board["promotion"]
     assert (promotion["challenger"], promotion["promoted"]) == ("training/1", True)
     assert promotion["checks"][0]["check"] == "accuracy at least 0.5"
@@ -210,7 +211,7 @@ def test_a_refusal_keeps_the_schema_with_what_is_served(run_folder, classifier):
         json.dumps({"schema": 1, "artifact_uri": None, "traffic": 100} | served)
     )
     board = board_of(run, "accuracy")
-    contracts.check("leaderboard", board, "leaderboard.json")
+    documents.check("leaderboard", board, "leaderboard.json")
     assert not board["promotion"]["promoted"]
     assert board["promotion"]["served"] == served
     assert (board["contenders"][1]["kind"], board["contenders"][1]["status"]) == (

@@ -1,6 +1,6 @@
 """columns.json: describes the Parquet files of a table. The task `check` writes it beside them.
 
-trainer/contracts/columns.schema.json describes every field:
+columns.schema.json of trellis_contracts describes every field:
 
     {"schema": 1,
      "task": "binary_classification",            one of dataset_description.TASKS
@@ -29,8 +29,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from trainer import contracts, label_sets
-from trainer.contracts import ContractError
+from trainer import label_sets
 from trainer.dataset_description import (
     GROUP_RULE,
     HASH_RULE,
@@ -42,6 +41,8 @@ from trainer.dataset_description import (
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
+from trellis_contracts import documents
+from trellis_contracts.documents import ContractError
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SPLIT_BY = "split_by"
@@ -184,7 +185,7 @@ class Columns:
 def parse(content: bytes, address: str) -> Columns:
     """Parse the columns.json read from `address`. Raises ExportError if it is invalid."""
     try:
-        document = contracts.parse("columns", content, address)
+        document = documents.parse("columns", content, address)
     except ContractError as error:
         raise ExportError(str(error)) from error
     columns = Columns(

@@ -1,6 +1,6 @@
 """What one run does: decided by the `plan` stage, read by all others from plan.json.
 
-schemas/run_plan.schema.json describes each field of the file.
+plan.schema.json of trellis_contracts describes each field of the file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -136,15 +136,14 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
         run.experiment,
         content["description"],
         content["configuration"],
-        own_model.from_plan(content.get("model_file")),
+        own_model.from_plan(content["model_file"]),
     )
     return Plan(
         experiment=experiment,
         run=run,
         dataset=Dataset(**content["dataset"]),
         table=table_from_json(content["table"]) if content["table"] else None,
-        # Plans of earlier versions have none.
-        reuse=Reuse(**content.get("reuse", {})),
+        reuse=Reuse(**content["reuse"]),
         **{
             name: content[name]
             for name in ("run_id", "created", "data_interval", "baselines", "jobs", "rates", "cost")

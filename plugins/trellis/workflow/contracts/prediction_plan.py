@@ -1,6 +1,6 @@
 """What one run of EXPERIMENT-predict does: decided by `plan`, read by all others.
 
-schemas/prediction_plan.schema.json describes each field of the file.
+prediction_plan.schema.json of trellis_contracts describes each field of the file.
 """
 
 from collections.abc import Mapping, Sequence

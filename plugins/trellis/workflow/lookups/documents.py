@@ -5,13 +5,13 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.exceptions import NotFound
 
-from trellis.workflow.contracts.documents import DocumentError, check
 from trellis.workflow.lookups import storage
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.documents import ContractError, check
 
 
 def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
-    """Write a document. Raises DocumentError, and writes nothing, if it does not fit its schema."""
+    """Write a document. Raises ContractError, and writes nothing, if it does not fit its schema."""
     check(kind, content, uri)
     storage.write_json(platform, uri, content)
 
@@ -34,7 +34,7 @@ def find(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any 
         return None
     try:
         check(kind, content, uri)
-    except DocumentError as error:
+    except ContractError as error:
         raise AirflowFailException(f"{error}. {remedy}") from None
     return content
 

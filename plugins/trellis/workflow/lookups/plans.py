@@ -19,7 +19,7 @@ def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
     Raises AirflowFailException if there is no plan, or this version does not understand it.
     """
     run = Run.of(experiment, platform, run_id)
-    content = documents.read(platform, "run_plan", run.plan, _REMEDY)
+    content = documents.read(platform, "plan", run.plan, _REMEDY)
     try:
         return plan.from_json(content, run)
     except FileError as error:

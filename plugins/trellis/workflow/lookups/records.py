@@ -32,7 +32,7 @@ def end(
     record = _find(platform, run)
     if record is None:
         # Planned by a version without an index.
-        record = RunRecord.planned(documents.read(platform, "run_plan", run.plan))
+        record = RunRecord.planned(documents.read(platform, "plan", run.plan))
     ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd)
     ended.upload(storage.blob(platform, run.record))
 

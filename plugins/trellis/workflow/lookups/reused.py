@@ -10,8 +10,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.exceptions import NotFound
 
 from trellis import console
-from trellis.workflow.contracts import documents
 from trellis.workflow.lookups import storage
+from trellis_contracts import documents
 
 _LEFT_OUT = r"(^|/)(checkpoints|seeds)/"
 # Trials and trainings write it last.

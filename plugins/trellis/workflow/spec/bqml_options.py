@@ -10,9 +10,9 @@ words are JSON Schema's, as those of hyperparameters. What is not set has BigQue
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trellis.workflow.spec.model_file import expected
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.trainer_schema import Hyperparameter
+from trellis_contracts.model_file import expected
 
 Words = Mapping[str, Any]
 

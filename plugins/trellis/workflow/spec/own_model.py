@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from trellis.workflow.spec import model_file
-from trellis.workflow.spec.model_file import Declaration, ModelFileError
 from trellis.workflow.spec.problems import Problem
 from trellis.workflow.spec.trainer_schema import TrainerSchema
+from trellis_contracts import model_file
+from trellis_contracts.model_file import Declaration, ModelFileError
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,60}\.py")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trellis.workflow.spec.model_file import Declaration, fits
+from trellis_contracts.model_file import Declaration, fits
 
 PATH = Path(__file__).with_suffix(".json")
 VERSION = 1

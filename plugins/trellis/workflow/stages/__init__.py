@@ -3,6 +3,6 @@ beside them bqml, automl and served, then baselines, compare, promote, deploy/, 
 
 Each module implements its stage as plain functions; `task(...)` returns the Airflow task. `plan`
 writes plan.json; every other stage makes its own job from it when it starts (see `planned`). Stages
-exchange files, each with a schema (contracts/schemas); XComs hold only names that services
+exchange files, each with a schema (trellis_contracts); XComs hold only names that services
 returned: of jobs, models, endpoints.
 """

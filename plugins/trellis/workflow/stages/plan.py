@@ -170,7 +170,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
     if (own := experiment.own_model) and own.text is not None:
         storage.write_once(platform, plan.model_address, own.text)
         print(f"{own.name}: {plan.model_address}")
-    documents.write(platform, "run_plan", plan.run.plan, plan.to_json())
+    documents.write(platform, "plan", plan.run.plan, plan.to_json())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
         print(f"If the best training is promoted, serving costs {serving}")

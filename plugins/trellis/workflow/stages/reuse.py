@@ -88,7 +88,7 @@ class _Search:
     def __init__(self, plan: Plan, platform: Platform, own: Mapping[str, str]):
         self.plan, self.platform, self.own = plan, platform, own
         self.found: dict[str, str] = {}
-        before = _find(platform, "run_plan", plan.run.plan)
+        before = _find(platform, "plan", plan.run.plan)
         self.before = before.get("reuse", {}).get("steps", {}) if before else {}
         self.earlier = list(_finished(plan, platform))
 
@@ -196,7 +196,7 @@ def _finished(plan: Plan, platform: Platform) -> Iterator[_Earlier]:
     same.sort(key=lambda record: record.begun or record.created, reverse=True)
     for record in same[:_LOOKED_AT]:
         run = Run(plan.run.bucket, plan.run.experiment, record.folder)
-        content = _find(platform, "run_plan", run.plan)
+        content = _find(platform, "plan", run.plan)
         if content and content.get("reuse", {}).get("digests"):
             yield _Earlier(run, content["reuse"]["digests"])
 

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.trellis.workflow.plans import a_plan
-from trellis.workflow.contracts import documents, plan
+from trellis.workflow.contracts import plan
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.spec.problems import FileError
+from trellis_contracts import documents
 
 RUN = Run("bucket", "digits", "r")
 TABLE = Table(
@@ -20,14 +21,14 @@ TABLE = Table(
 
 def test_a_plan_for_images_is_read_as_it_was_written(digits):
     written = a_plan(digits, RUN)
-    documents.check("run_plan", written.to_json(), RUN.plan)
+    documents.check("plan", written.to_json(), RUN.plan)
     assert plan.from_json(written.to_json(), RUN) == written
 
 
 def test_a_plan_for_a_table_is_read_as_it_was_written(breast_cancer):
     run = Run("bucket", "breast-cancer", "r")
     written = a_plan(breast_cancer, run, TABLE)
-    documents.check("run_plan", written.to_json(), run.plan)
+    documents.check("plan", written.to_json(), run.plan)
     assert plan.from_json(written.to_json(), run) == written
 
 
@@ -36,15 +37,6 @@ def test_the_plan_keeps_the_experiments_description(digits):
     content = a_plan(digits, RUN).to_json()
     assert content["description"] == digits.about
     assert plan.from_json(content, RUN).experiment.about == digits.about
-
-
-def test_a_plan_of_an_earlier_version_has_the_table_that_a_prediction_needs(breast_cancer):
-    run = Run("bucket", "breast-cancer", "r")
-    content = a_plan(breast_cancer, run, TABLE).to_json()
-    del content["description"], content["dataset"]["statement"]
-    documents.check("plan_table", content, run.plan)
-    with pytest.raises(documents.DocumentError, match="'description' is a required property"):
-        documents.check("run_plan", content, run.plan)
 
 
 def test_a_configuration_that_this_version_does_not_understand_is_refused(digits):

@@ -50,7 +50,7 @@ def test_a_dataset_counts_as_used_when_a_run_came_to_a_leaderboard(digits, platf
 
 def test_a_run_that_was_planned_before_there_was_an_index(digits, platform, runs):
     run = Run(platform.bucket, "digits", "old")
-    documents.write(platform, "run_plan", run.plan, a_plan_of(digits, "old", platform.bucket))
+    documents.write(platform, "plan", run.plan, a_plan_of(digits, "old", platform.bucket))
     records.end(platform, run, a_board(), None, "a training failed")
     (found,) = runs()
     assert (found.folder, found.trigger, found.result.failure) == ("old", None, "a training failed")
@@ -58,7 +58,7 @@ def test_a_run_that_was_planned_before_there_was_an_index(digits, platform, runs
 
 def test_a_record_of_another_version_is_made_again(digits, platform, runs):
     run = Run(platform.bucket, "digits", "r")
-    documents.write(platform, "run_plan", run.plan, a_plan_of(digits, "r", platform.bucket))
+    documents.write(platform, "plan", run.plan, a_plan_of(digits, "r", platform.bucket))
     storage.write_json(platform, run.record, {"format": 2})
     records.end(platform, run, a_board(), None, None)
     assert [found.result.value for found in runs()] == [0.97]

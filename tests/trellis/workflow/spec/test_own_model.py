@@ -4,14 +4,14 @@ import hashlib
 
 import pytest
 
-from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import a_plan
 from tests.trellis.workflow.spec.files import GOOD
-from trellis.workflow.contracts import documents, layout
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import from_json
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import choose, job_messages, train, tune
 from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts import documents
 
 MODEL = '''"""Two towers."""
 import tensorflow as tf  # not there on Airflow's side
@@ -53,11 +53,6 @@ def problems(path):
     return "\n".join(map(str, refused.value.problems))
 
 
-def test_both_sides_read_a_file_alike():
-    copy = (ROOT / "trainer/model_file.py").read_bytes()
-    assert copy == (ROOT / "plugins/trellis/workflow/spec/model_file.py").read_bytes()
-
-
 def test_its_hyperparameters_are_searched_as_the_trainers_own(write):
     experiment = load(write())
     study = tune.study(experiment)
@@ -78,7 +73,7 @@ def test_the_plan_names_the_content_and_later_stages_need_no_file(write, group):
     plan = a_plan(with_changes(load(path), {("tune", "trials"): 5}), RUN)
     digest = hashlib.sha256(MODEL.encode()).hexdigest()
     content = plan.to_json()
-    documents.check("run_plan", content, "plan.json")
+    documents.check("plan", content, "plan.json")
     documents.check("plan", content, "plan.json")
     (path.parent / "towers.py").unlink()
     again = from_json(content, RUN)

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trellis.workflow.stages.datasets import IMAGE, categorical, dataset, numeric
-from trellis.workflow.contracts import documents
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.stages import change_checks
 from trellis.workflow.stages.change_checks import judge
+from trellis_contracts import documents
 
 LIMITS = Changes()
 

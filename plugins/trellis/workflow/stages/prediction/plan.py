@@ -162,7 +162,7 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             "choose another version (Model in the trigger form)."
         )
     try:
-        content = documents.find(platform, "plan_table", f"{version.run}plan.json", _OTHER_VERSION)
+        content = documents.find(platform, "plan", f"{version.run}plan.json", _OTHER_VERSION)
     except AirflowFailException as error:
         raise NoModelError(str(error)) from None
     if content is None:

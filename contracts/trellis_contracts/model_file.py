@@ -10,9 +10,8 @@
     def loss(labels, outputs, hyperparameters): ...      # optional
     def metrics(labels, outputs, hyperparameters): ...   # optional
 
-trainer/models/own.py explains the functions. Airflow's side has an identical copy of this module
-(plugins/trellis/workflow/spec/model_file.py; a test compares the two): it checks the file where
-there is no TensorFlow, and where executing it would run a stranger's code in Airflow.
+trainer/models/own.py explains the functions. Airflow's side checks the file where there is no
+TensorFlow, and where executing it would run a stranger's code in Airflow.
 """
 
 import ast
@@ -225,7 +224,7 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _entries(node: ast.expr, mistakes: list[Mistake]) -> Iterator[tuple[str, int, dict]]:
+def _entries(node: ast.expr, mistakes: list[Mistake]) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Name, line and words of each hyperparameter that can be read."""
     if not isinstance(node, ast.Dict):
         mistakes.append(
@@ -263,7 +262,7 @@ def _literal(node: ast.expr, name: str, mistakes: list[Mistake]) -> Any:
         return None
 
 
-def _problems(name: str, words: dict, common: Collection[str]) -> Iterator[str]:
+def _problems(name: str, words: dict[str, Any], common: Collection[str]) -> Iterator[str]:
     if name in common:
         yield "every model has it; leave it out, and fix or search it in the YAML"
     elif name in FLAGS or keyword.iskeyword(name) or not _NAME.fullmatch(name):
@@ -285,7 +284,7 @@ def _problems(name: str, words: dict, common: Collection[str]) -> Iterator[str]:
         yield from _bounds(words, kind)
 
 
-def _bounds(words: dict, kind: str) -> Iterator[str]:
+def _bounds(words: dict[str, Any], kind: str) -> Iterator[str]:
     limits = {word: words[word] for word in (*_LOWER, *_UPPER) if word in words}
     choices = words.get("enum")
     values = choices if isinstance(choices, list) else []

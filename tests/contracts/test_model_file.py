@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer import hyperparameters, model_file
+from trainer import hyperparameters
 from trainer.hyperparameters import Common, HyperparameterError
-from trainer.model_file import Declaration, ModelFileError
 from trainer.training import flags
+from trellis_contracts import model_file
+from trellis_contracts.model_file import Declaration, ModelFileError
 
 BUILD = "def build(dataset, hyperparameters):\n    return 1 / 0\n"
 COMMON = hyperparameters.schema(Common)

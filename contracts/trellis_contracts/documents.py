@@ -1,25 +1,23 @@
-"""The files that pass between the trainer and the Airflow side, each with a JSON Schema.
+"""One validator for the files that pass between stages, each with a JSON Schema.
 
-    dataset, metrics, predictions, leaderboard, challenger   the trainer writes and reads them
+    dataset, metrics, predictions, leaderboard, challenger   the trainer writes them
     columns, plan, changes, trials, baseline, served         the trainer reads them
+    deployment, prediction_plan, prediction_result, rollback stay on Airflow's side
 
-NAME.schema.json beside this module describes NAME.json (predictions: the Parquet schema of
-predictions.parquet). The trainer checks what it writes and what it reads; the Airflow side does the
-same with identical copies (plugins/trellis/workflow/contracts/schemas).
+schemas/NAME.schema.json describes NAME.json (predictions: the Parquet schema of
+predictions.parquet). Whoever writes a file checks it, and so does whoever reads it.
 """
 
 import functools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from trainer import storage
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import jsonschema
 
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).with_name("schemas")
 _ERRORS_SHOWN = 5
 _VALUE_LENGTH = 60
 
@@ -36,7 +34,9 @@ def names() -> list[str]:
 @functools.cache
 def schema(name: str) -> Mapping[str, Any]:
     """The JSON Schema (draft 2020-12) of a contract."""
-    return json.loads((_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8"))
+    text = (_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def check(name: str, document: object, where: str) -> None:
@@ -57,19 +57,7 @@ def parse(name: str, text: str | bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise ContractError(f"{where} is not JSON: {error}") from error
     check(name, document, where)
-    return document
-
-
-def read(name: str, uri: str) -> dict[str, Any] | None:
-    """The checked document in a file (gs:// address or path); None if there is no such file.
-
-    Raises ContractError.
-    """
-    try:
-        text = storage.local_path(uri).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return parse(name, text, uri)
+    return cast(dict[str, Any], document)
 
 
 def to_json(name: str, document: Mapping[str, Any], where: str) -> str:

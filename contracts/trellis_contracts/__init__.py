@@ -1,0 +1,4 @@
+"""The contracts between Airflow's side of Trellis and its job images.
+
+Pure Python: standard library and jsonschema. Neither side imports the other; both import this.
+"""
