@@ -38,10 +38,6 @@ def rows(client, predictions):
     """Predictions of a day's rows. An earlier version of Trellis has planned the champion's run."""
     made = predictions("rows", bigquery=TABLE, partition="day")
     made.promote("champion", table=LEARNED)
-    plan = made.folder / "rows/runs/r/plan.json"
-    content = json.loads(plan.read_text())
-    del content["description"], content["dataset"]["statement"]
-    plan.write_text(json.dumps(content))
     return made
 
 
