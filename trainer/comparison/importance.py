@@ -175,12 +175,11 @@ def _load(uri: str) -> RowModel:
 
 def _columns(model: RowModel, run: Run, split: TestSplit, rows: np.ndarray) -> Columns:
     """The inputs of these rows, in their order."""
-    keys, columns = split.keys[rows].tolist(), [field.column for field in model.rows.fields]
+    keys = split.keys[rows].tolist()
+    names = {field.column: field.name for field in model.rows.fields}
     found: dict[str, Row] = {}
     try:
-        examples = raw_examples.of_test_split(
-            run.dataset_uri, run.dataset, columns=columns, keys=keys
-        )
+        examples = raw_examples.of_test_split(run.dataset_uri, run.dataset, names=names, keys=keys)
         while batch := list(itertools.islice(examples, MAX_BATCH)):
             body = orjson.dumps({"instances": [example.instance for example in batch]})
             read = model.rows.read(body).instances

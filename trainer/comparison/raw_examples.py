@@ -1,7 +1,8 @@
 """The test split's rows as clients send them to trainer.serve. (Of images: see `originals`.)
 
 They come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
-trainer.exporting.tables.columns). An instance has the format of trainer.serve, with the values
+trainer.exporting.tables.columns). An instance has the format of trainer.serve: each feature under
+its name in the source, with the values
 
     numeric      a number; NUMERIC and BIGNUMERIC become doubles, as in the export
     boolean      true or false
@@ -56,16 +57,20 @@ def of_test_split(
     directory: str,
     dataset: DatasetDescription,
     *,
-    columns: Collection[str] | None = None,
+    names: Mapping[str, str] | None = None,
     keys: Collection[str] | None = None,
 ) -> Iterator[RawExample]:
     """The rows of the dataset in `directory` (gs:// address or path), in the files' order.
 
-    columns: the feature columns of an instance (default: all). keys: only examples with these keys
-    (default: all). Holds a few thousand rows in memory. Raises RawExamplesError.
+    names: the features of an instance, by column of the dataset the name that it has there
+    (default: all, as in the source). keys: only examples with these keys (default: all). Holds a
+    few thousand rows in memory. Raises RawExamplesError.
     """
     kinds = {feature.table_column: feature.kind for feature in dataset.features}
-    return _rows(directory, {c: kinds[c] for c in (kinds if columns is None else columns)}, keys)
+    if names is None:
+        names = {feature.table_column: feature.name for feature in dataset.features}
+    wanted = {column: (kinds[column], name) for column, name in names.items()}
+    return _rows(directory, wanted, keys)
 
 
 def time_text(microseconds: int) -> str:
@@ -75,12 +80,12 @@ def time_text(microseconds: int) -> str:
 
 
 def _rows(
-    directory: str, kinds: Mapping[str, str], keys: Collection[str] | None
+    directory: str, wanted: Mapping[str, tuple[str, str]], keys: Collection[str] | None
 ) -> Iterator[RawExample]:
-    """kinds: kind of each requested column."""
+    """wanted: kind of each requested column, and its name in an instance."""
     for path in _files(directory):
         try:
-            yield from _rows_of(path, kinds, keys)
+            yield from _rows_of(path, wanted, keys)
         except (pa.ArrowException, OSError) as error:
             raise RawExamplesError(f"{path} cannot be read: {error}") from error
 
@@ -96,22 +101,23 @@ def _files(directory: str) -> list[Path]:
 
 
 def _rows_of(
-    path: Path, kinds: Mapping[str, str], keys: Collection[str] | None
+    path: Path, wanted: Mapping[str, tuple[str, str]], keys: Collection[str] | None
 ) -> Iterator[RawExample]:
     file = pq.ParquetFile(path)
-    names = ["key", "split", "label", *kinds]
-    if missing := sorted(set(names) - set(file.schema_arrow.names)):
+    columns = ["key", "split", "label", *wanted]
+    if missing := sorted(set(columns) - set(file.schema_arrow.names)):
         raise RawExamplesError(f"{path} has no column {', '.join(missing)}")
-    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=names):
-        wanted = pc.equal(batch.column("split").cast(pa.string()), "test")
+    names = [name for _, name in wanted.values()]
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+        among = pc.equal(batch.column("split").cast(pa.string()), "test")
         if keys is not None:
-            among = pc.is_in(batch.column("key").cast(pa.string()), pa.array(keys, pa.string()))
-            wanted = pc.and_(wanted, among)
-        rows = batch.filter(wanted)
-        values = [_READERS[kind](rows.column(column)) for column, kind in kinds.items()]
+            known = pc.is_in(batch.column("key").cast(pa.string()), pa.array(keys, pa.string()))
+            among = pc.and_(among, known)
+        rows = batch.filter(among)
+        values = [_READERS[kind](rows.column(column)) for column, (kind, _) in wanted.items()]
         labels = (rows.column(name).to_pylist() for name in ("key", "label"))
         for key, label, *row in zip(*labels, *values, strict=True):
-            yield RawExample(key, label, dict(zip(kinds, row, strict=True)))
+            yield RawExample(key, label, dict(zip(names, row, strict=True)))
 
 
 def _numbers(array: pa.Array) -> list[float | None]:

@@ -26,12 +26,14 @@ from trainer.dataset_description import (
     REGRESSION,
     DatasetDescription,
 )
+from trainer.dataset_features import Feature
 from trainer.decision import Threshold
 from trainer.images import ImageError
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import ImageModel, Model, ModelError
+from trainer.serving.rows import Field
 from trainer.storage import StorageError
 
 # Of images that are read and decoded at once.
@@ -110,16 +112,25 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
             f"it predicts the classes {listed(model.classes)}, the dataset has "
             f"{listed(dataset.classes)}"
         )
-    kinds = {feature.column: feature.kind for feature in dataset.features}
     for field in model.rows.fields if model.rows else ():
-        if field.column not in kinds:
-            problems.append(f"the dataset has no feature {field.column}, which the model needs")
-        elif field.kind != kinds[field.column]:
+        feature = _feature(field, dataset)
+        if feature is None:
+            problems.append(f"the dataset has no feature {field.name}, which the model needs")
+        elif field.kind != feature.kind:
             problems.append(
-                f"the model takes {field.column} as {field.kind}, the dataset has it as "
-                f"{kinds[field.column]}"
+                f"the model takes {field.name} as {field.kind}, the dataset has it as "
+                f"{feature.kind}"
             )
     return problems
+
+
+def _feature(field: Field, dataset: DatasetDescription) -> Feature | None:
+    """The dataset's feature that a model takes: of that name in the source, in any case; else, as a
+    model may be saved without names, of that column.
+    """
+    by_name = {feature.name.lower(): feature for feature in dataset.features}
+    by_column = {feature.table_column.lower(): feature for feature in dataset.features}
+    return by_name.get(field.name.lower()) or by_column.get(field.name.lower())
 
 
 _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
@@ -134,8 +145,9 @@ def _inputs(
         yield from _pixels(model, dataset_uri, dataset)
         return
     assert model.rows
-    columns = [field.column for field in model.rows.fields]
-    examples = raw_examples.of_test_split(dataset_uri, dataset, columns=columns)
+    found = ((field.name, _feature(field, dataset)) for field in model.rows.fields)
+    names = {feature.table_column: name for name, feature in found if feature is not None}
+    examples = raw_examples.of_test_split(dataset_uri, dataset, names=names)
     for batch in _batches(examples, MAX_BATCH):
         body = orjson.dumps({"instances": [example.instance for example in batch]})
         try:

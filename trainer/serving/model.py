@@ -117,11 +117,16 @@ class Model:
             loaded = tf.saved_model.load(str(directory))
         except (OSError, tf.errors.OpError) as error:
             raise ModelError(f"{directory} holds no readable SavedModel: {error}") from error
+        return cls.of(tf, loaded)
+
+    @classmethod
+    def of(cls, tensorflow: Any, loaded: Any) -> "Model":
+        """The model that `tensorflow` has loaded. Raises ModelError."""
         signatures = loaded.signatures
         if _SIGNATURE in signatures and _FEATURES in signatures:
-            return RowModel(tf, loaded)
+            return RowModel(tensorflow, loaded)
         if _PIXELS in signatures:
-            return ImageModel(tf, loaded)
+            return ImageModel(tensorflow, loaded)
         raise ModelError(
             f"the SavedModel has the signatures {', '.join(signatures) or 'none'}; expected "
             f"{_PIXELS}, or {_SIGNATURE} and {_FEATURES}, as trainer.task writes them. A model of "
@@ -229,8 +234,15 @@ class RowModel(Model):
     def __init__(self, tensorflow: Any, loaded: Any):
         super().__init__(tensorflow, loaded)
         told = {name: value.numpy() for name, value in loaded.signatures[_FEATURES]().items()}
-        texts = [[text.decode() for text in told[name]] for name in ("column", "kind", "input")]
-        self._fields = [Field(*field) for field in zip(*texts, told["limit"].tolist(), strict=True)]
+        # A model saved before there were names has its columns' alone.
+        told.setdefault("name", told["column"])
+        column, kind, input_, name = (
+            [text.decode() for text in told[each]] for each in ("column", "kind", "input", "name")
+        )
+        limits = told["limit"].tolist()
+        self._fields = [
+            Field(*each) for each in zip(column, kind, input_, limits, name, strict=True)
+        ]
         self.rows = RowReader(self._fields)
         if _ORDINARY in loaded.signatures:
             self.explainer = RowExplainer(

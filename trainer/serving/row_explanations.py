@@ -67,10 +67,10 @@ class RowExplainer:
 
         shares = shapley.shares(score, len(self._fields), how.paths)
         kind = np.float64 if index is None else np.float32
-        columns = [field.column for field in self._fields]
+        names = [field.name for field in self._fields]
         return {
             "score": kind(shares.score),
             "baseline_score": kind(shares.baseline_score),
-            "attributions": dict(zip(columns, shares.values.astype(kind), strict=True)),
+            "attributions": dict(zip(names, shares.values.astype(kind), strict=True)),
             "approximation_error": kind(shares.error),
         }

@@ -3,8 +3,11 @@
     {"instances": [{"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
                     "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}]}
 
-An instance has every feature of the model, under its column's name; null means that the value is
-not known. How a value is written depends on the feature's kind:
+An instance has every feature of the model, under its name in the source, in upper or lower case
+as in BigQuery. null means that the value is not known. The dataset's column of a feature (`column`
+in dataset.json, Groe_cm for Größe-cm) is accepted as well: batch prediction sends it, and so do
+clients that were written when nothing else was accepted. How a value is written depends on the
+feature's kind:
 
     numeric      a number; or a string of one, as BigQuery writes NUMERIC and large INT64 in JSON
     boolean      true or false
@@ -67,15 +70,29 @@ NULLS = {
 
 @dataclass(frozen=True)
 class Field:
-    """A feature. column: its name in a request; input: its name in the model's signature.
+    """A feature. column: its name in the dataset; input: its name in the model's signature.
 
-    limit: how many elements of a sequence the model reads.
+    limit: how many elements of a sequence the model reads. name: in the source, and in requests,
+    answers and messages; the column, if the model was saved without names.
     """
 
     column: str
     kind: str
     input: str
     limit: int
+    name: str = ""
+
+    def __post_init__(self):
+        if not self.name:
+            object.__setattr__(self, "name", self.column)
+
+    def read(self, value: Any) -> Any:
+        """A value of an instance as the model's signature takes it. Raises InvalidFieldError."""
+        if value is None:
+            return NULLS[self.kind]
+        if self.kind == SEQUENCE:
+            return _sequence(value, self.limit)
+        return _READERS[self.kind](value)
 
 
 @dataclass(frozen=True)
@@ -94,7 +111,10 @@ class RowReader:
     """Reads requests for one model."""
 
     def __init__(self, fields: Sequence[Field]):
-        self._fields = {field.column: field for field in fields}
+        self._fields = {field.name: field for field in fields}
+        # No column is another feature's name: contracts.table of Airflow's side sees to it.
+        self._known = {field.column.lower(): field for field in fields}
+        self._known |= {field.name.lower(): field for field in fields}
         few = ", ".join(f'"{name}": ...' for name in list(self._fields)[:3])
         self._expected = "{" + few + (", ..." if len(fields) > 3 else "") + "}"
 
@@ -127,8 +147,8 @@ class RowReader:
             reason = f"expected {self._expected}, got {kind_of(instance)}"
             wrong.append(InvalidFieldError("", reason))
             return None
-        unknown = [name for name in instance if name not in self._fields]
-        missing = [column for column in self._fields if column not in instance]
+        given, unknown = self._given(instance, wrong)
+        missing = [name for name in self._fields if name not in given]
         for names, what in ((unknown, "are not features of this model"), (missing, "are missing")):
             if len(names) > MAX_VIOLATIONS:
                 reason = f"{len(names)} fields {what}, such as {short(names[0])}"
@@ -139,30 +159,42 @@ class RowReader:
             hint = self._hint(name) if hints else ""
             wrong.append(InvalidFieldError(short(name), f"not a feature of this model{hint}"))
         values = []
-        for column, field in self._fields.items():
+        for name, field in self._fields.items():
+            if name not in given:
+                wrong.append(InvalidFieldError(name, "missing; use null if the value is not known"))
+                continue
             try:
-                values.append(_value(field, instance))
+                values.append(field.read(given[name]))
             except InvalidFieldError as error:
-                wrong.append(InvalidFieldError(column + error.path, str(error)))
+                wrong.append(InvalidFieldError(name + error.path, str(error)))
         return Row(tuple(values))
+
+    def _given(
+        self, instance: dict[str, Any], wrong: list[InvalidFieldError]
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The values by the features' names, and the names that are none."""
+        if instance.keys() == self._fields.keys():
+            return instance, []
+        given: dict[str, Any] = {}
+        written: dict[str, str] = {}
+        unknown = []
+        for name, value in instance.items():
+            field = self._known.get(name.lower())
+            if field is None:
+                unknown.append(name)
+            elif field.name in given:
+                twice = f"given twice, as {written[field.name]} and as {name}"
+                wrong.append(InvalidFieldError(field.name, twice))
+            else:
+                given[field.name], written[field.name] = value, name
+        return given, unknown
 
     def _hint(self, name: str) -> str:
         """A similar name. The search takes milliseconds, so only names that are shown get one."""
         if len(name) > _LONGEST_COLUMN:
             return ""
-        near = difflib.get_close_matches(name, self._fields, 1)
-        return f"; did you mean {near[0]}?" if near else ""
-
-
-def _value(field: Field, instance: dict[str, Any]) -> Any:
-    if field.column not in instance:
-        raise InvalidFieldError("", "missing; use null if the value is not known")
-    value = instance[field.column]
-    if value is None:
-        return NULLS[field.kind]
-    if field.kind == SEQUENCE:
-        return _sequence(value, field.limit)
-    return _READERS[field.kind](value)
+        near = difflib.get_close_matches(name.lower(), self._known, 1)
+        return f"; did you mean {self._known[near[0]].name}?" if near else ""
 
 
 def _number(value: Any) -> float:

@@ -24,7 +24,7 @@ Further signatures:
     classes   () -> classes (classes,) string, their names in order; not of a regression
     threshold () -> class () string, above () float32, as trainer.decision has them; only of a model
               that decides by a threshold
-    features  () -> of a model of rows: column, kind (as in dataset.json), input (the name in
+    features  () -> of a model of rows: name, column, kind (as in dataset.json), input (the name in
               serving_default), each (features,) string; limit (features,) int64, how many elements
               of a sequence are read, 0 for others
     ordinary  () -> of a model of rows: its baseline for explanations, one row of the inputs of
@@ -224,6 +224,7 @@ def _add_table_endpoints(
     archive.add_endpoint("serving_default", serve)
     archive.add_endpoint("stored", stored)
     features = {
+        "name": [feature.name for feature in dataset.features],
         "column": [feature.column for feature in dataset.features],
         "kind": [feature.kind for feature in dataset.features],
         "input": rows.names,

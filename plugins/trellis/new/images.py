@@ -33,7 +33,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     """
     text = _blob_text(client, address)
     try:
-        lines = list(image_manifest.lines(address, io.StringIO(text)))
+        lines = list(image_manifest.lines(address, io.StringIO(text, newline="")))
         several = several or len({len(line.fields) - (line.place or 0) for line in lines}) > 1
         contents = image_manifest.count(address, lines, several=several)
     except SourceError as error:

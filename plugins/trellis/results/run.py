@@ -6,19 +6,18 @@
     run.leaderboard()                          # the contenders
     run.predictions().join(run.rows())         # what the winner said of which row or image
     model = run.model("training/1")            # needs TensorFlow; nothing else here does
+    model.predict(run.rows())                  # as the endpoint answers
 
 Needs pandas and pyarrow, and neither Airflow nor TensorFlow. Frames are read from the bucket when
 they are asked for.
 """
 
-import csv
 import hashlib
-import io
 import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trellis.results.files import RunFiles, each_blob, load_files, read
+from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.table import WEIGHT
+from trellis.workflow.lookups import image_manifest
 from trellis_contracts.documents import ContractError, check
 
 _ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")
-_IMAGE = re.compile(r"gs://[^/]+/(?P<key>.+)", re.DOTALL)
 
 
 def load_run(uri: str, client: Any = None) -> "LoadedRun":
@@ -59,16 +59,31 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
     return LoadedRun(client, files, files.plan)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedRun:
     """A run. plan: its plan.json, with the experiment file as this run had it.
 
     Methods raise NoRunError if the run has not got as far as what they return.
     """
 
-    _client: Any = field(repr=False)
-    _files: RunFiles = field(repr=False)
-    plan: Mapping[str, Any] = field(repr=False)
+    _client: Any
+    _files: RunFiles
+    plan: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """What it is of, and how it ended: as a notebook shows it."""
+        settings = self.plan["configuration"]
+        told = f"{settings['model']} for {settings['task']}, dataset {self.plan['dataset']['uri']}"
+        if self._files.leaderboard is None:
+            return f"<LoadedRun {self.uri}: {told}; it has not ended, or failed>"
+        ranked = [one for one in self.board["contenders"] if one["rank"]]
+        metric = self.board["primary_metric"]
+        score = next(one["metrics"][metric] for one in ranked if one["name"] == self.winner)
+        low, high = score["interval"]
+        return (
+            f"<LoadedRun {self.uri}: {told}; of {len(ranked)} contenders {self.winner} won, "
+            f"{metric} {score['value']:.4g} [{low:.4g}, {high:.4g}]>"
+        )
 
     @property
     def uri(self) -> str:
@@ -248,12 +263,12 @@ class LoadedRun:
             names[WEIGHT] = weight["column"]
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
-    def model(self, contender: str | None = None, folder: str | Path | None = None) -> Any:
+    def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:
         """The SavedModel of a full training, loaded by TensorFlow.
 
         contender: its name; None: the winner. folder: where to download it to; None: a new
-        temporary one. `model.signatures["serving_default"]` takes what the endpoint takes. Raises
-        ImportError without TensorFlow.
+        temporary one. `predict` of what is returned takes a frame of rows as they are in the
+        source. Raises ImportError without TensorFlow.
         """
         name = contender or self.winner
         try:
@@ -264,7 +279,8 @@ class LoadedRun:
                 f"{name} is a TensorFlow model, and TensorFlow is not installed here: "
                 f"pip install tensorflow{f'=={version}' if version else ''}"
             ) from error
-        return tf.saved_model.load(str(self.download(name, folder)))
+        loaded = tf.saved_model.load(str(self.download(name, folder)))
+        return LoadedModel(tf, loaded, self._file)
 
     def download(self, contender: str | None = None, folder: str | Path | None = None) -> Path:
         """Copy the SavedModel of a full training to a folder; arguments as those of `model`."""
@@ -289,11 +305,18 @@ class LoadedRun:
         if text is None or hashlib.sha256(text).hexdigest() != source["sha256"]:
             raise NoRunError(f"{source['manifest']} is no longer the manifest of this dataset")
         addresses: dict[str, str] = {}
-        for fields in csv.reader(io.StringIO(text.decode("utf-8-sig"), newline="")):
-            for found in filter(None, map(_IMAGE.fullmatch, fields[:2])):
-                addresses.setdefault(found["key"], found[0])
+        for _, fields, place in image_manifest.lines_of(source["manifest"], text):
+            if place is not None:
+                addresses.setdefault(image_manifest.key_of(fields[place]), fields[place])
         index = pd.Index(addresses, name="key")
         return pd.DataFrame({"uri": addresses.values()}, index=index)
+
+    def _file(self, uri: str) -> bytes:
+        """An object that a frame names. Raises OSError if there is none."""
+        data = read(self._client, uri)
+        if data is None:
+            raise FileNotFoundError(f"there is no {uri}")
+        return data
 
     def _document(self, kind: str, uri: str) -> Any:
         data = read(self._client, uri)

@@ -158,7 +158,7 @@ def test_an_element_that_is_nan_is_not_known(tmp_path):
 
 def test_some_keys_and_columns_only(tmp_path):
     assert instances(tmp_path, "numeric", pa.array([1.0, 2.0, 3.0]), keys=["c", "a"]) == [1.0, 3.0]
-    none = raw_examples.of_test_split(str(tmp_path), table_dataset(x="numeric"), columns=[])
+    none = raw_examples.of_test_split(str(tmp_path), table_dataset(x="numeric"), names={})
     found = {example.key: (example.label, example.instance) for example in none}
     assert found == {"a": ("yes", {}), "b": ("no", {}), "c": ("yes", {})}
 

@@ -4,6 +4,7 @@ From raw columns, so that a test knows what a client would send for a row of the
 plain: the export's own code is tested elsewhere, and against the same description.
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,11 +45,13 @@ def write_table(
     files: Mapping[str, Sequence[int]],
     vocabulary: int = 1000,
     weights: Sequence[float] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> str:
     """Write rows as trainer.export would; returns the address.
 
     Timestamps are microseconds since 1970. files: rows in each file of each split, dealt out in
-    the order of the rows; a row's key is its number. weights: of each row.
+    the order of the rows; a row's key is its number. weights: of each row. names: in the source, of
+    the columns that have another name there.
     """
     folder.mkdir(parents=True)
     rows = range(sum(files["train"]))
@@ -81,11 +84,15 @@ def write_table(
         named = {name: of_split.count(place) for place, name in enumerate(classes)}
         counts[split] = Counts(first - begin, named)
     in_train = _statistics([labels[row] for row in rows]) if regression else None
+    named = tuple(
+        dataclasses.replace(feature, name=(names or {}).get(feature.table_column, feature.name))
+        for feature in features
+    )
     description = DatasetDescription(
         fingerprint=folder.name,
         source={"table": "p.d.t"},
         split=Split("FARM_FINGERPRINT(key) mod 100"),
-        features=tuple(features),
+        features=named,
         classes=classes,
         counts=counts,
         files={split: tuple(shards[split]) for split in SPLITS},

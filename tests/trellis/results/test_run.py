@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -266,7 +267,7 @@ def test_rows_have_their_weights(run, client, put):
 
 
 def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
-    manifest = "".join(f"training,gs://images/{key},a\n" for key in KEYS)
+    manifest = "\ufeff" + "".join(f'training,  "gs://images/{key}" , a\r\n' for key in KEYS)
     address = f"gs://{bucket}/manifest.csv"
     source = {"manifest": address, "sha256": hashlib.sha256(manifest.encode()).hexdigest()}
     put("manifest.csv", manifest)
@@ -276,6 +277,14 @@ def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client,
     put("manifest.csv", manifest.replace("k3", "k9"))
     with pytest.raises(NoRunError, match="no longer the manifest of this dataset"):
         loaded.rows()
+
+
+def test_a_run_says_what_it_is(run, client, bucket):
+    told = repr(trellis.load_run(run, client))
+    for part in (run, "convolutional", "multiclass_classification", "training/1", "accuracy 0.9"):
+        assert part in told
+    client.bucket(bucket).blob("digits/runs/r/leaderboard/leaderboard.json").delete()
+    assert "has not ended" in repr(trellis.load_run(run, client))
 
 
 def test_a_model_is_copied_whole(run, client, tmp_path):
@@ -343,3 +352,55 @@ def test_the_notebook_runs(run, capsys):
     assert names["wrong"].index.tolist() == ["k2"]
     assert "site" in names["by_site"].index.name
     assert all(not cell.get("outputs") for cell in notebook["cells"])
+
+
+DOCUMENTED = """
+import sys
+sys.path += sys.argv[1:]  # last: what this environment lacks of the packages that the page lists
+import numpy as np
+import pandas as pd
+exec(compile(sys.stdin.read(), "results.md", "exec"))
+found, offline = model.predict(run.rows()), run.predictions().loc[run.rows().index]
+assert list(found["predicted"]) == list(offline["predicted"])
+for name in ("p.0", "p.1"):
+    np.testing.assert_allclose(found[name], offline[name], atol=1e-6)
+assert offline["p.1"].std() > 0.01
+print(len(found))
+"""
+
+
+@pytest.fixture
+def modelled(run, client, bucket, put, tmp_path):
+    """The run with a real model of a table, and the table's rows."""
+    python = ROOT / ".venv/trainer/bin/python"
+    made = [python, "-m", "tests.trellis.results.made_model", tmp_path]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+    data, training = "digits/datasets/3f2a/", "digits/runs/r/training/1/"
+    for one in client.list_blobs(bucket, prefix=f"{data}source/"):
+        one.delete()
+    for path in (p for p in tmp_path.rglob("*") if p.is_file()):
+        place = path.relative_to(tmp_path).as_posix()
+        in_dataset = place.startswith("dataset/")
+        put(f"{data}{place[8:]}" if in_dataset else f"{training}{place}", path.read_bytes())
+    return run
+
+
+def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled):
+    """What the page says of one run, where TensorFlow and a clone are: offline is the endpoint's
+    answer (tests/trainer/serving/test_frames.py).
+    """
+    page = (ROOT / "docs/how-to/results.md").read_text().partition("## In Python")[2]
+    blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
+    code = "\n".join(block for block in blocks if "load_runs" not in block)
+    address = '"gs://my-bucket/digits/runs/manual__2026-05-01/"'
+    assert code.count(address) == 1
+    assert "model.predict(run.rows())" in code
+    done = subprocess.run(
+        [ROOT / ".venv/trainer/bin/python", "-c", DOCUMENTED, *sys.path],
+        input=code.replace(address, repr(modelled)),
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "20\n", done.stderr

@@ -7,6 +7,7 @@ that are no numbers, more classes than a multi-label dataset can have.
 
 import csv
 import hashlib
+import io
 import itertools
 import json
 import re
@@ -28,7 +29,8 @@ DATASET_VERSION = 1
 
 _LEAST_GROUPS = 6
 
-# As trainer.exporting.images.manifest has it.
+# These three as trainer.exporting.images.manifest has them.
+_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LARGEST = 3.4028234663852886e38  # of float32
 
@@ -63,18 +65,34 @@ class Contents:
 def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
     """The lines of the manifest at an address, without blank ones.
 
-    Raises SourceError for a text that is no CSV in UTF-8.
+    text: its lines with the ends that they have (newline=""), without a byte order mark. Raises
+    SourceError for a text that is no CSV in UTF-8.
     """
-    reader = csv.reader(text, skipinitialspace=True)
+    reader, number = csv.reader(text, skipinitialspace=True), 1
     try:
         for record in reader:
             fields = [value.strip() for value in record]
             if any(fields):
                 first = enumerate(fields[:2])
-                place = next((n for n, value in first if value.startswith("gs://")), None)
-                yield Line(reader.line_num, fields, place)
+                place = next((n for n, value in first if _IMAGE.fullmatch(value)), None)
+                yield Line(number, fields, place)
+            number = reader.line_num + 1  # a quoted field may hold line breaks
     except (csv.Error, UnicodeDecodeError) as error:
         raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+
+
+def lines_of(address: str, content: bytes) -> Iterator[Line]:
+    """The same, of the file's content. Raises SourceError."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+    return lines(address, io.StringIO(text, newline=""))
+
+
+def key_of(image: str) -> str:
+    """The key of the example that is made of the image at a gs:// address."""
+    return image.split("/", 3)[3]
 
 
 def last_field(split: Any) -> str | None:

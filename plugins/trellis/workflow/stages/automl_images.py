@@ -39,9 +39,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         manifest = storage.blob(platform, address)
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         refused = rejected.download_as_text().splitlines() if rejected.exists() else []
-        text = io.StringIO(manifest.download_as_bytes().decode("utf-8-sig"))
         grouped = image_manifest.last_field(plan.experiment.source.split) is not None
-        lines = image_manifest.lines(address, text)
+        lines = image_manifest.lines_of(address, manifest.download_as_bytes())
         found = usable(lines, {json.loads(line)["uri"] for line in refused}, grouped)
         rows = with_splits(found, plan, platform)
         for uri, content in files(rows, plan).items():
@@ -63,7 +62,7 @@ def usable(
         if place is None or fields[place] in rejected:
             continue
         address, after = fields[place], fields[place + 1 :]
-        hashed = after.pop(1) if grouped and len(after) > 1 else address.split("/", 3)[3]
+        hashed = after.pop(1) if grouped and len(after) > 1 else image_manifest.key_of(address)
         labels = [label for label in after if label]
         if len(labels) == 1:
             ml_use = fields[0].lower() if place else ""

@@ -13,8 +13,8 @@ from trellis.workflow.spec.split import GroupSplit, TimeSplit
 from trellis.workflow.stages.automl_images import usable, with_splits
 from trellis.workflow.validation.file import with_changes
 
-AT = "gs://b/manifest.csv"
-CATS_AND_DOGS = ["gs://b/1.png,cat\n", "gs://b/2.png,dog\n", "gs://b/3.png,cat\n"]
+AT = "gs://bucket/manifest.csv"
+CATS_AND_DOGS = ["gs://bucket/1.png,cat\n", "gs://bucket/2.png,dog\n", "gs://bucket/3.png,cat\n"]
 VERSION = {"generation": 1, "crc32c": "abc="}
 
 
@@ -35,12 +35,12 @@ def test_a_manifest_is_counted():
 
 
 def test_a_split_before_the_image_is_no_label():
-    contents = contents_of(["TRAINING,gs://b/1.png,cat\n", "test,gs://b/2.png,dog\n"])
+    contents = contents_of(["TRAINING,gs://bucket/1.png,cat\n", "test,gs://bucket/2.png,dog\n"])
     assert set(contents.classes) == {"cat", "dog"}
 
 
 def test_an_image_without_its_label_is_left_to_the_export():
-    contents = contents_of([*CATS_AND_DOGS, "gs://b/4.png,\n"])
+    contents = contents_of([*CATS_AND_DOGS, "gs://bucket/4.png,\n"])
     assert (contents.lines, contents.examples) == (4, 3)
 
 
@@ -50,7 +50,7 @@ def test_an_image_without_its_label_is_left_to_the_export():
         ([], "manifest.csv is empty"),
         (["\n", "  \n"], "is empty"),
         (["image,label\n", *CATS_AND_DOGS], r"line 1 \('image,label'\) names no image"),
-        (["cat,dog,gs://b/1.png\n"], "names no image"),
+        (["cat,dog,gs://bucket/1.png\n"], "names no image"),
         (["b/1.png,cat\n"], "names no image"),
     ],
 )
@@ -62,9 +62,12 @@ def test_what_is_no_manifest_is_refused(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (["gs://b/1.png\n", "gs://b/2.png\n"], "the label column is missing"),
-        (["gs://b/1.png,cat\n", "gs://b/2.png,cat\n"], "of one class, 'cat'"),
-        (["gs://b/1.png,cat\n", "gs://b/2.png,dog\n"], "cannot fill source.shards = 4 files"),
+        (["gs://bucket/1.png\n", "gs://bucket/2.png\n"], "the label column is missing"),
+        (["gs://bucket/1.png,cat\n", "gs://bucket/2.png,cat\n"], "of one class, 'cat'"),
+        (
+            ["gs://bucket/1.png,cat\n", "gs://bucket/2.png,dog\n"],
+            "cannot fill source.shards = 4 files",
+        ),
     ],
 )
 def test_what_no_training_can_come_of_is_refused(digits, text, message):
@@ -80,7 +83,7 @@ def test_a_binary_task_wants_two_classes(pets):
     binary = with_changes(pets, {("task",): "binary_classification"})
     check_contents(AT, contents_of(CATS_AND_DOGS), binary)
     with pytest.raises(SourceError, match="3 classes"):
-        check_contents(AT, contents_of([*CATS_AND_DOGS, "gs://b/4.png,fox\n"]), binary)
+        check_contents(AT, contents_of([*CATS_AND_DOGS, "gs://bucket/4.png,fox\n"]), binary)
 
 
 def test_the_fingerprint_names_the_datasets_content(digits):
@@ -89,7 +92,7 @@ def test_the_fingerprint_names_the_datasets_content(digits):
     others = [
         fingerprint(AT, {**VERSION, "generation": 2}, digits),
         fingerprint(AT, {**VERSION, "crc32c": "def="}, digits),
-        fingerprint("gs://b/other.csv", VERSION, digits),
+        fingerprint("gs://bucket/other.csv", VERSION, digits),
         *(
             fingerprint(AT, VERSION, with_changes(digits, {("source", *where): value}))
             for where, value in [
@@ -113,29 +116,29 @@ def test_what_does_not_change_the_dataset_does_not_change_its_name(digits):
 
 
 def test_groups_after_the_labels_are_counted():
-    text = [f"gs://b/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
+    text = [f"gs://bucket/{n}.png,{'cat' if n % 2 else 'dog'},p{n // 2}\n" for n in range(20)]
     patients = GroupSplit(by="patient")
-    contents = contents_of([*text, "gs://b/x.png,cat\n"], patients)
+    contents = contents_of([*text, "gs://bucket/x.png,cat\n"], patients)
     assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
     with pytest.raises(
         SourceError, match=r"0 groups \(patient\) after the labels, and 3 lines with"
     ):
         contents_of(CATS_AND_DOGS, patients)
     with pytest.raises(SourceError, match=r"line 1 names a split \(ML_USE\), and source.split"):
-        contents_of(["test,gs://b/1.png,cat,p1\n"], patients)
+        contents_of(["test,gs://bucket/1.png,cat,p1\n"], patients)
 
 
 TAKEN = TimeSplit(time="taken", validation="2024-01-01", test="2024-03-01")
 DAYS = [
-    "gs://b/1.png,cat,2023-12-31\n",
-    "gs://b/2.png,dog,2024-01-01\n",
-    "gs://b/3.png,dog,2024-03-01T00:30:00+01:00\n",
-    "gs://b/4.png,cat,2024-03-01\n",
+    "gs://bucket/1.png,cat,2023-12-31\n",
+    "gs://bucket/2.png,dog,2024-01-01\n",
+    "gs://bucket/3.png,dog,2024-03-01T00:30:00+01:00\n",
+    "gs://bucket/4.png,cat,2024-03-01\n",
 ]
 
 
 def test_days_after_the_labels_decide_the_split():
-    contents = contents_of([*DAYS, "gs://b/x.png,cat,spring\n"], TAKEN)
+    contents = contents_of([*DAYS, "gs://bucket/x.png,cat,spring\n"], TAKEN)
     assert (contents.examples, contents.ungrouped) == (4, 1)
     with pytest.raises(SourceError, match=r"no line of the test split \(taken: validation from 20"):
         contents_of(DAYS[:3], TAKEN)
@@ -158,13 +161,13 @@ def test_a_group_is_part_of_the_datasets_name(pets):
 
 
 def test_automl_gets_the_split_of_the_group():
-    text = ["gs://b/1.png,cat,p1\n", "gs://b/2.png,dog,p1\n", "gs://b/3.png,dog,\n"]
-    assert usable(lines(AT, text), {"gs://b/3.png"}, grouped=True) == [
-        ("", "gs://b/1.png", "cat", "p1"),
-        ("", "gs://b/2.png", "dog", "p1"),
+    text = ["gs://bucket/1.png,cat,p1\n", "gs://bucket/2.png,dog,p1\n", "gs://bucket/3.png,dog,\n"]
+    assert usable(lines(AT, text), {"gs://bucket/3.png"}, grouped=True) == [
+        ("", "gs://bucket/1.png", "cat", "p1"),
+        ("", "gs://bucket/2.png", "dog", "p1"),
     ]
-    named = lines(AT, ["test,gs://b/1.png,cat\n"])
-    assert usable(named, set()) == [("test", "gs://b/1.png", "cat", "1.png")]
+    named = lines(AT, ["test,gs://bucket/1.png,cat\n"])
+    assert usable(named, set()) == [("test", "gs://bucket/1.png", "cat", "1.png")]
 
 
 @pytest.fixture
@@ -182,7 +185,7 @@ def cells(pets):
 
 
 def numbered(*labels):
-    return contents_of([f"gs://b/{n}.png,{label}\n" for n, label in enumerate(labels)])
+    return contents_of([f"gs://bucket/{n}.png,{label}\n" for n, label in enumerate(labels)])
 
 
 def test_a_regression_learns_numbers(cells):
@@ -220,7 +223,11 @@ def findings(pets):
 
 
 def test_a_line_counts_for_each_of_its_labels(findings):
-    text = ["gs://b/1.png,mass,effusion\n", "gs://b/2.png\n", "gs://b/3.png,mass,mass\n"]
+    text = [
+        "gs://bucket/1.png,mass,effusion\n",
+        "gs://bucket/2.png\n",
+        "gs://bucket/3.png,mass,mass\n",
+    ]
     contents = contents_of(text, several=True)
     assert (contents.examples, dict(contents.classes)) == (3, {"mass": 2, "effusion": 1})
     check_contents(AT, contents, findings)
@@ -228,14 +235,16 @@ def test_a_line_counts_for_each_of_its_labels(findings):
 
 
 def test_the_last_field_is_the_group_of_several_labels():
-    text = [f"gs://b/{n}.png{',mass' * (n % 3)},p{n // 2}\n" for n in range(20)]
-    contents = contents_of([*text, "gs://b/x.png,mass,\n"], GroupSplit(by="patient"), several=True)
+    text = [f"gs://bucket/{n}.png{',mass' * (n % 3)},p{n // 2}\n" for n in range(20)]
+    contents = contents_of(
+        [*text, "gs://bucket/x.png,mass,\n"], GroupSplit(by="patient"), several=True
+    )
     assert (contents.examples, len(contents.groups), contents.ungrouped) == (20, 10, 1)
     assert dict(contents.classes) == {"mass": 13}
 
 
 def test_more_labels_than_a_dataset_holds_are_refused(findings):
-    contents = contents_of([f"gs://b/{n}.png,class {n}\n" for n in range(64)], several=True)
+    contents = contents_of([f"gs://bucket/{n}.png,class {n}\n" for n in range(64)], several=True)
     with pytest.raises(SourceError, match="64 different labels, and a multi-label dataset has up"):
         check_contents(AT, contents, findings)
 

@@ -1,0 +1,56 @@
+"""The model of a run in a researcher's process.
+
+What the model is given for a row or an image is made by the code of its server, the package
+`trainer` of a checkout: only that code answers as the endpoint does. It is looked for when a model
+predicts, and nothing else here needs it.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+
+class LoadedModel:
+    """A SavedModel of a run.
+
+    signatures: TensorFlow's functions by name, of tensors; trainer/training/saved_model.py and
+    trainer/training/raw_rows.py describe them. A raw row is not what a source or a request holds:
+    times are microseconds since 1970, and each kind has a value of its own for NULL.
+    """
+
+    def __init__(self, tensorflow: Any, loaded: Any, fetch: Callable[[str], bytes]):
+        self._tensorflow = tensorflow
+        self._loaded = loaded
+        self._fetch = fetch
+        self._served: Any = None
+
+    @property
+    def signatures(self) -> Mapping[str, Any]:
+        return self._loaded.signatures  # type: ignore[no-any-return]
+
+    def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """What the endpoint answers for rows as they are in the source.
+
+        frame: a column for each feature, under its name in the source; others are ignored.
+        trainer/serving/frames.py says what the values of each kind may be. Of images the files'
+        bytes or gs:// addresses, in `image_bytes`, `image_uri` or `uri`. Returns the frame's index
+        with the columns of `LoadedRun.predictions`: predicted, and p.CLASS for each class.
+
+        Raises ValueError that names each wrong column or row, and ImportError where the package
+        `trainer` is not found.
+        """
+        try:
+            frames = importlib.import_module("trainer.serving.frames")
+            model = importlib.import_module("trainer.serving.model")
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"`predict` reads rows and images as the model's server does, and {error.name} is "
+                "not installed here: add a checkout of Trellis to PYTHONPATH, and "
+                "pip install -r trainer/requirements-serve.txt there"
+            ) from error
+        if self._served is None:
+            self._served = model.Model.of(self._tensorflow, self._loaded)
+        found: pd.DataFrame = frames.predict(self._served, frame, self._fetch)
+        return found

@@ -1,0 +1,224 @@
+"""A frame of the source's rows gets the answers of the endpoint: a server of the same model."""
+
+import datetime
+import decimal
+import json
+import re
+import signal
+import subprocess
+import sys
+import zoneinfo
+from contextlib import contextmanager
+from http.client import HTTPConnection
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.trainer.serving.images import sent
+from trainer.serving import frames
+from trainer.serving.frames import FrameError
+from trainer.serving.model import Model
+
+
+@contextmanager
+def server(folder):
+    """A function: instances -> the predictions of a real server of the model in a folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainer", "serve", "--model", folder, "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
+        assert "ready" in process.stdout.readline()
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+
+        def ask(instances):
+            connection.request("POST", "/predict", json.dumps({"instances": instances}))
+            response = json.load(connection.getresponse())
+            assert "predictions" in response, response
+            return response["predictions"]
+
+        yield ask
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def model(row_model_folder):
+    return Model.load(row_model_folder)
+
+
+@pytest.fixture(scope="module")
+def endpoint(row_model_folder):
+    with server(row_model_folder) as ask:
+        yield ask
+
+
+def predict(model, frame):
+    return frames.predict(model, frame, fetch=None)
+
+
+def agree(found, predictions):
+    """Whether a frame of predictions is what the endpoint answered."""
+    assert len(found) == len(predictions)
+    if "value" in predictions[0]:
+        np.testing.assert_allclose(found["predicted"], [p["value"] for p in predictions], rtol=1e-5)
+        return
+    assert list(found["predicted"]) == [p["label"] for p in predictions]
+    for name in predictions[0]["probabilities"]:
+        told = [p["probabilities"][name] for p in predictions]
+        np.testing.assert_allclose(found[f"p.{name}"], told, atol=1e-6)
+
+
+PLAIN = {
+    "size": 1e6,
+    "class": 0.5,
+    "smoker": True,
+    "site": "rechts",
+    "_ward": "w7",
+    "taken": "2024-02-29T12:00:00Z",
+    "pulse": [61.0, 58.5, None],
+    "note": "kein Befund",
+}
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+NOON = datetime.datetime(2024, 2, 29, 12)
+UTC = "2024-02-29T12:00:00Z"
+MIDNIGHT = "2024-02-29T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "instances"),
+    [
+        ("taken", pd.Series([NOON, pd.NaT]).astype("datetime64[s]"), [UTC, None]),
+        ("taken", pd.Series([NOON, pd.NaT]).astype("datetime64[ms]"), [UTC, None]),
+        ("taken", pd.Series([NOON, pd.NaT]).astype("datetime64[us]"), [UTC, None]),
+        ("taken", pd.Series([NOON, pd.NaT]).astype("datetime64[ns]"), [UTC, None]),
+        (
+            "taken",
+            pd.Series([NOON, None]).dt.tz_localize(BERLIN),
+            ["2024-02-29T12:00:00+01:00", None],
+        ),
+        ("taken", pd.Series([NOON, None]).dt.tz_localize("UTC").dt.tz_convert(BERLIN), [UTC, None]),
+        ("taken", pd.Series([NOON.date(), None], dtype=object), [MIDNIGHT, None]),
+        ("taken", pd.Series([NOON, UTC], dtype=object), [UTC, UTC]),
+        ("taken", pd.Series([np.datetime64(NOON, "ns"), None], dtype=object), [UTC, None]),
+        (
+            "taken",
+            pd.Series(np.array(["0001-01-01", "9999-12-31"], "datetime64[s]")),
+            ["0001-01-01", "9999-12-31"],
+        ),
+        ("size", pd.Series([decimal.Decimal("999999.5"), None]), ["999999.5", None]),
+        ("size", pd.Series([1000004, None], dtype="Int64"), [1000004, None]),
+        ("size", pd.Series([1000004, 999999], dtype="int32"), [1000004, 999999]),
+        ("size", pd.Series([0.5, np.nan], dtype="float32"), [0.5, None]),
+        ("size", pd.Series(["1000004.5", None], dtype=object), ["1000004.5", None]),
+        ("smoker", pd.Series([False, None], dtype=object), [False, None]),
+        ("smoker", pd.Series([False, None], dtype="boolean"), [False, None]),
+        ("smoker", pd.Series([False, True]), [False, True]),
+        ("site", pd.Series(["links", None]), ["links", None]),
+        ("site", pd.Series(["links", None], dtype="category"), ["links", None]),
+        ("site", pd.Series(["", "never seen"]), ["", "never seen"]),
+        ("_ward", pd.Series([30, None]), ["30", None]),
+        ("_ward", pd.Series([30, 7]), ["30", "7"]),
+        ("pulse", pd.Series([np.array([60.0, np.nan]), None], dtype=object), [[60, None], None]),
+        ("pulse", pd.Series([(60, 70), []], dtype=object), [[60, 70], []]),
+        ("pulse", pd.Series([[decimal.Decimal(60)], np.nan], dtype=object), [[60], None]),
+        ("note", pd.Series(["Größe 2,5 cm", None]), ["Größe 2,5 cm", None]),
+    ],
+)
+def test_each_kind_of_value_is_what_the_endpoint_takes(model, endpoint, name, column, instances):
+    frame = pd.DataFrame({key: [value] * 2 for key, value in PLAIN.items() if key != name})
+    frame[name] = column
+    found = predict(model, frame)
+    agree(found, endpoint([PLAIN | {name: value} for value in instances]))
+
+
+moments = st.datetimes(timezones=st.timezones() | st.none()) | st.dates() | st.none()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(moments, min_size=1, max_size=20))
+def test_any_moment_is_the_one_that_a_request_writes(model, moments):
+    """By the model's reader: what the endpoint makes of the ISO text."""
+    column = pd.Series(moments, dtype=object)
+    field = next(field for field in model.rows.fields if field.name == "taken")
+    wrong = []
+    found = frames._values(field, column, wrong)
+    texts = [None if moment is None else moment.isoformat() for moment in moments]
+    assert (found, wrong) == ([field.read(text) for text in texts], [])
+
+
+def test_the_frame_keeps_its_index_and_may_have_other_columns(model):
+    frame = pd.DataFrame([PLAIN] * 300, index=[f"k{n}" for n in range(300)])
+    frame = frame.assign(key="x", label=1, other=None)[::-1]
+    frame.columns = [name.upper() for name in frame.columns]
+    found = predict(model, frame)
+    assert found.index.equals(frame.index)
+    assert found.isna().sum().sum() == 0
+
+
+def test_a_frame_without_rows_has_no_predictions(model):
+    found = predict(model, pd.DataFrame([PLAIN])[:0])
+    assert len(found) == 0
+    assert "predicted" in found
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"taken": 1709208000}, "row 0, taken: expected a time"),
+        ({"smoker": 1.0}, "row 0, smoker: expected true, false or null"),
+        ({"site": 1.5}, "row 0, site: expected a string"),
+        ({"site": b"links"}, "row 0, site: a value of type bytes is none of a categorical feature"),
+        ({"size": True}, "row 0, size: expected a number"),
+        ({"size": float("inf")}, "row 0, size: inf is out of the range"),
+        ({"note": 5}, "row 0, note: expected a string"),
+        ({"taken": pd.Timedelta(1)}, "row 0, taken: "),
+    ],
+)
+def test_a_value_that_the_endpoint_refuses_is_named(model, changed, message):
+    with pytest.raises(FrameError, match=re.escape(message)):
+        predict(model, pd.DataFrame([PLAIN | changed]))
+
+
+def test_columns_that_are_not_there_or_twice_are_named(model):
+    frame = pd.DataFrame([PLAIN]).rename(columns={"smoker": "smokr"})
+    with pytest.raises(FrameError, match="there is no column 'smoker'; is it 'smokr'"):
+        predict(model, frame)
+    with pytest.raises(FrameError, match="2 columns are called 'size'"):
+        predict(model, pd.DataFrame([PLAIN | {"SIZE": 1}]))
+
+
+def test_images_by_bytes_and_by_address(model_folder):
+    model = Model.load(model_folder)
+    random = np.random.default_rng(0)
+    kinds = (".png", ".jpeg", ".tiff", ".webp")
+    files = [
+        cv2.imencode(kind, random.integers(0, 256, (30, 40, 3), dtype=np.uint8))[1].tobytes()
+        for kind in kinds
+    ]
+    bucket = {f"gs://b/{number}": data for number, data in enumerate(files)}
+    with server(model_folder) as ask:
+        told = ask([sent(data) for data in files])
+    for frame in (
+        pd.DataFrame({"image_bytes": files}),
+        pd.DataFrame({"uri": list(bucket)}),
+        pd.DataFrame(
+            {"image_uri": [*bucket][:2] + [None] * 2, "image_bytes": [None] * 2 + files[2:]}
+        ),
+    ):
+        agree(frames.predict(model, frame, bucket.__getitem__), told)
+    for frame, message in (
+        (pd.DataFrame({"file": files}), "there is no column"),
+        (pd.DataFrame({"uri": ["seven.png"]}), "row 0: expected the bytes of an image file or"),
+        (pd.DataFrame({"image_bytes": [b"GIF"]}), "row 0: not an image"),
+        (pd.DataFrame({"uri": ["gs://b/0"], "image_bytes": files[:1]}), "row 0: several of"),
+    ):
+        with pytest.raises(FrameError, match=message):
+            frames.predict(model, frame, bucket.__getitem__)

@@ -1,0 +1,46 @@
+"""Makes a dataset with a feature of every kind, and a model of it: run with the trainer's Python.
+
+made_model.py FOLDER    writes dataset/ and model/ there, and predictions.parquet of the test split
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.trainer.raw_tables import write_with_source
+from tests.trainer.training.tables import mixed_rows
+from trainer import dataset_description, models
+from trainer.hyperparameters import Hyperparameters
+from trainer.training import saved_model
+
+NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "label", "note": "a&b = 50%"}
+
+
+def main(folder: Path) -> None:
+    columns, labels = mixed_rows(80)
+    files = {"train": [50], "validation": [10], "test": [20]}
+    address = write_with_source(folder / "dataset", columns, labels, files, names=NAMES)
+    dataset = dataset_description.load(address)
+    keras.utils.set_random_seed(1)
+    model = models.build("recurrent", dataset, Hyperparameters())
+    for variable in model.weights:
+        if variable.name == "embeddings":
+            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
+    saved_model.export(model, dataset, folder / "model")
+    keys, truth, shares = saved_model.predict(folder / "model", address, dataset, "test")
+    made = {
+        "key": pa.array([key.decode() for key in keys]),
+        "label": pa.array(truth, pa.int32()),
+        "probabilities": pa.array(shares.tolist(), pa.list_(pa.float32())),
+    }
+    metadata = {"schema": "1", "classes": json.dumps(dataset.classes)}
+    pq.write_table(pa.table(made, metadata=metadata), folder / "predictions.parquet")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

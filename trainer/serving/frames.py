@@ -1,0 +1,172 @@
+"""Rows of a pandas frame, as they are in the source -> predictions, as the endpoint answers them.
+
+The values are read by what reads requests (trainer.serving.rows, trainer.serving.images), once they
+are what JSON would hold:
+
+    numeric      any number; NUMERIC and BIGNUMERIC are decimals
+    boolean      a bool
+    categorical  a string, or a whole number; also as a float, which pandas makes of an INT64
+                 column with NULLs
+    timestamp    a datetime of any unit and time zone, a date, or a string; UTC without a
+                 zone. Never a number, whose unit nobody could know
+    sequence     a list, a tuple or an array of numbers
+    text         a string
+    image        the file's bytes, or its gs:// address, in a column `image_bytes`, `image_uri` or
+                 `uri`, the name in `trellis.load_run(...).rows()`
+
+None, NaN, NaT and pandas.NA are NULL. Columns are found by the features' names in the source, in
+any case; others are ignored, as a source has its key and label, too.
+"""
+
+import decimal
+import difflib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trainer.dataset_description import MULTILABEL
+from trainer.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.images import ImageError
+from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError
+from trainer.serving.images import inspect
+from trainer.serving.limits import MAX_BATCH
+from trainer.serving.model import Model
+from trainer.serving.rows import Field, Row, RowReader
+
+Fetch = Callable[[str], bytes]
+"""Reads the object at a gs:// address. Raises OSError or ValueError."""
+
+_IMAGE_COLUMNS = ("image_bytes", "image_uri", "uri")
+
+
+class FrameError(ValueError):
+    """A frame that the model cannot predict; the message names every wrong column or row."""
+
+
+def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
+    """The model's predictions, a row for each of the frame's, under the frame's index.
+
+    Columns: of a classification predicted, a class, and p.CLASS for each class (float32); of a
+    multi-label task the same, but predicted is a tuple of classes; of a regression predicted, in
+    the label's unit. Raises FrameError, and ServingError if the model fails.
+    """
+    examples = _rows(model.rows, frame) if model.rows else _images(model, frame, fetch)
+    answers: list[dict[str, Any]] = []
+    while batch := list(itertools.islice(examples, MAX_BATCH)):
+        for answer in model.predict(batch):
+            if isinstance(answer, Exception):
+                raise answer
+            answers.append(answer)
+    if not model.classes:
+        columns = {"predicted": np.array([answer["value"] for answer in answers], np.float64)}
+        return pd.DataFrame(columns, index=frame.index)
+    several = model.family == MULTILABEL
+    told = [tuple(answer["labels"]) if several else answer["label"] for answer in answers]
+    shares = np.array([list(answer["probabilities"].values()) for answer in answers], np.float32)
+    shares = shares.reshape(len(frame), len(model.classes))
+    by_class = {f"p.{name}": shares[:, place] for place, name in enumerate(model.classes)}
+    predicted = pd.Series(told, frame.index, dtype=object if several else str)
+    return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
+
+
+def _rows(reader: RowReader, frame: pd.DataFrame) -> Iterator[Row]:
+    """All of them are read before the first is given: nothing is computed for a wrong frame."""
+    found = _columns([field.name for field in reader.fields], frame)
+    wrong: list[str] = []
+    values = [_values(field, frame.iloc[:, found[field.name]], wrong) for field in reader.fields]
+    if wrong:
+        raise FrameError(_several(wrong))
+    return map(Row, zip(*values, strict=True))
+
+
+def _columns(names: Sequence[str], frame: pd.DataFrame) -> Mapping[str, int]:
+    """The place of each name among the frame's columns."""
+    places: dict[str, list[int]] = {}
+    for place, column in enumerate(frame.columns):
+        places.setdefault(str(column).lower(), []).append(place)
+    wrong = []
+    for name in names:
+        count = len(places.get(name.lower(), ()))
+        if not count:
+            near = difflib.get_close_matches(name.lower(), places, 1)
+            hint = f"; is it {frame.columns[places[near[0]][0]]!r}?" if near else ""
+            wrong.append(f"there is no column {name!r}{hint}")
+        elif count > 1:
+            wrong.append(f"{count} columns are called {name!r}, in whatever case")
+    if wrong:
+        raise FrameError(_several(wrong))
+    return {name: places[name.lower()][0] for name in names}
+
+
+def _values(field: Field, column: pd.Series, wrong: list[str]) -> list[Any]:
+    """The column as the model's reader reads it from JSON. wrong: collects what cannot be read."""
+    read = []
+    for place, value in enumerate(column.tolist()):
+        try:
+            read.append(field.read(_plain(field.kind, value)))
+        except InvalidFieldError as error:
+            row = column.index[place]
+            wrong.append(f"row {row!r}, {field.name}{error.path}: {error}")
+    return read
+
+
+def _plain(kind: str, value: Any) -> Any:
+    """A value as JSON has it. Raises InvalidFieldError for what no source holds."""
+    if kind == SEQUENCE and isinstance(value, list | tuple | np.ndarray | pd.Series):
+        return [_plain(NUMERIC, element) for element in value]
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value is pd.NaT or value is pd.NA:
+        return None
+    if isinstance(value, float | decimal.Decimal) and math.isnan(value):
+        return None
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    if kind == CATEGORICAL and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind == TIMESTAMP and hasattr(value, "isoformat"):
+        return value.isoformat()
+    if not isinstance(value, bool | int | float | str | list):
+        reason = f"a value of type {type(value).__name__} is none of a {kind} feature"
+        raise InvalidFieldError("", reason)
+    return value
+
+
+def _images(model: Model, frame: pd.DataFrame, fetch: Fetch) -> Iterator[np.ndarray]:
+    columns = [name for name in _IMAGE_COLUMNS if name in frame.columns]
+    if not columns:
+        expected = " or ".join(map(repr, _IMAGE_COLUMNS))
+        raise FrameError(f"the model takes images, and there is no column {expected}")
+    for row, *cells in frame[columns].itertuples(name=None):
+        given = [cell for cell in cells if cell is not None and not _is_missing(cell)]
+        if len(given) != 1:
+            found = "none" if not given else "several"
+            raise FrameError(f"row {row!r}: {found} of {', '.join(columns)}; an image has one")
+        try:
+            yield model.pixels(inspect(_file(given[0], fetch)).data)
+        except (ImageError, OSError, ValueError) as error:
+            raise FrameError(f"row {row!r}: {error}") from error
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _file(cell: Any, fetch: Fetch) -> bytes:
+    if isinstance(cell, bytes | bytearray | memoryview):
+        return bytes(cell)
+    if isinstance(cell, str) and cell.startswith("gs://"):
+        return fetch(cell)
+    found = repr(cell[:40]) if isinstance(cell, str) else f"a value of type {type(cell).__name__}"
+    raise FrameError(f"expected the bytes of an image file or its gs:// address, got {found}")
+
+
+def _several(wrong: Sequence[str]) -> str:
+    more = len(wrong) - MAX_VIOLATIONS
+    return "; ".join(wrong[:MAX_VIOLATIONS]) + (f"; and {more} more" if more > 0 else "")
