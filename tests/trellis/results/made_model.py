@@ -18,7 +18,7 @@ from trainer import dataset_description, models
 from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
 
-NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "label", "note": "a&b = 50%"}
+NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "split", "note": "a&b = 50%"}
 
 
 def main(folder: Path) -> None:
