@@ -28,7 +28,7 @@ class LoadedModel:
 
     @property
     def signatures(self) -> Mapping[str, Any]:
-        return self._loaded.signatures  # type: ignore[no-any-return]
+        return self._loaded.signatures
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What the endpoint answers for rows as they are in the source.
