@@ -1,13 +1,14 @@
 """Try a model's own file on one batch, in seconds: does it build, learn, export, and how fast?
 
 Without a dataset, it takes a made-up batch: images of the size that you name, or rows with a
-feature of each kind (number, truth value, text, time, sequence), with NULLs. It refuses the file
-for the same reasons as a training would, and says on which line.
+feature of each kind (number, truth value, text, time, sequence), or with those that you name, with
+NULLs. It refuses the file for the same reasons as a training would, and says on which line.
 
 Examples:
   python -m trainer try residual.py
   python -m trainer try residual.py --task regression --width 64
   python -m trainer try residual.py --images 64x64x3 --classes 5
+  python -m trainer try scans.py --feature scan=sequence:1024 --feature age=numeric
   python -m trainer try residual.py --dataset gs://bucket/cells/datasets/77b0/
 
 docs/how-to/own-model.md explains the file. Exit codes: 0 it can be trained, 1 it cannot, 2 wrong
@@ -23,10 +24,13 @@ from collections.abc import Sequence
 
 from trainer import dataset_description, hyperparameters, schema
 from trainer.dataset_description import DatasetDescription, DatasetError
+from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.models import ModelError
 from trainer.models.own import OwnModel, read
 from trainer.storage import StorageError
 from trainer.training.flags import add_hyperparameters
+
+_KINDS = (NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT)
 
 NO_TENSORFLOW = (
     "TensorFlow is not installed in this environment ({python}), and a model is built with it. In "
@@ -89,6 +93,14 @@ def _parser(add_help: bool = True) -> argparse.ArgumentParser:
         help="made-up images of HEIGHTxWIDTHxCHANNELS (default: rows; 32x32x3 if the file's INPUTS "
         "are images alone)",
     )
+    add(
+        "--feature",
+        action="append",
+        type=_feature,
+        metavar="NAME=KIND[:LENGTH]",
+        help=f"a feature of made-up rows, as often as there are some: {', '.join(_KINDS)}; of a "
+        "sequence also how many elements all have (default: one feature of each kind)",
+    )
     add("--classes", type=int, metavar="N", help="classes of a made-up batch (default: 2, or 10)")
     add("--dataset", metavar="ADDRESS", help="a dataset whose first examples to take")
     return parser
@@ -116,10 +128,27 @@ def _dataset(
     shape = options.images
     if shape is None and own.declaration.inputs == ("image",):
         shape = (32, 32, 3)
+    if shape and options.feature:
+        parser.error("--feature is of rows, and --images of images: a dataset has one of the two")
     kind = "image" if shape else "table"
     if kind not in own.declaration.inputs:
         parser.error(f"{own.name} does not read {kind}s: its INPUTS are {own.declaration.inputs}")
-    return sample.images(shape, task, classes) if shape else sample.rows(task, classes)
+    if shape:
+        return sample.images(shape, task, classes)
+    named = {name: kind for name, kind, _ in options.feature or ()}
+    lengths = {name: length for name, _, length in options.feature or () if length}
+    return sample.rows(task, classes, named or sample.OF_EACH_KIND, lengths)
+
+
+def _feature(text: str) -> tuple[str, str, int | None]:
+    """(name, kind, length) of NAME=KIND[:LENGTH]."""
+    match = re.fullmatch(r"(.+)=([a-z]+)(?::([1-9]\d{0,6}))?", text, re.DOTALL)
+    if not match or match[2] not in _KINDS or (match[3] and match[2] != SEQUENCE):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=KIND, as age=numeric or scan={SEQUENCE}:1024; kinds: "
+            + ", ".join(_KINDS)
+        )
+    return match[1], match[2], int(match[3]) if match[3] else None
 
 
 def _size(text: str) -> tuple[int, ...]:

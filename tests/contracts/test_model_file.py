@@ -2,6 +2,9 @@
 
 import argparse
 import contextlib
+import importlib.metadata
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,7 +26,7 @@ def declared(entry, name="width"):
 
 def test_a_file_is_read_and_not_executed():
     text = (
-        '"""Two towers.\n\nMore."""\nimport nothing_like_this\nraise SystemExit\n'
+        '"""Two towers.\n\nMore."""\nimport tensorflow.nothing_like_this\nraise SystemExit\n'
         + 'INPUTS = ["table"]\n'
         + declared('{"default": 8, "minimum": 1, "maximum": 64, "description": "units"}')
         + "def loss(labels, outputs, hyperparameters, scale=2): ...\n"
@@ -81,13 +84,65 @@ WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
         (declared(f'{{"default": 8, {WIDE}}}', "learning_rate"), "every model has it; leave it"),
         (declared(f'{{"default": 8, {WIDE}}}', "epochs"), "no name for a hyperparameter"),
         (declared(f'{{"default": 8, {WIDE}}}', "Width"), "no name for a hyperparameter"),
-        (f'INPUTS = ["text"]\n{BUILD}', 'line 1: INPUTS: expected ["image"], ["table"] or both'),
+        (f'INPUTS = ["text"]\n{BUILD}', 'line 1: INPUTS: expected ["image"], ["table"], or'),
     ],
 )
 def test_every_mistake_is_told_with_its_line(text, mistake):
     with pytest.raises(ModelFileError) as refused:
         model_file.read(text, COMMON)
     assert mistake in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\n",
+        "import torch.nn.functional as f\n",
+        "from my_layers import Gate\n",
+        "import keras, my_layers\n",
+        f"{BUILD}    import torch\n",
+        "import importlib\nlayers = importlib.import_module('my_layers')\n",
+        "layers = __import__('my_layers')\n",
+        "try:\n    import torch\nexcept ValueError:\n    pass\n",
+        "try:\n    import keras\nexcept ImportError:\n    import my_layers\n",
+        "if True:\n    import torch\n",
+    ],
+)
+def test_what_the_image_does_not_have_cannot_be_imported(text):
+    """A file beside it is not sent to the job, whether it is imported relatively or not."""
+    whole = text if "def build" in text else text + BUILD
+    with pytest.raises(ModelFileError) as refused:
+        model_file.read(whole, COMMON)
+    (mistake,) = refused.value.mistakes
+    line = whole.splitlines()[mistake.line - 1]
+    assert any(name in line and f"imports {name}," in str(mistake) for name in ("torch", "my_lay"
+        "ers"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from __future__ import annotations\n",
+        "import dataclasses, functools, math, typing\n",
+        "import numpy as np\nimport tensorflow.keras\nfrom trainer.models import inputs\n",
+        "from scipy import signal\nfrom sklearn.linear_model import Ridge\nimport cv2\n",
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
+        "import typing\nif typing.TYPE_CHECKING:\n    import torch\nelse:\n    torch = None\n",
+        "if __name__ == '__main__':\n    import matplotlib\n",
+        f"x = {' + '.join(['1'] * 800)}\n",
+    ],
+)
+def test_what_the_image_has_can_be_imported(text):
+    assert model_file.read(text + BUILD, COMMON) == Declaration()
+
+
+def test_the_image_has_what_it_is_said_to_have():
+    pinned = Path(__file__).parents[2].joinpath("trainer/requirements-train.txt").read_text()
+    names = {re.sub(r"[-_.]+", "-", line) for line in re.findall(r"(?m)^([\w.-]+)==", pinned)}
+    providers = importlib.metadata.packages_distributions()
+    for name in set(model_file.IMPORTABLE) - {"trainer"}:
+        assert {re.sub(r"[-_.]+", "-", d).lower() for d in providers[name]} & names, name
 
 
 def test_all_mistakes_are_told_at_once():

@@ -52,8 +52,37 @@ def test_what_a_training_would_stumble_over_is_refused(tmp_path, capsys):
     assert "the loss does not depend on the weights dense" in capsys.readouterr().err
 
 
+SCANS = """
+import keras
+from keras import layers
+from trainer.models import inputs
+
+def build(dataset, hyperparameters):
+    row = inputs.table(dataset, 4)
+    x = layers.Reshape((8, 8, 1))(row.sequences["scan"].values)
+    x = layers.GlobalAveragePooling2D()(layers.Conv2D(4, 3)(x))
+    x = layers.Concatenate()([x, *row.flat])
+    return keras.Model(row.inputs, layers.Dense(dataset.outputs)(x))
+"""
+
+
+def test_rows_can_be_made_up_as_a_dataset_will_have_them(tmp_path, capsys):
+    """Before there is one: of the features that are named, and sequences of a length."""
+    path = tmp_path / "scans.py"
+    path.write_text(SCANS)
+    assert main([str(path)]) == 1
+    error = capsys.readouterr().err
+    assert "scans.py, line 8: LookupError: there is no sequence 'scan'; known: pulse" in error
+    assert main([str(path), "--feature=scan=sequence:64", "--feature=age=numeric"]) == 0
+    assert "sequence_scan (32, 64)" in capsys.readouterr().out
+
+
 def test_wrong_flags(capsys):
     for flags, error in [
+        (["--feature=scan"], "'scan' is not NAME=KIND, as age=numeric or"),
+        (["--feature=scan=picture"], "kinds: numeric, boolean, categorical"),
+        (["--feature=age=numeric:4"], "'age=numeric:4' is not NAME=KIND"),
+        (["--feature=age=numeric", "--images=8x8x1"], "a dataset has one of the two"),
         (["--width=1"], "1 is not a whole number from 8 to 512"),
         (["--images=8"], "'8' is not HEIGHTxWIDTHxCHANNELS"),
         (["--task=binary_classification", "--classes=3"], "binary_classification has 2"),

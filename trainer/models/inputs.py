@@ -41,6 +41,7 @@ from trainer.dataset_features import (
     Feature,
     Statistics,
 )
+from trainer.models.steps import Sequences, Steps
 from trainer.text import BUCKETS
 
 _SECOND = 1_000_000  # in microseconds
@@ -58,17 +59,6 @@ _FAR = 10.0
 
 
 @dataclass(frozen=True)
-class Steps:
-    """A sequence: values (b, any, 1), and mask (b, any), true where there is an element. Several as
-    one, of `together`: values (b, any, 2 n).
-    """
-
-    values: keras.KerasTensor
-    mask: keras.KerasTensor
-    limit: int
-
-
-@dataclass(frozen=True)
 class Row:
     """A table's inputs, preprocessed.
 
@@ -77,7 +67,7 @@ class Row:
 
     inputs: dict[str, keras.KerasTensor]
     flat: list[keras.KerasTensor]
-    sequences: list[Steps]
+    sequences: Sequences
 
     def series(self, together: bool) -> list[Steps]:
         """The sequences, each by itself or all as one: step i is what stands at place i of each.
@@ -117,7 +107,7 @@ def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
 
 def table(dataset: DatasetDescription, embedding: int) -> Row:
     """The inputs of a table's rows. embedding: its dimensions per categorical and text feature."""
-    inputs, flat, sequences = {}, [], []
+    inputs, flat, sequences = {}, [], dict[str, Steps]()
 
     def take(name: str, shape: tuple, dtype: str) -> keras.KerasTensor:
         inputs[name] = keras.Input(shape, dtype=dtype, name=name)
@@ -138,8 +128,8 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
         values = take(sequence_input(feature), (None,), "float32")
         limit = step_limit(feature)
         elements, mask = Elements(feature, limit)(values)
-        sequences.append(Steps(elements, mask, limit))
-    return Row(inputs, flat, sequences)
+        sequences[feature.name] = Steps(elements, mask, limit)
+    return Row(inputs, flat, Sequences(sequences))
 
 
 def joined(parts: Sequence[keras.KerasTensor]) -> keras.KerasTensor:

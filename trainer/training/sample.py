@@ -5,7 +5,7 @@ the first two: what a model has to take, before there is a dataset.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -51,32 +51,53 @@ def images(shape: Sequence[int], task: str, classes: int) -> DatasetDescription:
     return _description(features, task, classes)
 
 
-def rows(task: str, classes: int) -> DatasetDescription:
-    """The description of a made-up table. classes: 0 of a regression."""
-    known = _statistics(0, 1, -3, 3)
-    terms = TermStatistics(_EXAMPLES, 400, 0, (2000, 1000, 696))
-    features = (
-        Feature("size", NUMERIC, "float32", column="size", index=0, statistics=known),
-        Feature("weight", NUMERIC, "float32", column="weight", index=1, statistics=known),
-        Feature(
-            "smoker", BOOLEAN, "float32", column="smoker", index=2,
-            statistics=_statistics(0.5, 0.5, 0, 1),
-        ),
-        Feature(
-            "site", CATEGORICAL, "int64", column="site", index=0, vocabulary=_TERMS,
-            statistics=terms,
-        ),
-        Feature(
-            "taken", TIMESTAMP, "int64", column="taken", index=0,
-            statistics=_statistics(2e9, 1e8, 1.5e9, 2.5e9),
-        ),
-        Feature(
-            "pulse", SEQUENCE, "float32", shape=(None,), column="pulse",
-            statistics=_statistics(0, 1, -3, 3, (0, 12, 6.0)),
-        ),
-        Feature("note", TEXT, "string", column="note", statistics=_statistics(20, 8, 0, 40)),
-    )  # fmt: skip
-    return _description(features, task, classes)
+OF_EACH_KIND = {
+    "size": NUMERIC,
+    "weight": NUMERIC,
+    "smoker": BOOLEAN,
+    "site": CATEGORICAL,
+    "taken": TIMESTAMP,
+    "pulse": SEQUENCE,
+    "note": TEXT,
+}
+"""Features of a made-up table, and the kind of each."""
+
+
+def rows(
+    task: str,
+    classes: int,
+    features: Mapping[str, str] = OF_EACH_KIND,
+    lengths: Mapping[str, int] | None = None,
+) -> DatasetDescription:
+    """The description of a made-up table. classes: 0 of a regression. features: their kinds, by
+    name. lengths: elements of those sequences that all have as many; of others 0 to 11.
+    """
+    made: list[Feature] = []
+    places = dict.fromkeys((NUMERIC, CATEGORICAL, TIMESTAMP), 0)
+    for name, kind in features.items():
+        vector = NUMERIC if kind == BOOLEAN else kind
+        index = places.get(vector)
+        if index is not None:
+            places[vector] += 1
+        made.append(_feature(name, kind, index, (lengths or {}).get(name)))
+    return _description(tuple(made), task, classes)
+
+
+def _feature(name: str, kind: str, index: int | None, length: int | None) -> Feature:
+    dtype = {CATEGORICAL: "int64", TIMESTAMP: "int64", TEXT: "string"}.get(kind, "float32")
+    if kind == CATEGORICAL:
+        terms = TermStatistics(_EXAMPLES, 400, 0, (2000, 1000, 696))
+        return Feature(
+            name, kind, dtype, column=name, index=index, vocabulary=_TERMS, statistics=terms
+        )
+    known = {
+        BOOLEAN: _statistics(0.5, 0.5, 0, 1),
+        TIMESTAMP: _statistics(2e9, 1e8, 1.5e9, 2.5e9),
+        TEXT: _statistics(20, 8, 0, 40),
+        SEQUENCE: _statistics(0, 1, -3, 3, (length, length, length) if length else (0, 11, 5.5)),
+    }.get(kind, _statistics(0, 1, -3, 3))
+    shape = (None,) if kind == SEQUENCE else ()
+    return Feature(name, kind, dtype, shape=shape, column=name, index=index, statistics=known)
 
 
 def made_up(dataset: DatasetDescription, count: int) -> list[bytes]:
@@ -139,30 +160,38 @@ def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
 
 
 def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
-    size, weight = random.normal(size=2)
+    of_kind = dataset.features_of
+    in_vector = of_kind(NUMERIC, BOOLEAN)
+    drawn = [
+        float(random.integers(2)) if feature.kind == BOOLEAN else random.normal()
+        for feature in in_vector
+    ]
+    told = [v for v, f in zip(drawn, in_vector, strict=True) if f.kind == NUMERIC][:2]
+    signal = sum(told) if told else random.normal()
     if dataset.is_regression:
-        label, kind = size + weight, tf.float32
+        label, kind = signal, tf.float32
     else:
-        place = (1 + math.erf((size + weight) / 2)) / 2  # evenly spread over 0..1
+        place = (1 + math.erf(signal / 2)) / 2  # evenly spread over 0..1
         answers = _answers(dataset)
         label, kind = min(int(place * answers), answers - 1), tf.int64
-    smoker = float(random.integers(2))
-    term = FIRST_TERM + int(random.integers(len(_TERMS)))
-    time = 45 * _YEAR + int(random.integers(_YEAR))
-    pulse = random.normal(size=random.integers(0, 12))
-    note = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
-    numeric = [math.nan if random.random() < _NULLS else v for v in (size, weight, smoker)]
-    return example(
-        {
-            "numeric": numbers(np.array(numeric), tf.float32),
-            "categorical": numbers(
-                np.array([NULL_TERM if random.random() < _NULLS else term]), tf.int64
-            ),
-            "timestamp": numbers(
-                np.array([NULL_TIMESTAMP if random.random() < _NULLS else time]), tf.int64
-            ),
-            "sequence/pulse": numbers(pulse, tf.float32),
-            "text/note": tf.train.Feature(bytes_list=tf.train.BytesList(value=[note])),
-            "label": numbers(np.array([label]), kind),
-        }
-    )
+    record = {"label": numbers(np.array([label]), kind)}
+    if drawn:
+        values = [math.nan if random.random() < _NULLS else value for value in drawn]
+        record["numeric"] = numbers(np.array(values), tf.float32)
+    if terms := of_kind(CATEGORICAL):
+        ids = [FIRST_TERM + int(random.integers(len(_TERMS))) for _ in terms]
+        ids = [NULL_TERM if random.random() < _NULLS else id_ for id_ in ids]
+        record["categorical"] = numbers(np.array(ids), tf.int64)
+    if times := of_kind(TIMESTAMP):
+        moments = [45 * _YEAR + int(random.integers(_YEAR)) for _ in times]
+        moments = [NULL_TIMESTAMP if random.random() < _NULLS else time for time in moments]
+        record["timestamp"] = numbers(np.array(moments), tf.int64)
+    for feature in of_kind(SEQUENCE):
+        least = feature.number_statistics.min_length or 0
+        elements = random.normal(size=random.integers(least, feature.longest + 1))
+        record[f"sequence/{feature.column}"] = numbers(elements, tf.float32)
+    for feature in of_kind(TEXT):
+        words = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
+        text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[words]))
+        record[f"text/{feature.column}"] = text
+    return example(record)

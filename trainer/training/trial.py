@@ -15,7 +15,15 @@ from trainer.dataset_description import DatasetDescription
 from trainer.hyperparameters import Common
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
-from trainer.training import objectives, optimizer, precision, records, sample, saved_model
+from trainer.training import (
+    distribution,
+    objectives,
+    optimizer,
+    precision,
+    records,
+    sample,
+    saved_model,
+)
 
 _STEPS = 20
 # Above rounding, which batches of another size and compiled graphs bring along.
@@ -35,6 +43,8 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
         own.build(dataset, h)
     begun = time.monotonic()
     model = own.build(dataset, h)
+    if h.jit_compile and (problem := distribution.not_compiled(model)):
+        raise ModelError(f"{own.name}: jit_compile: {problem}: leave jit_compile out")
     seconds = time.monotonic() - begun
     parameters = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
     print(f"built      {parameters:,} parameters, {len(model.layers)} layers, {seconds:.1f} s")

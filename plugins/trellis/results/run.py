@@ -8,8 +8,8 @@
     model = run.model("training/1")            # needs TensorFlow; nothing else here does
     model.predict(run.rows())                  # as the endpoint answers
 
-Needs pandas and pyarrow, and neither Airflow nor TensorFlow. Frames are read from the bucket when
-they are asked for.
+Needs neither Airflow nor TensorFlow; docs/how-to/results.md has the packages. Frames are read from
+the bucket when they are asked for.
 """
 
 import hashlib

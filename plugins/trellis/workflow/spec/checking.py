@@ -91,7 +91,8 @@ def _not_selected(
         return Problem(place.where, f"{found(value)}expected {rule.text}")
     opening = [name for variant in variants for name in variant.opening]
     if given := [name for name in opening if name in value]:
-        return Problem(place.where, f"got {' and '.join(given)}; expected {rule.text}")
+        why = f": {rule.several}" if rule.several else ""
+        return Problem(place.where, f"got {' and '.join(given)}; expected {rule.text}{why}")
     known = {name for variant in variants for name, _ in fields(variant)}
     for name in value:
         if name not in known and difflib.get_close_matches(str(name), opening, n=1):

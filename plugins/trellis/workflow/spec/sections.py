@@ -39,10 +39,12 @@ class OneOf:
     """Annotates a union of Variants: the present keys select one of them.
 
     text: the forms as a person writes them. missing: what is wrong if none of them is there.
+    several: why no two go together, and what to do instead, where that is not plain.
     """
 
     text: str
     missing: str
+    several: str = ""
 
     def __get_pydantic_core_schema__(
         self, annotation: Any, handler: GetCoreSchemaHandler
