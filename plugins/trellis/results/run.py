@@ -242,9 +242,9 @@ class LoadedRun:
     def rows(self, split: str = "test") -> pd.DataFrame:
         """What the examples of a split were made of, by key.
 
-        Of a table, its features and weights under their own names, as they were frozen for this
-        dataset. Of images, `uri`: of all splits, and only while the manifest is the one that was
-        exported.
+        Of a table, its features, weights and the columns of `source.keep` under their own names, as
+        they were frozen for this dataset. Of images, `uri`: of all splits, and only while the
+        manifest is the one that was exported.
         """
         features = self.dataset["features"]
         if any(feature["kind"] == "image" for feature in features):
@@ -261,6 +261,7 @@ class LoadedRun:
         names = {f["column"]: f["name"] for f in features}
         if weight := self.dataset.get("weight"):
             names[WEIGHT] = weight["column"]
+        names |= {one["column"]: one["name"] for one in (self.plan["table"] or {}).get("kept", ())}
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:

@@ -266,6 +266,30 @@ def test_rows_have_their_weights(run, client, put):
     assert set(found.sampled) == set(np.arange(6) / 2)
 
 
+def test_rows_have_the_columns_that_the_file_keeps(run, client, put, digits, bucket):
+    plan = a_plan_of(digits, "r", bucket)
+    column = {"name": "x", "type": "STRING"}
+    plan["table"] = {
+        "key": column,
+        "label": column,
+        "partition": None,
+        "features": [{"name": "x", "column": "x", "type": "STRING", "kind": "text"}],
+        "regression": False,
+        "kept": [{"name": "Geschlecht (m/w)", "column": "Geschlecht_m_w"}],
+    }
+    put("digits/runs/r/plan.json", plan)
+    age = numeric("age at visit", [30, 50]) | {"column": "age_at_visit"}
+    put("digits/datasets/3f2a/dataset.json", dataset(age))
+    table = pd.DataFrame({"key": KEYS, "split": "test", "label": "ill", "age_at_visit": 1.0})
+    for part in range(2):
+        sink = io.BytesIO()
+        table.assign(Geschlecht_m_w=list("mwmwmw")).to_parquet(sink)
+        put(f"digits/datasets/3f2a/source/rows-00000000000{part}.parquet", sink.getvalue())
+    found = trellis.load_run(run, client).rows()
+    assert found.columns.tolist() == ["age at visit", "Geschlecht (m/w)"]
+    assert set(found["Geschlecht (m/w)"]) == {"m", "w"}
+
+
 def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
     manifest = "\ufeff" + "".join(f'training,  "gs://images/{key}" , a\r\n' for key in KEYS)
     address = f"gs://{bucket}/manifest.csv"

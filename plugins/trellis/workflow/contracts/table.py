@@ -43,6 +43,8 @@ KINDS = {
     "ARRAY<INT64>": "sequence",
     "ARRAY<FLOAT64>": "sequence",
 }
+# What is kept beside them; a Parquet file holds these as they are.
+_KEPT = (tuple(KINDS), "what is kept is a plain value or an ARRAY of numbers; CAST it in a query")
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
@@ -127,9 +129,17 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A column that is no feature: `name` in the source, `column` in the snapshot."""
+
+    name: str
+    column: str
+
+
+@dataclass(frozen=True)
 class Table:
     """The columns of a table dataset. split_by: None where the key decides an example's split.
-    weight: None where all rows count the same.
+    weight: None where all rows count the same. kept: further columns, for `run.rows()`.
     """
 
     key: Column
@@ -139,6 +149,7 @@ class Table:
     regression: bool
     split_by: Column | None = None
     weight: Column | None = None
+    kept: Sequence[Kept] = ()
 
     @property
     def label_type(self) -> str:
@@ -174,12 +185,13 @@ class Table:
             "features": [asdict(feature) for feature in self.features],
             "regression": self.regression,
             **{role: asdict(column) for role, column in others.items() if column},
+            **({"kept": [asdict(column) for column in self.kept]} if self.kept else {}),
         }
 
 
 def from_json(content: dict[str, Any]) -> Table:
     """The table in a plan.json."""
-    # The last two are absent where there are none, as in the plans of earlier versions.
+    # The last three are absent where there are none, as in the plans of earlier versions.
     partition, split_by, weight = (content.get(k) for k in ("partition", "split_by", "weight"))
     return Table(
         Column(**content["key"]),
@@ -189,6 +201,7 @@ def from_json(content: dict[str, Any]) -> Table:
         content["regression"],
         Column(**split_by) if split_by else None,
         Column(**weight) if weight else None,
+        [Kept(**column) for column in content.get("kept", ())],
     )
 
 
@@ -239,9 +252,18 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         weight = find("weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
     roles = (key, label, partition, weight, split_by)
     features = _features(experiment, known, by_name, roles, problems)
+    kept = [find(f"keep[{n}]", name, *_KEPT) for n, name in enumerate(wanted.keep)]
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
-    return Table(key, label, partition, features, regression, split_by, weight)
+    taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))
+    aliases = _aliases([column.name for column in kept], taken)
+    frozen = [Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True)]
+    return Table(key, label, partition, features, regression, split_by, weight, frozen)
+
+
+def _reserved(split_by: Column | None, weight: Column | None) -> Sequence[str]:
+    """The dataset's own columns."""
+    return (*RESERVED, *([SPLIT_BY] if split_by else []), *([WEIGHT] if weight else []))
 
 
 def _features(
@@ -256,6 +278,7 @@ def _features(
         stays = isinstance(wanted.split, StratifiedSplit)
         roles = others[:-1] if stays else others
         taken = {column.name.lower() for column in roles if column is not None}
+        taken |= {name.lower() for name in wanted.keep}
         chosen = [column for column in known if column.name.lower() not in taken]
     else:
         chosen = []
@@ -300,8 +323,7 @@ def _features(
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
     *_, weight, split_by = others
-    reserved = (*RESERVED, *([SPLIT_BY] if split_by else []), *([WEIGHT] if weight else []))
-    aliases = _aliases([column.name for column in chosen], reserved)
+    aliases = _aliases([column.name for column in chosen], _reserved(split_by, weight))
     return [
         _feature(column, alias, kinds.get(column.name.lower()))
         for column, alias in zip(chosen, aliases, strict=True)

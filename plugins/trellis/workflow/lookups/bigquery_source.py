@@ -166,6 +166,7 @@ def snapshot_sql(
         label=described.label.name,
         label_type=described.label_type,
         features=described.features,
+        kept=described.kept,
         split=experiment.source.split,
         split_by=described.split_by.name if described.split_by else None,
         weight=described.weight.name if described.weight else None,

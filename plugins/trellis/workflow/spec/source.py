@@ -71,7 +71,7 @@ class RowSource(_Stored):
     )
     label: str = key("column to predict", min_length=1)
     features: list[str] | None = key(
-        "columns to predict it from; left out: all except key, label, weight and partition",
+        "columns to predict it from; left out: all except key, label, weight, partition and `keep`",
         None,
         min_length=1,
     )
@@ -87,6 +87,11 @@ class RowSource(_Stored):
     text: list[str] = key(
         "STRING columns to read as free text, by their words and pairs of words; other STRING "
         "columns are categories",
+        [],
+    )
+    keep: list[str] = key(
+        "further columns to freeze with the rows, such as sex or site: never features, and "
+        "`run.rows()` has them",
         [],
     )
     data_checks: Literal["warn", "refuse"] = key(

@@ -13,7 +13,10 @@ examples AS (
 {% if weight %}
     CAST(source.{{ weight | identifier }} AS FLOAT64) AS example_weight,
 {% endif %}
-    {{ columns_of(features) | trim }}
+    {{ columns_of(features) | trim }}{{ "," if kept }}
+{% for column in kept %}
+    source.{{ column.name | identifier }} AS {{ column.column | identifier }}{{ "," if not loop.last }}
+{% endfor %}
   FROM source
 )
 {% if split.opening == ("stratify",) %},
@@ -54,6 +57,9 @@ SELECT
   example_weight,
 {% endif %}
 {% for feature in features %}
-  {{ feature.column | identifier }}{{ "," if not loop.last }}
+  {{ feature.column | identifier }}{{ "," if kept or not loop.last }}
+{% endfor %}
+{% for column in kept %}
+  {{ column.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}
 FROM {{ "assigned" if split.opening == ("stratify",) else "examples" }}

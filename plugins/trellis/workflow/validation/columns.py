@@ -31,6 +31,7 @@ def problems(source: RowSource) -> Iterator[Problem]:
     yield from _split(source)
     yield from _weight(source)
     yield from _kinds(source)
+    yield from _kept(source)
 
 
 def _listed(source: RowSource, column: str, message: str) -> Iterator[Problem]:
@@ -58,6 +59,21 @@ def _kinds(source: RowSource) -> Iterator[Problem]:
         if folded(column) in map(folded, source.categorical):
             message = f"'{column}' is one of `categorical` too; a column is either"
             yield Problem(("source", "text", n), message)
+
+
+def _kept(source: RowSource) -> Iterator[Problem]:
+    """Columns to keep that a run has in any case, or that are named twice."""
+    had = {"key": source.key_, "label": source.label, "weight": source.weight}
+    for n, column in enumerate(source.keep):
+        where = ("source", "keep", n)
+        for role, name in had.items():
+            if folded(name) == folded(column):
+                yield Problem(where, f"'{column}' is the {role}, which every run keeps")
+        if folded(column) in map(folded, source.keep[:n]):
+            yield Problem(where, f"'{column}' is listed twice")
+        for role in _LISTS:
+            if folded(column) in map(folded, getattr(source, role) or []):
+                yield Problem(where, f"'{column}' is one of `{role}`; features are kept anyway")
 
 
 def _weight(source: RowSource) -> Iterator[Problem]:

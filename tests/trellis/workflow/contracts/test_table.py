@@ -150,6 +150,19 @@ def test_what_keeps_rows_together_is_no_feature(table):
     assert "split_by" not in plain.to_json()
 
 
+def test_what_is_kept_is_no_feature(table):
+    known = [*CELLS, Column("Sex", "STRING"), Column("größe", "INT64"), Column("groe", "INT64")]
+    found = table(known, keep=["sex", "größe"])
+    assert {one.name: one.column for one in found.kept} == {"Sex": "Sex", "größe": "groe_2"}
+    assert list(named(found.features)) == ["mean radius", "stage", "groe"]
+    assert from_json(found.to_json()) == found
+    assert "kept" not in table(known).to_json()
+    with pytest.raises(SourceError, match=r"source.keep\[0\]: there is no column 'site'"):
+        table(known, keep=["site"])
+    with pytest.raises(SourceError, match=r"source.keep\[0\]: 'visits' is STRUCT"):
+        table([*known, Column("visits", "STRUCT")], keep=["visits"])
+
+
 def test_what_rows_count_is_no_feature(table):
     weight, clash = Column("Weight", "NUMERIC"), Column("example_weight", "FLOAT64")
     found = table([*CELLS, weight, clash], weight="weight")

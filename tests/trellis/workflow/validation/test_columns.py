@@ -27,6 +27,12 @@ CLASHES = [
     {"weight": "ward", "split": {"by": "ward"}},
     {"weight": "age", "features": ["age"]},
     {"weight": "city", "categorical": ["city"]},
+    {"keep": ["sample"]},
+    {"keep": ["outcome"]},
+    {"keep": ["age"], "features": ["age"]},
+    {"keep": ["city"], "text": ["city"]},
+    {"keep": ["city", "city"]},
+    {"keep": ["w"], "weight": "w"},
     {"split": {"by": "sample"}},
     {"split": {"by": "outcome"}},
     {"split": {"by": "ward"}, "features": ["ward"]},
@@ -71,5 +77,6 @@ def test_different_columns_do_not_exclude_one_another():
         "weight": "w",
         "partition": "day",
         "split": {"by": "ward"},
+        "keep": ["sex", "ward", "day"],
     }
     assert found(several) == []
