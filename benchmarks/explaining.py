@@ -23,12 +23,12 @@ import numpy as np
 from tests.trainer.training.helpers import write_dataset
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description, models
-from trainer.hyperparameters import Hyperparameters
 from trainer.serving.images import EncodedImage
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Row
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 SECONDS = 10
 FILES = {"train": [40], "validation": [5], "test": [5]}

@@ -31,8 +31,8 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.models import trained
 from tests.trainer.training.helpers import write_dataset
 from trainer import dataset_description
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import backbone
+from trellis_contracts.hyperparameters import Hyperparameters
 
 NETWORK = "MobileNetV3Small"
 SIDE = 32

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trellis.workflow.spec import reference
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis_contracts.catalog import load as load_catalog
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / ".local/docs"
 
 # `plugins/trellis/dags.py` in a text; a word in capitals stands for a name (`stages/NAME.py`).
 FILE = re.compile(
-    r"`((?:\.ci|benchmarks|dags|demo|docker|docs|infra|local_gcp|plugins|tests|trainer)/[^`\s]*)`"
+    r"`((?:\.ci|benchmarks|dags|demo|docker|docs|infra|local_gcp|plugins|tests|trainer|contracts)/[^`\s]*)`"
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 PLACEHOLDER = re.compile(r"[A-Z]{4,}|\*")
@@ -51,7 +51,7 @@ def main() -> int:
 def _reference() -> Iterator[str]:
     """The reference as Markdown: a table for each chapter, and for each section of the file."""
     yield REFERENCE
-    for chapter in reference.chapters(load_schema()):
+    for chapter in reference.chapters(load_catalog()):
         yield f"\n## {chapter.heading.partition(',')[0]}\n\n{chapter.heading.rstrip('.')}."
         names = [entry.title.rstrip("*").partition(".") for entry in chapter.entries]
         sections = {section for section, dot, _ in names if dot}

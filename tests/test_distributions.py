@@ -50,7 +50,6 @@ def test_a_wheel_carries_the_license(wheels, folder):
     "file",
     [
         "sql/snapshot.sql",
-        "spec/trainer_schema.json",
         "pricing/prices.json",
         "pricing/machines.json",
     ],

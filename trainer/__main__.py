@@ -3,7 +3,7 @@
 import runpy
 import sys
 
-from trainer.commands import COMMANDS
+from trellis_contracts.job_image import COMMANDS
 
 
 def main() -> None:

@@ -66,14 +66,11 @@ from typing import Any
 from trainer import storage
 from trainer.dataset_features import IMAGE, Feature, Label, Statistics, TermStatistics, Weight
 from trellis_contracts import documents
+from trellis_contracts.dataset import IMAGE_RULE
 from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 SCHEMA_VERSION = 2
-
-# How image files become records. Raise it when the same file gives another record: after a change
-# of trainer.images, or an upgrade of OpenCV or Pillow that changes pixels (a test tells). Part of
-# the fingerprint, so that datasets of another rule are exported anew.
-IMAGE_RULE = 2
 
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
@@ -86,10 +83,7 @@ COLUMN_RULE = "column ML_USE"
 
 # Families of tasks: an example's label is one class, any number of classes, or a number.
 CLASSIFICATION = "classification"
-MULTILABEL = "multilabel_classification"
-REGRESSION = "regression"
 FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION)
-TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, REGRESSION)
 
 
 class DatasetError(ValueError):

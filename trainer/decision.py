@@ -28,8 +28,6 @@ _METRICS: Mapping[str, _Scored] = {
     "balanced_accuracy": lambda hits, true, taken: metrics.balanced_accuracy(hits, true),
     "f1": metrics.macro_f1,
 }
-METRICS = tuple(_METRICS)
-"""The metrics that depend on the decision, so that a threshold can be chosen for them."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ from typing import TYPE_CHECKING
 from trainer import storage
 from trainer.dataset_description import (
     FILE_NAME,
-    REGRESSION,
     SPLITS,
     DatasetDescription,
     DatasetError,
@@ -55,6 +54,7 @@ from trainer.dataset_description import (
 from trainer.exporting import ExportError, vector_sort
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trellis_contracts.tasks import REGRESSION
 
 if TYPE_CHECKING:
     from trainer.exporting.objects import Objects

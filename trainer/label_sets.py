@@ -10,9 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-MOST_CLASSES = 63
-
-SEPARATOR = "|"
+from trellis_contracts.tasks import MULTILABEL, SEPARATOR, classes_in
 
 DECIDED_ABOVE = 0.5
 """A class is decided if its probability is greater."""
@@ -25,7 +23,7 @@ def of(indices: Iterable[int]) -> int:
 
 def names(label: str) -> list[str]:
     """The classes in a table's label, each once, in its order; none of an empty text."""
-    return list(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
+    return classes_in(label, MULTILABEL)
 
 
 def members(labels: np.ndarray, classes: int) -> np.ndarray:

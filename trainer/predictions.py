@@ -47,11 +47,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainer import label_sets
-from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.decision import Threshold
 from trellis_contracts import documents
 from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 SCHEMA_VERSION = 1
 
@@ -144,9 +143,9 @@ class LabelSets:
         object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
         n, c = len(self.keys), len(self.classes)
-        if not 2 <= c <= label_sets.MOST_CLASSES:
+        if not 2 <= c <= MULTILABEL_MAX_CLASSES:
             raise PredictionsError(
-                f"{c} class(es) named; a multi-label task has 2 to {label_sets.MOST_CLASSES}"
+                f"{c} class(es) named; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
             )
         if self.labels.shape != (n,) or self.probabilities.shape != (n, c):
             raise PredictionsError(

@@ -22,13 +22,15 @@ import re
 import sys
 from collections.abc import Sequence
 
-from trainer import dataset_description, hyperparameters, schema
+from trainer import dataset_description
 from trainer.dataset_description import DatasetDescription, DatasetError
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.models import ModelError
 from trainer.models.own import OwnModel, read
 from trainer.storage import StorageError
 from trainer.training.flags import add_hyperparameters
+from trellis_contracts import hyperparameters, job_image
+from trellis_contracts.tasks import TASKS
 
 _KINDS = (NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT)
 
@@ -55,9 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         add_hyperparameters(parser, own.table, own)
         options = parser.parse_args(argv)
         if importlib.util.find_spec("tensorflow") is None:
-            text = NO_TENSORFLOW.format(
-                python=sys.executable, file=options.file, tag=schema.IMAGE_TAG
-            )
+            text = NO_TENSORFLOW.format(python=sys.executable, file=options.file, tag=job_image.TAG)
             print(text, file=sys.stderr)
             return 1
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -85,7 +85,7 @@ def _parser(add_help: bool = True) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="the model's Python file")
-    add("--task", choices=schema.TASKS, help="of a made-up batch (default: classification)")
+    add("--task", choices=TASKS, help="of a made-up batch (default: classification)")
     add(
         "--images",
         type=_size,
@@ -116,7 +116,7 @@ def _dataset(
     task = options.task or (
         "multiclass_classification" if (options.classes or 2) > 2 else "binary_classification"
     )
-    known = schema.TASKS[task]
+    known = TASKS[task]
     default = 10 if task == "multiclass_classification" else known.min_classes
     classes = default if options.classes is None else options.classes
     if not known.min_classes <= classes <= (known.max_classes or classes):

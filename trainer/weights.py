@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainer import hyperparameters, storage
+from trainer import storage
+from trellis_contracts import hyperparameters
 
 _SIDE = 224
 

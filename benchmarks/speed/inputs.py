@@ -26,9 +26,9 @@ import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
 from trainer import dataset_description
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import input_pipeline
 from trainer.training.input_pipeline import Input
+from trellis_contracts.hyperparameters import Hyperparameters
 
 BATCH, EPOCHS = 64, 3
 FEW, MANY = 4_000, 12_000

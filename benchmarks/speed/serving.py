@@ -24,8 +24,8 @@ import tensorflow as tf
 from tests.trainer.training.helpers import write_dataset
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description, models
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 SECONDS = 3
 WARM_UP = 50

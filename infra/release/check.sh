@@ -6,7 +6,7 @@ set -euo pipefail
 stop() { echo "Nothing was released: $1" >&2; exit 1; }
 
 [ -n "$WHEEL" ] || stop "plugins/pyproject.toml names no version"
-[ -n "$IMAGE" ] || stop "trainer_schema.json names no image_tag"
+[ -n "$IMAGE" ] || stop "contracts/trellis_contracts/job_image.py names no TAG"
 for package in "trellis-airflow==$WHEEL" "trellis-contracts==$CONTRACTS"; do
     grep -q "^$package\$" dags/requirements-composer.txt \
         || stop "dags/requirements-composer.txt does not install $package"

@@ -18,8 +18,8 @@ publish() { # repository, tag, further options of docker build
             echo "$image is there, of these sources"
             return
         fi
-        echo "$image was built of other sources. Raise IMAGE_TAG in trainer/schema.py, and write" >&2
-        echo "trainer_schema.json again: python -m trainer.task --schema" >&2
+        echo "$image was built of other sources. Raise TAG in" >&2
+        echo "contracts/trellis_contracts/job_image.py" >&2
         exit 1
     fi
     if released "$source"; then

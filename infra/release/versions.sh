@@ -5,5 +5,5 @@
 WHEEL=$(sed -n 's/^version = "\(.*\)"$/\1/p' plugins/pyproject.toml)
 CONTRACTS=$(sed -n 's/^version = "\(.*\)"$/\1/p' contracts/pyproject.toml)
 # Of the job images, as the DAGs name them.
-IMAGE=$(sed -n 's/^ "image_tag": "\(.*\)",$/\1/p' plugins/trellis/workflow/spec/trainer_schema.json)
+IMAGE=$(sed -n 's/^TAG = "\(.*\)"$/\1/p' contracts/trellis_contracts/job_image.py)
 IMAGES="$REGION-docker.pkg.dev/$PROJECT/$NAME"

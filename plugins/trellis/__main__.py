@@ -13,8 +13,8 @@ from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.profile import Profile, named
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.file import check_on, load, profiles_of
+from trellis_contracts.catalog import load as load_catalog
 
 DESCRIPTION = """\
 Work on experiment files and their Google Cloud project.
@@ -107,10 +107,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "doctor":
         return command.run(options.folder, options.smoke)
     if options.command == "schema":
-        print(editor_schema.text(load_schema()), end="")
+        print(editor_schema.text(load_catalog()), end="")
         return 0
     if options.command == "reference":
-        print("\n".join(reference.lines(load_schema())))
+        print("\n".join(reference.lines(load_catalog())))
         return 0
     return max(_check(file, options.platform) for file in options.files)
 

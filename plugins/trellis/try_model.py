@@ -14,9 +14,9 @@ from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.trainer_schema import flag
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.file import load
+from trellis_contracts import job_image
+from trellis_contracts.catalog import flag
 
 # What `make setup` installs in a checkout.
 _CHECKOUT = Path(".venv/trainer/bin/python")
@@ -46,7 +46,7 @@ def run(file: Path, more: Sequence[str]) -> int:
             f"  {_CHECKOUT} {' '.join(command)}\n"
             "or in the image that trains it (platform.yaml: registry)\n"
             "  docker run --rm -v $PWD:/work:ro -w /work -e PYTHONPATH=/app --entrypoint python "
-            f"REGISTRY/trainer:{load_schema().image_tag} {' '.join(command)}",
+            f"REGISTRY/trainer:{job_image.TAG} {' '.join(command)}",
             file=sys.stderr,
         )
         return 1
@@ -54,7 +54,7 @@ def run(file: Path, more: Sequence[str]) -> int:
 
 
 def _checked(path: Path) -> None:
-    found = own_model.read(path.parent, path.name, load_schema())
+    found = own_model.read(path.parent, path.name)
     if not isinstance(found, OwnModel):
         raise FileError(str(path), found)
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer import hyperparameters
-from trainer.hyperparameters import Common, HyperparameterError
 from trainer.training import flags
-from trellis_contracts import model_file
+from trellis_contracts import hyperparameters, model_file
+from trellis_contracts.hyperparameters import Common, HyperparameterError
 from trellis_contracts.model_file import Declaration, ModelFileError
 
 BUILD = "def build(dataset, hyperparameters):\n    return 1 / 0\n"

@@ -88,10 +88,7 @@ class Checkout:
             copy = shutil.copytree if (terraform.ROOT / name).is_dir() else shutil.copy
             (folder / name).parent.mkdir(exist_ok=True)
             copy(terraform.ROOT / name, folder / name)
-        for name in (
-            "plugins/pyproject.toml",
-            "plugins/trellis/workflow/spec/trainer_schema.json",
-        ):
+        for name in ("plugins/pyproject.toml",):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(terraform.ROOT / name, folder / name)
         (folder / "dags/platform.yaml").write_text(PLATFORM)
@@ -203,7 +200,7 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
         r"^FROM .* AS (\S+)$", (checkout.folder / "docker/Dockerfile").read_text(), re.M
     )
     assert set(targets) <= set(stages)
-    version = re.search(r'"image_tag": "(.*)"', schema_of(checkout))[1]
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
     assert {tag for tag in checkout.pushed if ":source-" not in tag} == {
         f"trainer:{version}",
         f"trainer:{version}-gpu",
@@ -214,8 +211,8 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
     assert "@sha256:" in result.stdout
 
 
-def schema_of(checkout):
-    return (checkout.folder / "plugins/trellis/workflow/spec/trainer_schema.json").read_text()
+def job_image_of(checkout):
+    return (checkout.folder / "contracts/trellis_contracts/job_image.py").read_text()
 
 
 def test_what_was_released_is_not_built_again(checkout):
@@ -241,7 +238,7 @@ def test_other_sources_under_a_released_version_are_refused(checkout):
     (checkout.folder / "trainer/serve.py").write_text("# changed\n")
     result = checkout.run("images.sh")
     assert result.returncode == 1
-    assert "was built of other sources. Raise IMAGE_TAG" in result.stderr
+    assert "was built of other sources. Raise TAG" in result.stderr
     assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
 
 

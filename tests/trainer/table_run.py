@@ -11,7 +11,6 @@ from trainer import predictions
 from trainer.dataset_description import (
     GROUP_RULE,
     HASH_RULE,
-    REGRESSION,
     Counts,
     DatasetDescription,
     Shard,
@@ -21,6 +20,7 @@ from trainer.dataset_description import (
 from trainer.dataset_features import Feature, Label, Statistics, TermStatistics
 from trainer.exporting import tfrecord
 from trainer.predictions import Values
+from trellis_contracts.tasks import REGRESSION
 
 RANGES = {"train": (0, 80), "validation": (80, 90), "test": (90, 100)}
 

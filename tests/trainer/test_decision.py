@@ -8,6 +8,7 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer import decision
 from trainer.decision import Threshold
+from trellis_contracts.metrics import BY_DECISION
 
 SCORE = {
     "accuracy": sklearn_metrics.accuracy_score,
@@ -22,14 +23,14 @@ def pairs(scores):
 
 
 def test_the_metrics_are_those_that_depend_on_the_decision():
-    assert set(decision.METRICS) == set(SCORE)
+    assert set(BY_DECISION) == set(SCORE)
 
 
 @settings(max_examples=50)
 @given(
     # Both classes, as a validation split has them.
     scores=st.lists(st.floats(0, 1, width=32), min_size=2, max_size=12),
-    metric=st.sampled_from(decision.METRICS),
+    metric=st.sampled_from(BY_DECISION),
     data=st.data(),
 )
 def test_no_threshold_is_better_on_the_examples_and_none_as_good_is_nearer_to_a_half(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer import hyperparameters
-from trainer.hyperparameters import HyperparameterError, Hyperparameters, parse
-from trainer.models import MODELS
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameters import HyperparameterError, Hyperparameters, parse
+from trellis_contracts.models import MODELS
 
 NAMES = sorted(hyperparameters.schema())
 

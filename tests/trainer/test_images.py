@@ -20,8 +20,8 @@ from PIL import Image, ImageOps
 
 from tests.trainer.image_files import image_files
 from trainer import images
-from trainer.dataset_description import IMAGE_RULE
 from trainer.images import ImageError
+from trellis_contracts.dataset import IMAGE_RULE
 
 ROOT = Path(__file__).resolve().parents[2]
 ORIENTATION = 0x0112  # the EXIF tag

@@ -5,14 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer import label_sets
+from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES
 
 CLASSES = ("effusion", "mass", "nodule")
 
 
-@given(st.lists(st.sets(st.integers(0, label_sets.MOST_CLASSES - 1)), max_size=20))
+@given(st.lists(st.sets(st.integers(0, MULTILABEL_MAX_CLASSES - 1)), max_size=20))
 def test_a_set_is_read_back_as_it_was(sets):
     labels = np.array([label_sets.of(one) for one in sets], np.int64)
-    found = label_sets.members(labels, label_sets.MOST_CLASSES)
+    found = label_sets.members(labels, MULTILABEL_MAX_CLASSES)
     assert [set(np.flatnonzero(row).tolist()) for row in found] == sets
 
 

@@ -33,8 +33,8 @@ from trainer.comparison.auc import EXACT_UP_TO
 from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import FLOOR, ClassOutcome, Outcome
-from trainer.dataset_description import MULTILABEL
 from trainer.metrics import mean_over_classes, ratio, weighted_mean
+from trellis_contracts.tasks import MULTILABEL
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from trainer.comparison.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.repeats import Repeats
 from trainer.comparison.scoreboard import Scoreboard, Standing
-from trainer.dataset_description import MULTILABEL
+from trellis_contracts.tasks import MULTILABEL
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
 SMALL_SPLIT = 1000

@@ -13,8 +13,8 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
-from trainer.dataset_description import REGRESSION
 from trainer.metrics import r2, weighted_mean
+from trellis_contracts.tasks import REGRESSION
 
 
 @dataclass(frozen=True)

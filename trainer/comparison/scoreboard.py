@@ -24,7 +24,8 @@ from trainer.comparison.multilabel import MULTILABEL_METRICS
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.samples import Samples
-from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
+from trainer.dataset_description import CLASSIFICATION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 DECIMALS = 6
 _METRICS = {

@@ -20,12 +20,7 @@ from trainer.comparison import originals, raw_examples
 from trainer.comparison.originals import OriginalError, TestImage
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.comparison.test_split import TestSplitError, listed
-from trainer.dataset_description import (
-    CLASSIFICATION,
-    MULTILABEL,
-    REGRESSION,
-    DatasetDescription,
-)
+from trainer.dataset_description import CLASSIFICATION, DatasetDescription
 from trainer.dataset_features import Feature
 from trainer.decision import Threshold
 from trainer.images import ImageError
@@ -35,6 +30,7 @@ from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import ImageModel, Model, ModelError
 from trainer.serving.rows import Field
 from trainer.storage import StorageError
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 # Of images that are read and decoded at once.
 _READERS = 16

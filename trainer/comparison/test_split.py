@@ -22,13 +22,9 @@ from trainer.comparison.groups import Groups
 from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.regression import ValueOutcome
-from trainer.dataset_description import (
-    CLASSIFICATION,
-    MULTILABEL,
-    REGRESSION,
-    DatasetDescription,
-)
+from trainer.dataset_description import CLASSIFICATION, DatasetDescription
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _FAMILIES = {Predictions: CLASSIFICATION, LabelSets: MULTILABEL, Values: REGRESSION}
 _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}

@@ -7,7 +7,7 @@ Normalization is before attention and layers, not after, which trains without a 
 import keras
 from keras import layers
 
-from trainer.hyperparameters import Hyperparameters
+from trellis_contracts.hyperparameters import Hyperparameters
 
 # The inner of a block's two layers is so many times as wide as a step, as in the paper.
 _EXPANSION = 4

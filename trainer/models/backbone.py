@@ -25,8 +25,8 @@ from keras import layers
 
 from trainer import storage
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError, inputs
+from trellis_contracts.hyperparameters import Hyperparameters
 
 NO_WEIGHTS = "none"
 IMAGENET = "imagenet"

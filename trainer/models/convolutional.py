@@ -9,8 +9,8 @@ import keras
 from keras import layers
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError, inputs
+from trellis_contracts.hyperparameters import Hyperparameters
 
 _MAX_GROUPS = 8
 _MAX_FILTERS = 512

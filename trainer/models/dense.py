@@ -4,8 +4,8 @@ import keras
 from keras import layers
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
+from trellis_contracts.hyperparameters import Hyperparameters
 
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:

@@ -38,12 +38,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from trainer import hyperparameters, storage
+from trainer import storage
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
-from trainer.metric_descriptions import METRICS
 from trainer.models import ModelError
-from trellis_contracts import model_file
+from trellis_contracts import hyperparameters, model_file
+from trellis_contracts.hyperparameters import Common
+from trellis_contracts.metrics import METRICS
 from trellis_contracts.model_file import Declaration, ModelFileError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import keras
 from keras import layers
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import inputs
 from trainer.models.dense import head
+from trellis_contracts.hyperparameters import Hyperparameters
 
 _CELLS = {"gru": layers.GRU, "lstm": layers.LSTM}
 

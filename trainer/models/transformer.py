@@ -12,9 +12,9 @@ import tensorflow as tf
 from keras import layers
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError, attention, inputs
 from trainer.models.dense import head
+from trellis_contracts.hyperparameters import Hyperparameters
 
 # Attention compares all steps with all: of more, one example would take gigabytes.
 _MAX_STEPS = 2048

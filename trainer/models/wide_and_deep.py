@@ -15,9 +15,9 @@ from keras import layers
 
 from trainer.dataset_description import DatasetDescription
 from trainer.dataset_features import CATEGORICAL
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError, inputs
 from trainer.models.dense import head
+from trellis_contracts.hyperparameters import Hyperparameters
 
 _MAX_PAIRS = 1000
 

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.outcome import ClassOutcome
-from trainer.dataset_description import MULTILABEL
 from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, polyline
 from trainer.report.scales import Scale
+from trellis_contracts.tasks import MULTILABEL
 
 _WIDTH, _HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.

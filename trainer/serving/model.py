@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from trainer import images
-from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
+from trainer.dataset_description import CLASSIFICATION
 from trainer.dataset_features import Resize
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
@@ -23,6 +23,7 @@ from trainer.serving.explanations import Explainer, Signature
 from trainer.serving.image_explanations import ImageExplainer
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _SIGNATURE = "serving_default"
 _PIXELS = "pixels"

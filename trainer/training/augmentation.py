@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from trainer import preprocessing
-from trainer.hyperparameters import Common
+from trellis_contracts.hyperparameters import Common
 
 # Operations that an image goes through, as in the paper.
 _OPERATIONS = 2

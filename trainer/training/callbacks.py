@@ -12,9 +12,9 @@ import numpy as np
 from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPlateau
 from tensorboard.plugins.hparams import api as hparams
 
-from trainer import schema
 from trainer.dataset_description import DatasetDescription
 from trainer.training.settings import Settings
+from trellis_contracts import metrics
 
 
 class BestEpoch(EarlyStopping):
@@ -66,7 +66,7 @@ def build(
         # With patience 0 it never stops, but still keeps the best epoch's weights.
         BestEpoch(
             settings.monitor,
-            sign=1 if schema.METRICS[settings.metric].goal == "maximize" else -1,
+            sign=1 if metrics.METRICS[settings.metric].goal == "maximize" else -1,
             patience=h.early_stopping_patience or settings.epochs,
             from_epoch=last_phase,
         )
@@ -138,10 +138,10 @@ class ProgressLine(Callback):
     def __init__(self, epochs: int, task: str, metric: str):
         super().__init__()
         self._epochs = epochs
-        metrics = dict.fromkeys(["loss", schema.TASKS[task].metrics[0], metric])
-        self._names = [f"{split}{metric}" for split in ("", "val_") for metric in metrics]
+        shown = dict.fromkeys(["loss", metrics.of_task(task)[0], metric])
+        self._names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
         # Of a model's own file.
-        self._known = {f"val_{metric}" for metric in schema.METRICS}
+        self._known = {f"val_{metric}" for metric in metrics.METRICS}
 
     def on_epoch_end(self, epoch, logs=None):
         own = [name for name in logs if name.startswith("val_") and name not in self._known]

@@ -3,18 +3,14 @@
 from collections.abc import Callable
 from typing import NoReturn
 
-from trainer import dataset_description, hyperparameters, schema, storage
-from trainer.dataset_description import (
-    MULTILABEL,
-    REGRESSION,
-    SPLITS,
-    DatasetDescription,
-    DatasetError,
-)
+from trainer import dataset_description, storage
+from trainer.dataset_description import SPLITS, DatasetDescription, DatasetError
 from trainer.dataset_features import SEQUENCE, TEXT
-from trainer.models import MODELS
 from trainer.training import TrainingError, class_weights
 from trainer.training.settings import Settings
+from trellis_contracts import hyperparameters
+from trellis_contracts.models import MODELS
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 
 Refuse = Callable[[str], NoReturn]
 
@@ -89,7 +85,7 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
 
 
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
-    task, classes = schema.TASKS[settings.task], len(dataset.classes)
+    task, classes = TASKS[settings.task], len(dataset.classes)
     name = dataset.label.column or "its label"
     if dataset.is_multilabel != (settings.task == MULTILABEL):
         few, other = (

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
 from trainer.training import TrainingError
+from trellis_contracts.hyperparameters import Common
 
 _NONE, _BALANCED = "none", "balanced"
 

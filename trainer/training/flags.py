@@ -5,12 +5,17 @@ import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from trainer import hyperparameters, schema, storage
-from trainer.hyperparameters import Common, HyperparameterError, Hyperparameters
-from trainer.models import MODELS, ModelError
+from trainer import storage
+from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
 from trainer.training.settings import OUTPUTS, STRATEGIES, Places, Settings
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameters import Common, HyperparameterError, Hyperparameters
+from trellis_contracts.metrics import METRICS
+from trellis_contracts.metrics import of_task as metrics_of
+from trellis_contracts.models import MODELS
+from trellis_contracts.tasks import TASKS
 
 _VARIABLES = {
     "model": "AIP_MODEL_DIR",
@@ -24,7 +29,7 @@ _MAX_SEED = 2**31 - 1
 def parse_flags(
     argv: Sequence[str], description: str, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """The checked settings. Exits: with code 2 on a wrong flag, with 0 after --help or --schema."""
+    """The checked settings. Exits: with code 2 on a wrong flag, with 0 after --help."""
     named, sha256 = _model(argv)
     own: OwnModel | None = None
     if named.endswith(".py"):
@@ -48,7 +53,7 @@ def parse_flags(
             f"--{foreign[0]} is not a hyperparameter of the {flags.model} model, which takes: "
             + ", ".join(f"--{name}" for name in known)
         )
-    metrics = schema.TASKS[flags.task].metrics
+    metrics = metrics_of(flags.task)
     if flags.metric not in (None, *metrics):
         parser.error(f"--metric {flags.metric}: {flags.task} has {', '.join(metrics)}")
     return Settings(
@@ -109,7 +114,7 @@ def _parser(
         metavar="DIGEST",
         help="refuse a model's file with another SHA-256 (default: any content)",
     )
-    add("--task", required=True, choices=schema.TASKS, help=_listed(schema.TASKS))
+    add("--task", required=True, choices=TASKS, help=_listed(TASKS))
     add(
         "--epochs",
         required=True,
@@ -127,10 +132,10 @@ def _parser(
     )
     add(
         "--metric",
-        choices=schema.METRICS,
+        choices=METRICS,
         help="on the validation split: reported to the tuner after every epoch, and decides which "
         "epoch's weights are kept: of equals, the one with the lower loss. "
-        + "; ".join(f"{name}: {', '.join(task.metrics)}" for name, task in schema.TASKS.items())
+        + "; ".join(f"{task}: {', '.join(metrics_of(task))}" for task in TASKS)
         + " (default: the task's first)",
     )
     add(
@@ -157,7 +162,6 @@ def _parser(
         help="folder for model/, checkpoints/, logs/, metrics.json and predictions.parquet, for a "
         "run by hand; Vertex AI names the folders in " + ", ".join(_VARIABLES.values()),
     )
-    add("--schema", action=_PrintSchema, nargs=0, help="print trainer_schema.json and exit")
     add_hyperparameters(parser, table, own)
     return parser
 
@@ -189,14 +193,6 @@ def add_hyperparameters(
             metavar="VALUE",
             help=text.replace("%", "%%"),
         )
-
-
-class _PrintSchema(argparse.Action):
-    """Prints the schema and exits, like --help, without the required flags."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        print(schema.to_json(), end="")
-        parser.exit()
 
 
 def _refuse_unknown(

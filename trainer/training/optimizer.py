@@ -2,7 +2,7 @@
 
 import keras
 
-from trainer.hyperparameters import Common
+from trellis_contracts.hyperparameters import Common
 
 _ADAPTIVE = {
     "adam": keras.optimizers.Adam,

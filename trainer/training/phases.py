@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import keras
 
-from trainer.hyperparameters import Common, Hyperparameters
 from trainer.models.backbone import NO_WEIGHTS
+from trellis_contracts.hyperparameters import Common, Hyperparameters
 
 
 @dataclass(frozen=True)

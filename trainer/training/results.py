@@ -44,6 +44,7 @@ from trainer.training import saved_model
 from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
 from trellis_contracts import documents
+from trellis_contracts.metrics import BY_DECISION
 
 SCHEMA_VERSION = 1
 
@@ -100,7 +101,7 @@ def _chosen(
     _, labels, probabilities = saved_model.predict(model, settings.dataset, dataset, "validation")
     threshold = decision.best(settings.metric, labels, probabilities)
     figures = scores(labels, probabilities, threshold)
-    return threshold, {name: figures[name] for name in decision.METRICS}
+    return threshold, {name: figures[name] for name in BY_DECISION}
 
 
 def _export(

@@ -9,9 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import hyperparameters, models
+from trainer import models
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError
 from trainer.training import (
     TrainingError,
@@ -41,6 +40,8 @@ from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
 from trainer.training.trainee import Trainee
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameters import Hyperparameters
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
 LOST, STOPPED = os.EX_TEMPFAIL, 143

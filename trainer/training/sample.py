@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import storage
-from trainer.dataset_description import REGRESSION, Counts, DatasetDescription, Split
+from trainer.dataset_description import Counts, DatasetDescription, Split
 from trainer.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -30,6 +30,7 @@ from trainer.dataset_features import (
     TermStatistics,
 )
 from trainer.training.records import example, numbers
+from trellis_contracts.tasks import REGRESSION
 
 _EXAMPLES = 4096
 _NULLS = 0.1

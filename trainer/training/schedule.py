@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from trainer.hyperparameters import Common
+from trellis_contracts.hyperparameters import Common
 
 Schedule = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """(steps done in this phase, float32; the rate as it is) -> the rate of the next step."""

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer import hyperparameters
-from trainer.hyperparameter_field import Value
-from trainer.hyperparameters import Common
-from trainer.models import MODELS
 from trainer.models.own import OwnModel
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameter_field import Value
+from trellis_contracts.hyperparameters import Common
+from trellis_contracts.models import MODELS
 
 STRATEGIES = (
     "auto",

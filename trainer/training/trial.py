@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.training import (
@@ -24,6 +23,7 @@ from trainer.training import (
     sample,
     saved_model,
 )
+from trellis_contracts.hyperparameters import Common
 
 _STEPS = 20
 # Above rounding, which batches of another size and compiled graphs bring along.

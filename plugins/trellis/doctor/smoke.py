@@ -16,7 +16,7 @@ from trellis import console
 from trellis.doctor.findings import Finding
 from trellis.doctor.report import text
 from trellis.doctor.target import Target
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis_contracts import job_image
 
 MINUTES = 30
 """Timeout, after which the jobs are cancelled; they take 5 to 10 minutes."""
@@ -156,7 +156,7 @@ class CustomJob:
         from trellis.workflow.stages import job_messages
 
         group = target.platform
-        image = group.image("trainer", load_schema().image_tag)
+        image = group.image("trainer", job_image.TAG)
         pool = {
             "machine_spec": {"machine_type": group.compare.machine_type},
             "replica_count": 1,

@@ -19,10 +19,10 @@ from trellis.workflow.spec import editor_schema, platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.tasks import MULTILABEL
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation.file import NAME, check_on, load, validate
+from trellis_contracts.catalog import load as load_catalog
+from trellis_contracts.tasks import MULTILABEL
 
 DATASET = "data"
 """The dataset of BigQuery that a file goes to, unless another is named."""
@@ -179,7 +179,7 @@ def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> s
 
 def _parsed(name: str, content: str) -> Experiment:
     document = parse(f"{name}.yaml", content)
-    found, problems = validate(name, document.comment, document.values, load_schema())
+    found, problems = validate(name, document.comment, document.values, load_catalog())
     if found is None:
         raise document.error(problems)
     return found
@@ -190,7 +190,7 @@ def _write(target: Path, content: str, folder: Path) -> None:
         target.parent.mkdir(exist_ok=True)
         schema = folder / "experiment.schema.json"
         if not schema.exists():  # what the file's first line names
-            schema.write_text(editor_schema.text(load_schema()))
+            schema.write_text(editor_schema.text(load_catalog()))
         with target.open("x", encoding="utf-8") as file:
             file.write(content)
     except OSError as error:

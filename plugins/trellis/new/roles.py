@@ -12,7 +12,7 @@ from trellis.new.described import Column, DataError, Rows
 from trellis.workflow.contracts import table
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.tasks import MULTILABEL, classes_in
+from trellis_contracts.tasks import MULTILABEL, classes_in
 
 _LABEL = re.compile(
     r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"

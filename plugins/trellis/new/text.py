@@ -10,8 +10,8 @@ import yaml
 
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
-from trellis.workflow.spec.tasks import MULTILABEL
 from trellis.workflow.sql import identifier
+from trellis_contracts.tasks import MULTILABEL
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
 KEY = "row_key"

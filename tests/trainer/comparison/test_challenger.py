@@ -18,10 +18,10 @@ from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.decision import Threshold
-from trainer.hyperparameters import Hyperparameters
 from trainer.predictions import Predictions, Values
 from trainer.serving.model import Model
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 FILES = {"train": [120], "validation": [5], "test": [25, 15]}
 # What an endpoint's answers may differ by from the offline predictions.

@@ -20,9 +20,9 @@ from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import read_run
 from trainer.comparison.scoreboard import metric_named
 from trainer.comparison.test_split import read_test_split
-from trainer.dataset_description import REGRESSION
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.tasks import REGRESSION
 
 FILES = {"train": [120], "validation": [5], "test": [50, 30]}
 

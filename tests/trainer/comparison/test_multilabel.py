@@ -11,7 +11,7 @@ from trainer.comparison import bootstrap
 from trainer.comparison.groups import Groups
 from trainer.comparison.multilabel import MULTILABEL_METRICS, SetOutcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
-from trainer.dataset_description import MULTILABEL
+from trellis_contracts.tasks import MULTILABEL
 
 
 def drawn(random, n=60, classes=4, strength=1.5, groups=None):

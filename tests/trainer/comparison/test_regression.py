@@ -8,7 +8,7 @@ from scipy import stats
 
 from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, decimals, metric_named
-from trainer.dataset_description import REGRESSION
+from trellis_contracts.tasks import REGRESSION
 
 METRICS = list(REGRESSION_METRICS.values())
 RMSE = REGRESSION_METRICS["rmse"]

@@ -14,10 +14,10 @@ from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, dataset_features, models
 from trainer.comparison.scoring import ScoreError, score
-from trainer.hyperparameters import Hyperparameters
 from trainer.images import pixels
 from trainer.serving.model import Model
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 TEST = 100
 FILES = {"train": [120], "validation": [5], "test": [TEST - 15, 15]}

@@ -6,10 +6,11 @@ import pytest
 from keras import layers
 
 from tests.trainer.models.test_models import images
-from trainer import hyperparameters, models, weights
-from trainer.hyperparameters import Hyperparameters
+from trainer import models, weights
 from trainer.models import ModelError, backbone
 from trainer.training import phases
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameters import Hyperparameters
 
 SMALL = "MobileNetV2"
 SHAPE = (32, 32, 3)

@@ -26,8 +26,6 @@ from trainer.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trainer.hyperparameters import Hyperparameters
-from trainer.models import MODELS
 from trainer.models.inputs import (
     Calendar,
     Elements,
@@ -36,6 +34,8 @@ from trainer.models.inputs import (
     Summary,
     Together,
 )
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
 OF_TABLES = [name for name, model in MODELS.items() if "table" in model.inputs]
 

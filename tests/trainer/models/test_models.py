@@ -8,8 +8,9 @@ import pytest
 
 from trainer import models
 from trainer.dataset_features import Feature
-from trainer.hyperparameters import Hyperparameters
-from trainer.models import MODELS, ModelError
+from trainer.models import ModelError
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
 # The backbone: test_backbone.py.
 OF_IMAGES = [n for n, model in MODELS.items() if "image" in model.inputs and n != "backbone"]

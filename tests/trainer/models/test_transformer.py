@@ -9,9 +9,9 @@ import pytest
 from tests.trainer.models.test_inputs import a_table, rows
 from tests.trainer.models.test_models import images
 from trainer import models
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError, vision_transformer
 from trainer.models.transformer import Mean, Places
+from trellis_contracts.hyperparameters import Hyperparameters
 
 
 def test_places_are_the_papers_waves():

@@ -7,9 +7,9 @@ import pytest
 
 from trainer import models
 from trainer.dataset_features import CATEGORICAL, Feature, TermStatistics
-from trainer.hyperparameters import Hyperparameters
 from trainer.models import ModelError
 from trainer.models.wide_and_deep import Crosses
+from trellis_contracts.hyperparameters import Hyperparameters
 
 
 def categories(columns):

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.trainer.raw_tables import write_with_source
 from trainer import dataset_description, models
 from trainer.comparison import raw_examples, scoring
-from trainer.hyperparameters import Hyperparameters
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Field, RowReader
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 # By column of the dataset, the name in the source.
 NAMES = {

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import checkpoints, loop, objectives, run
 from trainer.training.augmentation import Augmentation, Mixed
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.objectives.objective import of_mixed
+from trellis_contracts.hyperparameters import Hyperparameters
 
 SEED = tf.constant([3, 4], tf.int64)
 LABELS = tf.range(8, dtype=tf.int64)

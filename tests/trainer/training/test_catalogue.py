@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from tests.trainer.training.helpers import ROOT, arguments
 from trainer import dataset_description, models
-from trainer.hyperparameters import Hyperparameters
-from trainer.models import MODELS
 from trainer.training import saved_model
 from trainer.training.records import ImageRecords, TableRecords
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -11,10 +11,10 @@ from tests.trainer.training.helpers import arguments
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description
 from trainer.dataset_features import NUMERIC
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError, class_weights, run
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.hyperparameters import Hyperparameters
 
 ROWS, RARE = 1000, 33
 

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import optimizer
+from trellis_contracts.hyperparameters import Hyperparameters
 
 KINDS = ["adam", "sgd", "rmsprop"]
 

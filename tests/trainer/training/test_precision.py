@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from tests.trainer.training.helpers import arguments, without_seconds
 from trainer import dataset_description, models, predictions
-from trainer.hyperparameters import Hyperparameters
-from trainer.models import MODELS
 from trainer.training import (
     TrainingError,
     checkpoints,
@@ -22,6 +20,8 @@ from trainer.training import (
 )
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -10,10 +10,10 @@ from tests.trainer.training.tables import write_table
 from trainer import dataset_description
 from trainer.dataset_description import Shard
 from trainer.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module
 from trainer.training.input_pipeline import Input
+from trellis_contracts.hyperparameters import Hyperparameters
 
 TRAIN, VALIDATION = 103, 29
 FILES = {"train": [40, 33, 30], "validation": [VALIDATION], "test": [5]}

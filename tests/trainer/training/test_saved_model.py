@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from trainer import dataset_description, models
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import schedule
+from trellis_contracts.hyperparameters import Hyperparameters
 
 PEAK = 0.1
 

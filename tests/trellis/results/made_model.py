@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models
-from trainer.hyperparameters import Hyperparameters
 from trainer.training import saved_model
+from trellis_contracts.hyperparameters import Hyperparameters
 
 NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "split", "note": "a&b = 50%"}
 

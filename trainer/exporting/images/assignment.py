@@ -17,8 +17,6 @@ from trainer.dataset_description import (
     COLUMN_RULE,
     GROUP_RULE,
     HASH_RULE,
-    MULTILABEL,
-    REGRESSION,
     SPLITS,
     Split,
     shard_name,
@@ -29,7 +27,7 @@ from trainer.exporting.images.manifest import Manifest, Row
 from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.sharding import shard_counts
 from trainer.exporting.splits import assign, fingerprints, ranges
-from trainer.label_sets import MOST_CLASSES
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 
 @dataclass(frozen=True)
@@ -131,10 +129,10 @@ def _labels(manifest: Manifest, task: str) -> tuple[str, ...]:
             f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "
             "there is nothing to learn"
         )
-    if task == MULTILABEL and len(labels) > MOST_CLASSES:
+    if task == MULTILABEL and len(labels) > MULTILABEL_MAX_CLASSES:
         raise ExportError(
-            f"{len(labels)} different labels; a multi-label dataset has up to {MOST_CLASSES} "
-            "classes: leave the rarest out"
+            f"{len(labels)} different labels; a multi-label dataset has up to "
+            f"{MULTILABEL_MAX_CLASSES} classes: leave the rarest out"
         )
     return labels
 

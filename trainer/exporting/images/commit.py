@@ -11,7 +11,6 @@ import numpy as np
 from trainer.dataset_description import (
     CLASSIFICATION,
     FILE_NAME,
-    REGRESSION,
     REJECTED_FILE_NAME,
     SPLITS,
     Counts,
@@ -25,6 +24,7 @@ from trainer.exporting.images.manifest import Manifest, Rejection
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ImageExportSettings
+from trellis_contracts.tasks import REGRESSION
 
 _REASONS_SHOWN = 5
 _COPIES_SHOWN = 10

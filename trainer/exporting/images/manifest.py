@@ -32,8 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainer.dataset_description import CLASSIFICATION, MULTILABEL, REGRESSION
+from trainer.dataset_description import CLASSIFICATION
 from trainer.exporting import ExportError
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _ML_USES = {"training": "train", "validation": "validation", "test": "test"}
 

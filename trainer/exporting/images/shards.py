@@ -18,7 +18,7 @@ import google_crc32c
 import numpy as np
 
 from trainer import label_sets
-from trainer.dataset_description import MULTILABEL, REGRESSION, Shard
+from trainer.dataset_description import Shard
 from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.convert import convert
@@ -26,6 +26,7 @@ from trainer.exporting.images.manifest import Rejection, Row
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tfrecord import Column, tfrecords
 from trainer.images import ImageError
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 _PROGRESS_SECONDS = 10
 
@@ -105,7 +106,7 @@ def write_shard(
 
 def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
     if task == MULTILABEL:
-        of_class = label_sets.members(labels, label_sets.MOST_CLASSES).sum(axis=0).tolist()
+        of_class = label_sets.members(labels, MULTILABEL_MAX_CLASSES).sum(axis=0).tolist()
         return {index: count for index, count in enumerate(of_class) if count}
     return dict(Counter(labels.tolist()))
 

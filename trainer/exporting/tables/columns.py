@@ -3,7 +3,7 @@
 columns.schema.json of trellis_contracts describes every field:
 
     {"schema": 1,
-     "task": "binary_classification",            one of dataset_description.TASKS
+     "task": "binary_classification",            one of trellis_contracts.tasks
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
                "by": "patient_id"},              only where groups, not keys, decide the split
               or {"rule": "column fold"}         where no hash does: as the column `split` says
@@ -30,19 +30,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from trainer import label_sets
-from trainer.dataset_description import (
-    GROUP_RULE,
-    HASH_RULE,
-    MULTILABEL,
-    REGRESSION,
-    SPLITS,
-    Split,
-)
+from trainer.dataset_description import GROUP_RULE, HASH_RULE, SPLITS, Split
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 from trellis_contracts import documents
 from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SPLIT_BY = "split_by"

@@ -17,7 +17,7 @@ from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.findings import Findings, listed
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
 from trainer.exporting.tables.parquet import Report, check_number_of_classes
-from trainer.label_sets import MOST_CLASSES, SEPARATOR
+from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ def _check_classes(
 ) -> None:
     title = f"the label ({columns.label})"
     check_number_of_classes(classes, columns)
-    if columns.is_multilabel and not 2 <= len(classes) <= MOST_CLASSES:
+    if columns.is_multilabel and not 2 <= len(classes) <= MULTILABEL_MAX_CLASSES:
         raise ExportError(
             f"{title} has {len(classes)} classes ({listed(classes)}), which are separated by "
-            f"{SEPARATOR!r}; a multi-label task has 2 to {MOST_CLASSES}"
+            f"{SEPARATOR!r}; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
         )
     if len(classes) < 2:
         raise ExportError(

@@ -7,7 +7,6 @@ so it is done where such a metric decides.
 """
 
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
 from trainer.models.own import OwnMetrics
 from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
@@ -15,6 +14,7 @@ from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
 from trainer.training.objectives.own_metrics import WithOwnMetrics
 from trainer.training.objectives.regression import Regression
+from trellis_contracts.hyperparameters import Common
 
 
 def build(

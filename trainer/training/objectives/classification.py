@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from trainer import metrics
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
 from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
+from trellis_contracts.hyperparameters import Common
 
 
 class Classification(Objective):

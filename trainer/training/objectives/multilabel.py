@@ -5,10 +5,10 @@ import tensorflow as tf
 
 from trainer import metrics
 from trainer.dataset_description import DatasetDescription
-from trainer.hyperparameters import Common
 from trainer.label_sets import DECIDED_ABOVE
 from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
+from trellis_contracts.hyperparameters import Common
 
 
 def members(labels: tf.Tensor, classes: int) -> tf.Tensor:

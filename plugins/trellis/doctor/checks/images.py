@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from trellis import artifact_registry
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis_contracts import job_image
 
 
 def wanted(target: Target) -> list[tuple[str, str]]:
     """Image and tag of all images that runs of these experiments use."""
-    tag = load_schema().image_tag
+    tag = job_image.TAG
     gpu = f"{tag}-gpu"
     images = [("trainer", tag), ("export", tag)]
     for experiment in target.experiments.values():

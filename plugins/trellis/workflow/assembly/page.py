@@ -7,8 +7,8 @@ from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import duration_text, usd_text
 from trellis.workflow.spec.source import ImageSource, TableSource
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages.tune import task_id
+from trellis_contracts.metrics import METRICS
 
 _PAGE = """\
 {about}
@@ -157,9 +157,8 @@ def _deployment(experiment: Experiment) -> str:
 
 def _gate(gate: Gate, baselines: int) -> str:
     """What the best training must achieve."""
-    metrics = load_schema().metrics
     bound = {"maximize": "at least", "minimize": "at most"}
-    asked = [f"{m} {bound[metrics[m]['goal']]} {value}" for m, value in gate.require.items()]
+    asked = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
     if gate.beat == "baselines" and baselines:
         asked.append("better than every baseline")
     if gate.improvement is not None:

@@ -11,9 +11,9 @@ from airflow.sdk import Param
 
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.trainer_schema import Hyperparameter
 from trellis.workflow.spec.tuning import Choices, Range
 from trellis.workflow.validation.file import known_to
+from trellis_contracts.catalog import Hyperparameter
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum")
 

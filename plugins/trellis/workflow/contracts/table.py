@@ -14,8 +14,8 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
-from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
 from trellis.workflow.sql import identifier
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:

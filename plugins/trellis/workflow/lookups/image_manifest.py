@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.split import GroupSplit, TimeSplit, recorded
-from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis_contracts.dataset import IMAGE_RULE
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 # Raise when the same manifest and settings would give another dataset (a new split rule), so that
 # older datasets are not reused. What becomes of an image file is the trainer's `image_rule`.
@@ -186,11 +186,10 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{address}: all {contents.examples} labelled lines are of one class, '{names[0]}'; "
             "a classifier needs at least two"
         )
-    most = load_schema().tasks[MULTILABEL]["max_classes"]
-    if experiment.task == MULTILABEL and len(names) > most:
+    if experiment.task == MULTILABEL and len(names) > MULTILABEL_MAX_CLASSES:
         raise SourceError(
-            f"{address}: {len(names)} different labels, and a multi-label dataset has up to {most} "
-            "classes; leave the rarest out"
+            f"{address}: {len(names)} different labels, and a multi-label dataset has up to "
+            f"{MULTILABEL_MAX_CLASSES} classes; leave the rarest out"
         )
     if experiment.task == "binary_classification" and len(names) != 2:
         shown = ", ".join(itertools.islice(names, 5))
@@ -233,7 +232,7 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
     source = experiment.image_source
     content = {
         "dataset_version": DATASET_VERSION,
-        "image_rule": load_schema().image_rule,
+        "image_rule": IMAGE_RULE,
         "manifest": address,
         **version,
         "size": list(source.size),

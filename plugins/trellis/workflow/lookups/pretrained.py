@@ -5,10 +5,10 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.trainer_schema import Value
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.validation.backbone import MODEL
 from trellis.workflow.validation.hyperparameters import possible
+from trellis_contracts.catalog import Value
+from trellis_contracts.catalog import load as load_catalog
 
 _SUFFIX = ".weights.h5"
 
@@ -42,7 +42,7 @@ def files(experiment: Experiment, bucket: str) -> dict[Value, str]:
     found = _address(weights, bucket)
     return {
         name: found if found.endswith(".h5") else f"{found.rstrip('/')}/{name}{_SUFFIX}"
-        for name in possible(experiment, load_schema(), "backbone")
+        for name in possible(experiment, load_catalog(), "backbone")
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.trainer_schema import Hyperparameter
+from trellis_contracts.catalog import Hyperparameter
 from trellis_contracts.model_file import expected
 
 Words = Mapping[str, Any]

@@ -1,8 +1,8 @@
 """JSON Schema of an experiment file, for editors: completion, hover texts, and most mistakes while
 they are typed.
 
-Made of the classes that check the file, and of what the trainer says of itself. It leaves out what
-only a program can check; `trellis check` reports everything.
+Made of the classes that check the file, and of what `trellis_contracts` declares. It leaves out
+what only a program can check; `trellis check` reports everything.
 """
 
 import json
@@ -16,7 +16,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.sections import fields
-from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
+from trellis_contracts.catalog import Catalog, Hyperparameter
+from trellis_contracts.metrics import METRICS
+from trellis_contracts.tasks import TASKS
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """The one that editors' YAML servers understand best."""
@@ -36,13 +38,13 @@ class _Generator(GenerateJsonSchema):
         return False
 
 
-def text(trainer: TrainerSchema) -> str:
+def text(catalog: Catalog) -> str:
     """The schema as JSON, the same at every call."""
-    return json.dumps(schema(trainer), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(schema(catalog), indent=1, ensure_ascii=False) + "\n"
 
 
-def schema(trainer: TrainerSchema) -> dict[str, Any]:
-    """The schema. trainer: its models, tasks, metrics and hyperparameters are offered."""
+def schema(catalog: Catalog) -> dict[str, Any]:
+    """The schema. catalog: its models and hyperparameters are offered."""
     made = Experiment.model_json_schema(schema_generator=_Generator)
     keys = made["properties"]
     for name in set(keys) - {name for name, _ in fields(Experiment)}:
@@ -51,21 +53,23 @@ def schema(trainer: TrainerSchema) -> dict[str, Any]:
     made["required"] = [name for name in made["required"] if name in keys]
     known = {
         name: {**_bounds(each), "description": _hover(each)}
-        for name, each in trainer.hyperparameters.items()
+        for name, each in catalog.hyperparameters.items()
     }
-    keys["model"] |= _offered(trainer.models)
-    keys["task"] |= {"enum": list(trainer.tasks)}
+    keys["model"] |= _offered(catalog.models)
+    keys["task"] |= {"enum": list(TASKS)}
     keys["hyperparameters"]["properties"] = known
     for search in ("Maximize", "Minimize"):
         properties = made["$defs"][search]["properties"]
-        tunable = {name for task in trainer.tasks.values() for name in task["metrics"]}
-        goals = {name: metric["goal"] for name, metric in trainer.metrics.items()}
-        metrics = [n for n, goal in goals.items() if n in tunable and goal == search.lower()]
+        metrics = [
+            name
+            for name, metric in METRICS.items()
+            if not metric.gate_only and metric.goal == search.lower()
+        ]
         properties[search.lower()] |= _offered(metrics)
         ranges = properties["search"]["additionalProperties"]
         properties["search"]["properties"] = {
             name: {**ranges, "description": _hover(each)}
-            for name, each in trainer.hyperparameters.items()
+            for name, each in catalog.hyperparameters.items()
         }
     return {"$schema": DRAFT, "title": "Experiment of Trellis", **_without_titles(made)}
 

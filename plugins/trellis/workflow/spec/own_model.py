@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from trellis.workflow.spec.problems import Problem
-from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis_contracts import model_file
+from trellis_contracts.catalog import COMMON
 from trellis_contracts.model_file import Declaration, ModelFileError
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,60}\.py")
@@ -32,7 +32,7 @@ def is_file(model: object) -> TypeGuard[str]:
     return isinstance(model, str) and model.endswith(".py")
 
 
-def read(folder: Path, name: str, schema: TrainerSchema) -> OwnModel | list[Problem]:
+def read(folder: Path, name: str) -> OwnModel | list[Problem]:
     """The model in a file of the experiment's folder, or everything that is wrong with it.
 
     The file is not executed: what it does, Airflow must not do.
@@ -53,7 +53,7 @@ def read(folder: Path, name: str, schema: TrainerSchema) -> OwnModel | list[Prob
     if len(text) > _MAX_BYTES:
         return problem(f"{name} has {len(text):,} bytes; a model's file has up to 1 MiB")
     try:
-        declaration = model_file.read(text, schema.common)
+        declaration = model_file.read(text, COMMON)
     except ModelFileError as error:
         return [Problem(("model",), f"{name}, {mistake}") for mistake in error.mistakes]
     return OwnModel(name, hashlib.sha256(text).hexdigest(), declaration, text)

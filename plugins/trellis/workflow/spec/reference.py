@@ -20,7 +20,9 @@ from trellis.workflow.spec.sections import (
     one_of,
     sections_of,
 )
-from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema, flag
+from trellis_contracts import metrics
+from trellis_contracts.catalog import Catalog, Hyperparameter, flag
+from trellis_contracts.tasks import TASKS
 
 # Characters of a name, of which a longer one stands on a line of its own, and of what it means.
 _NAME = 35
@@ -47,9 +49,9 @@ class Chapter:
     entries: tuple[Entry, ...]
 
 
-def lines(schema: TrainerSchema) -> Iterator[str]:
+def lines(catalog: Catalog) -> Iterator[str]:
     """The reference, line by line."""
-    for n, chapter in enumerate(chapters(schema)):
+    for n, chapter in enumerate(chapters(catalog)):
         yield from [""] * (n > 0)
         yield chapter.heading
         yield from [""] * (n == 0)
@@ -57,8 +59,8 @@ def lines(schema: TrainerSchema) -> Iterator[str]:
             yield from _lines(entry)
 
 
-def chapters(schema: TrainerSchema) -> Iterator[Chapter]:
-    """The reference, part by part. What the trainer offers comes from its schema."""
+def chapters(catalog: Catalog) -> Iterator[Chapter]:
+    """The reference, part by part. The catalog has what the trainer offers."""
     yield Chapter(
         "Keys of an experiment file, dags/experiments/NAME.yaml. A star marks required keys.",
         tuple(_keys((Experiment,), "")),
@@ -70,21 +72,21 @@ def chapters(schema: TrainerSchema) -> Iterator[Chapter]:
     yield Chapter(
         "Models, with the hyperparameters that each has",
         tuple(
-            Entry(name, model["description"], ", ".join(model["hyperparameters"]))
-            for name, model in schema.models.items()
+            Entry(name, model.description, ", ".join(catalog.of_models[name]))
+            for name, model in catalog.models.items()
         ),
     )
     yield Chapter(
         "Hyperparameters, to fix in `hyperparameters` or to vary in `tune.search`",
-        tuple(_hyperparameter(name, known) for name, known in schema.hyperparameters.items()),
+        tuple(_hyperparameter(name, known) for name, known in catalog.hyperparameters.items()),
     )
     yield Chapter(
         "Tasks, with the metrics that each has",
-        tuple(Entry(name, ", ".join(task["metrics"])) for name, task in schema.tasks.items()),
+        tuple(Entry(task, ", ".join(metrics.of_task(task))) for task in TASKS),
     )
     yield Chapter(
         "Metrics, to tune for and to bound in `deploy.gate.require`",
-        tuple(Entry(name, m["description"], m["goal"]) for name, m in schema.metrics.items()),
+        tuple(Entry(name, m.description, m.goal) for name, m in metrics.METRICS.items()),
     )
 
 

@@ -31,8 +31,6 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.spec.tasks import MULTILABEL, classes_in
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import (
     data_checks,
     job_messages,
@@ -43,6 +41,7 @@ from trellis.workflow.stages import (
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.validation import group
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
 
 SCHEMA = 1
 
@@ -247,11 +246,10 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         return problems
     by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())
-    most = load_schema().tasks[MULTILABEL]["max_classes"]
-    if task == MULTILABEL and not 2 <= len(classes) <= most:
+    if task == MULTILABEL and not 2 <= len(classes) <= MULTILABEL_MAX_CLASSES:
         problems.append(
             f"label '{name}' has {len(classes)} classes ({_list(classes)}), which are separated by "
-            f"'|'; a multi-label task has 2 to {most}"
+            f"'|'; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
         )
     elif len(classes) == 1:
         problems.append(

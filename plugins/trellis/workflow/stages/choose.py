@@ -23,9 +23,9 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.trainer_schema import Hyperparameter
 from trellis.workflow.stages import train
 from trellis.workflow.validation.file import known_to
+from trellis_contracts.catalog import Hyperparameter
 
 SCHEMA = 1
 

@@ -18,11 +18,11 @@ from trellis.workflow.spec.split import (
     StratifiedSplit,
     TimeSplit,
 )
-from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis_contracts import job_image
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -73,7 +73,7 @@ def launch(
 
     The template is part of the request, so that no file in a bucket must match the image's version.
     """
-    image = platform.image("export", load_schema().image_tag)
+    image = platform.image("export", job_image.TAG)
     limit = int(platform.dataflow.timeout.total_seconds())
     environment = {
         "tempLocation": f"gs://{platform.bucket}/dataflow/",

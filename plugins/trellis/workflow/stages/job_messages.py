@@ -11,8 +11,8 @@ from trellis.workflow.lookups import pretrained
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.trainer_schema import Value, flag
-from trellis.workflow.spec.trainer_schema import load as load_schema
+from trellis_contracts import job_image
+from trellis_contracts.catalog import Value, flag
 
 
 def seconds(duration: timedelta) -> str:
@@ -103,8 +103,7 @@ def pool(
     platform: Platform, command: str, arguments: list[str], machines: Machine, replicas: int = 1
 ) -> dict[str, Any]:
     """A worker pool that runs one of the trainer's commands on the given number of machines."""
-    schema = load_schema()
-    tag = f"{schema.image_tag}-gpu" if machines.gpu else schema.image_tag
+    tag = f"{job_image.TAG}-gpu" if machines.gpu else job_image.TAG
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
@@ -113,7 +112,7 @@ def pool(
         "replica_count": replicas,
         "container_spec": {
             "image_uri": platform.image("trainer", tag),
-            "command": schema.commands[command],
+            "command": job_image.COMMANDS[command].argv,
             "args": arguments,
         },
     }

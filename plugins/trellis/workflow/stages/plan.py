@@ -26,14 +26,14 @@ from trellis.workflow.lookups import (
     storage,
 )
 from trellis.workflow.pricing import cost
-from trellis.workflow.spec import trainer_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.tasks import MULTILABEL
 from trellis.workflow.stages import dry_run, limits, reuse
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
+from trellis_contracts.models import MODELS
+from trellis_contracts.tasks import MULTILABEL
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -254,8 +254,8 @@ def _rows(
 
 def _fits_features(experiment: Experiment, where: str, kinds: Set[str]) -> None:
     """Raises SourceError unless the model at `where` can learn from features of these kinds."""
-    model = trainer_schema.load().models.get(experiment.model, {})
-    if model.get("needs") == "sequence" and "sequence" not in kinds:
+    model = MODELS.get(experiment.model)
+    if model is not None and model.needs == "sequence" and "sequence" not in kinds:
         raise SourceError(
             f"{where}: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
             "dense"

@@ -8,12 +8,12 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import reused
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.trainer_schema import Hyperparameter, flag
 from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.validation.file import known_to
+from trellis_contracts.catalog import Hyperparameter, flag
 
 _ALGORITHMS = {
     # Vertex's default is Bayesian optimization.

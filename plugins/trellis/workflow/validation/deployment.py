@@ -5,26 +5,28 @@ from collections.abc import Iterator
 from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Problem, did_you_mean
-from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis.workflow.validation.machines import machine_problems
+from trellis_contracts import metrics
+from trellis_contracts.tasks import ALL, TASKS
 
 
-def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
+def problems(experiment: Experiment) -> list[Problem]:
     """Everything that no field shows by itself."""
     deploy = experiment.deploy
     if deploy is None:
         return []
     return [
-        *_require(deploy.gate, experiment.task, schema),
+        *_require(deploy.gate, experiment.task),
         *_recall(deploy.gate, experiment.task),
         *_baselines(deploy.gate, experiment.baselines.count),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
 
 
-def _require(gate: Gate, task: str, schema: TrainerSchema) -> Iterator[Problem]:
-    of_task = schema.tasks.get(task, {"metrics": list(schema.metrics), "bounds": []})
-    known = [*of_task["metrics"], *of_task["bounds"]]
+def _require(gate: Gate, task: str) -> Iterator[Problem]:
+    # Another problem names a task that there is not.
+    tasks = [task] if task in TASKS else ALL
+    known = [n for n, m in metrics.METRICS.items() if {*tasks} & {*m.tasks}]
     for metric, bound in gate.require.items():
         where = ("deploy", "gate", "require", metric)
         if metric not in known:
@@ -33,7 +35,7 @@ def _require(gate: Gate, task: str, schema: TrainerSchema) -> Iterator[Problem]:
         elif metric == "loss" and task == "regression":
             # Training computes it in units of the label's variance, the comparison does not.
             yield Problem(where, "a regression's loss is not on the leaderboard; bound its rmse")
-        elif schema.metrics[metric]["goal"] == "minimize":
+        elif metrics.METRICS[metric].goal == "minimize":
             if bound <= 0:
                 yield Problem(where, f"got {bound}; expected a number above 0, the upper bound")
         elif not 0 < bound <= 1:

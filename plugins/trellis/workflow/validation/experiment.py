@@ -9,22 +9,24 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
-from trellis.workflow.spec.tasks import MULTILABEL, REGRESSION
-from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis.workflow.validation import backbone, columns, hyperparameters, other_models
 from trellis.workflow.validation.machines import machine_problems
+from trellis_contracts import metrics
+from trellis_contracts.catalog import Catalog
+from trellis_contracts.metrics import METRICS
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 
 
-def problems(experiment: Experiment, schema: TrainerSchema) -> list[Problem]:
+def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
     """Everything that no field shows by itself."""
     return [
         *_counts(experiment),
         *_columns(experiment),
-        *_trainer(experiment, schema),
-        *_metric(experiment, schema),
-        *hyperparameters.problems(experiment, schema),
-        *backbone.problems(experiment, schema),
-        *other_models.problems(experiment, schema),
+        *_trainer(experiment, catalog),
+        *_metric(experiment),
+        *hyperparameters.problems(experiment, catalog),
+        *backbone.problems(experiment, catalog),
+        *other_models.problems(experiment, catalog),
         *_machines(experiment),
         *_baselines(experiment),
     ]
@@ -81,22 +83,21 @@ def _image_split(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(where, message)
 
 
-def _trainer(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
+def _trainer(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     sides = (
-        ("model", experiment.model, schema.models),
-        ("task", experiment.task, schema.tasks),
+        ("model", experiment.model, catalog.models),
+        ("task", experiment.task, TASKS),
     )
     for where, word, known in sides:
         if word not in known:
             yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
-    if unfit := other_models.unfit(experiment, schema):
+    if unfit := other_models.unfit(experiment, catalog):
         yield Problem(("model",), unfit)
 
 
-def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
+def _metric(experiment: Experiment) -> Iterator[Problem]:
     train, metric, goal = experiment.train, experiment.metric, experiment.goal
-    task = schema.tasks.get(experiment.task, {})
-    known = task.get("metrics", list(schema.metrics))
+    known = metrics.of_task(experiment.task) or list(METRICS)
     named = [name for name in ("maximize", "minimize") if getattr(train, name) is not None]
     if experiment.tune is not None:
         for name in named:
@@ -112,9 +113,9 @@ def _metric(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
     if metric not in known:
         message = f"unknown metric '{metric}' of {experiment.task}; "
         yield Problem(where, message + did_you_mean(metric, known))
-    elif schema.metrics[metric]["goal"] != goal:
+    elif METRICS[metric].goal != goal:
         better = {"maximize": "more", "minimize": "less"}
-        wanted = schema.metrics[metric]["goal"]
+        wanted = METRICS[metric].goal
         message = f"{better[wanted]} of '{metric}' is better: write `{wanted}: {metric}`"
         yield Problem(where, message)
 

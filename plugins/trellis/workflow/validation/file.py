@@ -21,11 +21,11 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem, did_you_mean
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.schedule import after
-from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.yaml_file import Document, parse
 from trellis.workflow.validation import deployment, group, notifiers, prediction
 from trellis.workflow.validation import experiment as sections
+from trellis_contracts.catalog import Catalog, Hyperparameter
+from trellis_contracts.catalog import load as load_catalog
 
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """An experiment's name: it becomes a DAG id, a folder, a label, a part of job names, and the ID of
@@ -39,7 +39,7 @@ _RESERVED = {
 
 
 def load(
-    path: Path, schema: TrainerSchema | None = None, *, profile: Profile | None = None
+    path: Path, catalog: Catalog | None = None, *, profile: Profile | None = None
 ) -> Experiment:
     """Read and check one experiment file. Raises FileError with everything that is wrong.
 
@@ -60,16 +60,16 @@ def load(
             f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"
         )
         problems.append(Problem((), message))
-    schema = schema or load_schema()
+    catalog = catalog or load_catalog()
     own: OwnModel | None = None
     if is_file(named := document.values.get("model")):
-        read = own_model.read(path.parent, named, schema)
+        read = own_model.read(path.parent, named)
         if isinstance(read, OwnModel):
             own = read
         else:
             # Without its declaration, its hyperparameters cannot be checked.
             raise document.error([*problems, *read])
-    experiment, found = validate(path.stem, document.comment, document.values, schema, own)
+    experiment, found = validate(path.stem, document.comment, document.values, catalog, own)
     if experiment is None or problems:
         raise document.error([*problems, *found])
     return experiment
@@ -135,7 +135,7 @@ def validate(
     name: str,
     about: str,
     values: Mapping[str, Any],
-    schema: TrainerSchema,
+    catalog: Catalog,
     own: OwnModel | None = None,
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment, or None and all its problems (without lines). own: its model's file."""
@@ -145,10 +145,10 @@ def validate(
     )
     problems += reserved
     if own is not None:
-        schema = schema.with_file(own.name, own.declaration)
+        catalog = catalog.with_file(own.name, own.declaration)
     if experiment is not None:
-        problems += sections.problems(experiment, schema)
-        problems += deployment.problems(experiment, schema)
+        problems += sections.problems(experiment, catalog)
+        problems += deployment.problems(experiment)
         problems += prediction.problems(experiment)
     return (None if problems else experiment), problems
 
@@ -160,7 +160,7 @@ def of_configuration(
 
     own: its model's file. Raises FileError, which names `where`; its problems have no lines.
     """
-    experiment, problems = validate(name, about, values, load_schema(), own)
+    experiment, problems = validate(name, about, values, load_catalog(), own)
     if experiment is None:
         raise FileError(where, problems)
     return experiment
@@ -191,7 +191,7 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
 
 def known_to(experiment: Experiment) -> dict[str, Hyperparameter]:
     """The hyperparameters of an experiment's model, the trainer's or its own, by name."""
-    schema, own = load_schema(), experiment.own_model
+    catalog, own = load_catalog(), experiment.own_model
     if own is not None:
-        schema = schema.with_file(own.name, own.declaration)
-    return schema.of_model(experiment.model)
+        catalog = catalog.with_file(own.name, own.declaration)
+    return catalog.of_model(experiment.model)

@@ -1,4 +1,4 @@
-"""Hyperparameters of an experiment, fixed and searched, against the trainer's schema."""
+"""Hyperparameters of an experiment, fixed and searched, against the trainer's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
-from trellis.workflow.spec.trainer_schema import Hyperparameter, TrainerSchema
 from trellis.workflow.spec.tuning import Choices, Range, Span
+from trellis_contracts.catalog import Catalog, Hyperparameter
+from trellis_contracts.metrics import METRICS
+from trellis_contracts.tasks import TASKS
 
 
-def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
+def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """What the trainer would refuse, or what would have no effect."""
-    if experiment.model not in schema.models:
+    if experiment.model not in catalog.models:
         return
-    known = schema.of_model(experiment.model)
+    known = catalog.of_model(experiment.model)
     tune, search = experiment.tune, experiment.search
     for name, value in experiment.hyperparameters.items():
         where = ("hyperparameters", name)
@@ -22,7 +24,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
             yield Problem(where, _unknown(name, known, experiment.model))
         elif name in search:
             yield Problem(where, "fixed here and searched in `tune`: remove one of the two")
-        elif idle := _without_effect(known[name], experiment, schema):
+        elif idle := _without_effect(known[name], experiment, catalog):
             yield Problem(where, idle)
         elif wrong := known[name].problem_with(value):
             yield Problem(where, f"got {value!r}; {wrong}")
@@ -30,7 +32,7 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
         place = ("tune", "search", name)
         if name not in known:
             yield Problem(place, _unknown(name, known, experiment.model))
-        elif idle := _without_effect(known[name], experiment, schema):
+        elif idle := _without_effect(known[name], experiment, catalog):
             yield Problem(place, idle)
         elif not known[name].is_tunable:
             yield Problem(place, "no trial shows its effect: write it under `hyperparameters`")
@@ -44,20 +46,20 @@ def _unknown(name: str, known: Any, model: str) -> str:
 
 
 def _without_effect(
-    parameter: Hyperparameter, experiment: Experiment, schema: TrainerSchema
+    parameter: Hyperparameter, experiment: Experiment, catalog: Catalog
 ) -> str | None:
     """Its author would believe it to have one."""
     kind, task = experiment.source.kind, experiment.task
-    if task in schema.tasks and not parameter.has_effect(kind, task):
+    if task in TASKS and not parameter.has_effect(kind, task):
         return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
     metrics, metric = parameter.metrics, experiment.metric
-    if metrics and metric in schema.metrics and metric not in metrics:
+    if metrics and metric in METRICS and metric not in metrics:
         return (
             f"has no effect on {metric}, which looks at probabilities alone: leave it out, or let "
             f"{', '.join(metrics[:-1])} or {metrics[-1]} decide"
         )
     for other, words in parameter.idle_with.items():
-        given = possible(experiment, schema, other)
+        given = possible(experiment, catalog, other)
         if given and {*given} <= {*words}:
             return (
                 f"has no effect with {other} {' or '.join(given)}: leave it out, or choose "
@@ -66,14 +68,14 @@ def _without_effect(
     return None
 
 
-def possible(experiment: Experiment, schema: TrainerSchema, name: str) -> list[str]:
+def possible(experiment: Experiment, catalog: Catalog, name: str) -> list[str]:
     """The words that a hyperparameter may be in a run: those to choose from, the fixed one, or the
     default.
     """
     searched = experiment.search.get(name)
     if searched is not None:
         return [str(word) for word in searched.choose] if isinstance(searched, Choices) else []
-    default = schema.hyperparameters[name].schema["default"]
+    default = catalog.hyperparameters[name].schema["default"]
     return [str(experiment.hyperparameters.get(name, default))]
 
 

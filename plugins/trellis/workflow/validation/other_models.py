@@ -6,18 +6,18 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import is_file
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
-from trellis.workflow.spec.trainer_schema import TrainerSchema
 from trellis.workflow.validation import backbone, hyperparameters
+from trellis_contracts.catalog import Catalog
 
 
-def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]:
+def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """What is wrong with one of them, at its place in the file."""
     for name, other in experiment.other_models.items():
         where = ("other_models", name)
         if is_file(name):
             yield Problem(where, "a Python file can be the experiment's `model` alone")
-        elif name not in schema.models:
-            yield Problem(where, f"unknown model '{name}'; {did_you_mean(name, schema.models)}")
+        elif name not in catalog.models:
+            yield Problem(where, f"unknown model '{name}'; {did_you_mean(name, catalog.models)}")
         elif name == experiment.model:
             yield Problem(where, "is the experiment's `model` already")
         elif other.search and experiment.tune is None:
@@ -25,18 +25,21 @@ def problems(experiment: Experiment, schema: TrainerSchema) -> Iterator[Problem]
             yield Problem((*where, "search"), message)
         else:
             one = experiment.of(name)
-            if wrong := unfit(one, schema):
+            if wrong := unfit(one, catalog):
                 yield Problem(where, wrong)
-            for found in (*hyperparameters.problems(one, schema), *backbone.problems(one, schema)):
+            for found in (
+                *hyperparameters.problems(one, catalog),
+                *backbone.problems(one, catalog),
+            ):
                 yield Problem(_place(where, found.field), found.message)
 
 
-def unfit(experiment: Experiment, schema: TrainerSchema) -> str | None:
+def unfit(experiment: Experiment, catalog: Catalog) -> str | None:
     """Why the experiment's model cannot learn from its source; None if it can."""
-    kind, models = experiment.source.kind, schema.models
-    if experiment.model not in models or kind in models[experiment.model]["inputs"]:
+    kind, models = experiment.source.kind, catalog.models
+    if experiment.model not in models or kind in models[experiment.model].inputs:
         return None
-    fitting = [name for name, entry in models.items() if kind in entry["inputs"]]
+    fitting = [name for name, entry in models.items() if kind in entry.inputs]
     return f"{experiment.model} is not for a source of {kind}s; known: {', '.join(fitting)}"
 
 

@@ -8,7 +8,6 @@ import pytest
 from trainer.dataset_description import (
     CLASSIFICATION,
     COLUMN_RULE,
-    REGRESSION,
     DatasetDescription,
     Shard,
     Split,
@@ -20,6 +19,7 @@ from trainer.exporting.images.commit import commit
 from trainer.exporting.images.manifest import Manifest, Rejection
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.settings import ImageExportSettings
+from trellis_contracts.tasks import REGRESSION
 
 PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
 GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import MULTILABEL, REGRESSION
 from trainer.exporting import ExportError
 from trainer.exporting.images.manifest import Rejection, parse
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 ADDRESS = "gs://bkt/manifest.csv"
 

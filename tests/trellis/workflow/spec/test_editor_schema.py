@@ -10,8 +10,8 @@ from tests.airflow_side import ROOT
 from trellis.workflow.spec.editor_schema import schema, text
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.sections import fields
-from trellis.workflow.spec.trainer_schema import load
 from trellis.workflow.spec.yaml_file import MODELINE, parse
+from trellis_contracts.catalog import load
 
 COMMITTED = ROOT / "dags/experiment.schema.json"
 EXAMPLES = sorted((ROOT / "dags/experiments").glob("*.yaml"))

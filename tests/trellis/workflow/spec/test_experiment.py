@@ -15,9 +15,9 @@ from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.source import ImageSource, QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.spec.tuning import Maximize, Span
 from trellis.workflow.validation.file import load, validate, with_changes
+from trellis_contracts.catalog import load as load_catalog
 
 ROOT = Path(__file__).parents[4]
 DIGITS = ROOT / "dags/experiments/digits.yaml"
@@ -155,7 +155,7 @@ def places(values, where=()):
 @pytest.mark.parametrize("good", [GOOD, TABLE], ids=["images", "table"])
 def test_nothing_in_any_place_breaks_the_checks(good, junk):
     """Whatever stands wherever: an experiment, or problems with a place and a message."""
-    schema = load_schema()
+    schema = load_catalog()
     for where in places(yaml.safe_load(good)):
         values = yaml.safe_load(good)
         section = values

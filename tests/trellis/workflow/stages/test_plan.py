@@ -18,11 +18,11 @@ from trellis.workflow.lookups import image_manifest, records
 from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.platform import Limits, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import tune
 from trellis.workflow.stages.job_messages import training_arguments
 from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts.catalog import load as load_catalog
 
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
 
@@ -161,9 +161,9 @@ def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, grou
 
 
 def test_images_by_another_rule_of_the_trainer_are_another_dataset(plan, monkeypatch):
-    first, known = plan().dataset.fingerprint, load_schema()
+    first, known = plan().dataset.fingerprint, load_catalog()
     other = dataclasses.replace(known, image_rule=known.image_rule + 1)
-    monkeypatch.setattr(image_manifest, "load_schema", lambda: other)
+    monkeypatch.setattr(image_manifest, "load_catalog", lambda: other)
     assert plan("second").dataset.fingerprint != first
 
 

@@ -13,8 +13,8 @@ from trellis.workflow.contracts.aliases import RUN_LABEL
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.trainer_schema import load as load_schema
 from trellis.workflow.stages import job_messages
+from trellis_contracts import job_image
 
 _PORT = 8080
 _MAX_DESCRIPTION = 2000
@@ -26,7 +26,6 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
 
     challenger: the content of challenger.json.
     """
-    schema = load_schema()
     provenance = challenger["provenance"]
     return {
         "display_name": plan.experiment.name,
@@ -36,12 +35,12 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
             **_labels(plan.experiment, platform),
             RUN_LABEL: label_value(plan.run.folder),
             "trellis-dataset": label_value(provenance["dataset"]),
-            "trellis-trainer": label_value(schema.image_tag.replace(".", "-")),
+            "trellis-trainer": label_value(job_image.TAG.replace(".", "-")),
         },
         "artifact_uri": challenger["model"].rstrip("/"),
         "container_spec": {
             "image_uri": platform.image("serve", _tag(plan.experiment)),
-            "command": schema.commands["serve"],
+            "command": job_image.COMMANDS["serve"].argv,
             "ports": [{"container_port": _PORT}],
             "health_route": "/health",
             "predict_route": "/predict",
@@ -145,5 +144,5 @@ def _labels(experiment: Experiment, platform: Platform) -> dict[str, str]:
 
 
 def _tag(experiment: Experiment) -> str:
-    tag = load_schema().image_tag
+    tag = job_image.TAG
     return f"{tag}-gpu" if experiment.deployment.machines.gpu else tag

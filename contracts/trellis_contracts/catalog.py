@@ -1,23 +1,14 @@
-"""What the workflow knows of the trainer: tasks, metrics, models, hyperparameters.
-
-trainer_schema.json, beside this module, is printed by `python -m trainer.task --schema` in the job
-image's environment; a test fails when the two differ. So an experiment is checked in full by a
-process that has no TensorFlow.
-"""
+"""The models and hyperparameters that an experiment may name: the trainer's, and a group's own."""
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from trellis_contracts import hyperparameters
+from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.model_file import Declaration, fits
-
-PATH = Path(__file__).with_suffix(".json")
-VERSION = 1
-
-Value = bool | int | float | str
+from trellis_contracts.models import MODELS, Model
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,7 @@ class Hyperparameter:
     @property
     def expected(self) -> str:
         """`a number above 0 and at most 1`; `one of adam, sgd`; ... in the trainer's words."""
-        return self.schema["expected"]
+        return str(self.schema["expected"])
 
     @property
     def only(self) -> str:
@@ -54,14 +45,14 @@ class Hyperparameter:
         """Whether a value changes anything with this kind of source, for this task. `metrics` may
         limit it further.
         """
-        return kind in self.schema.get("inputs", [kind]) and task in self.schema.get(
-            "tasks", [task]
-        )
+        inputs, tasks = self.schema.get("inputs", [kind]), self.schema.get("tasks", [task])
+        return kind in inputs and task in tasks
 
     @property
     def metrics(self) -> list[str]:
         """The only metrics on which it has an effect; none: it has one on all."""
-        return self.schema.get("metrics", [])
+        found: list[str] = self.schema.get("metrics", [])
+        return found
 
     @property
     def is_tunable(self) -> bool:
@@ -71,7 +62,8 @@ class Hyperparameter:
     @property
     def idle_with(self) -> Mapping[str, list[str]]:
         """Other hyperparameters, each with the words with which this one has no effect."""
-        return self.schema.get("idle_with", {})
+        found: Mapping[str, list[str]] = self.schema.get("idle_with", {})
+        return found
 
     def cast(self, value: Any) -> Value:
         """A tuner's value as the trainer's type: Vertex keeps every number as a double, 2.0 for 2,
@@ -85,69 +77,54 @@ class Hyperparameter:
         if self.type == "number":
             return float(value)
         if self.type == "boolean":
-            return value if isinstance(value, bool) else {"true": True, "false": False}[value]
+            return value if isinstance(value, bool) else {"true": True, "false": False}[str(value)]
         return str(value)
 
 
 @dataclass(frozen=True)
-class TrainerSchema:
-    """The trainer's side of the contract, as it stands in trainer_schema.json.
+class Catalog:
+    """models: by name; of_models: the hyperparameters that each reads, in their order.
 
-    image_rule: number of the rule by which image files become a dataset's records. own_model: what
-    holds of every model's own file.
+    hyperparameters: by name, those of all models.
     """
 
-    image_tag: str
-    image_rule: int
-    commands: Mapping[str, list[str]]
-    tasks: Mapping[str, Mapping[str, Any]]
-    metrics: Mapping[str, Mapping[str, Any]]
-    models: Mapping[str, Mapping[str, Any]]
-    own_model: Mapping[str, Any]
+    models: Mapping[str, Model]
+    of_models: Mapping[str, Sequence[str]]
     hyperparameters: Mapping[str, Hyperparameter]
 
     def of_model(self, model: str) -> dict[str, Hyperparameter]:
         """The hyperparameters that a model has."""
-        return {name: self.hyperparameters[name] for name in self.models[model]["hyperparameters"]}
+        return {name: self.hyperparameters[name] for name in self.of_models[model]}
 
-    @property
-    def common(self) -> list[str]:
-        """The hyperparameters of every model."""
-        return list(self.own_model["hyperparameters"])
-
-    def with_file(self, name: str, declaration: Declaration) -> "TrainerSchema":
+    def with_file(self, name: str, declaration: Declaration) -> "Catalog":
         """With one more model: a group's own file, and the hyperparameters that it declares."""
         declared = {n: Hyperparameter(n, s) for n, s in declaration.hyperparameters.items()}
-        common = [n for n in self.common if n not in declaration.without]
-        model = {
-            "description": declaration.description,
-            "inputs": list(declaration.inputs),
-            "hyperparameters": [*common, *declared],
-        }
+        common = [n for n in COMMON if n not in declaration.without]
         return replace(
             self,
-            models={**self.models, name: model},
+            models={**self.models, name: Model(declaration.description, declaration.inputs)},
+            of_models={**self.of_models, name: [*common, *declared]},
             hyperparameters={**self.hyperparameters, **declared},
         )
+
+
+COMMON = tuple(hyperparameters.schema(hyperparameters.Common))
+"""The hyperparameters of every model."""
+
+
+@functools.cache
+def load() -> Catalog:
+    """The trainer's models and hyperparameters."""
+    return Catalog(
+        MODELS,
+        {name: hyperparameters.of_model(name) for name in MODELS},
+        {name: Hyperparameter(name, words) for name, words in hyperparameters.schema().items()},
+    )
 
 
 def flag(value: Value) -> str:
     """A value as the trainer's command line and Vertex's categories write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-@functools.cache
-def load(path: Path = PATH) -> TrainerSchema:
-    """The schema of the trainer. Raises ValueError if it is of another version."""
-    raw = json.loads(path.read_text())
-    if raw["version"] != VERSION:
-        raise ValueError(
-            f"{path} has version {raw['version']}, this workflow reads version {VERSION}: "
-            "deploy DAGs and job image of one release"
-        )
-    hyperparameters = {n: Hyperparameter(n, s) for n, s in raw["hyperparameters"].items()}
-    parts = ("image_tag", "image_rule", "commands", "tasks", "metrics", "models", "own_model")
-    return TrainerSchema(**{p: raw[p] for p in parts}, hyperparameters=hyperparameters)
 
 
 def _listed(word: str, names: Sequence[str]) -> str:

@@ -1,6 +1,9 @@
-"""The commands of the job image: `python -m trainer COMMAND`, or the module by itself."""
+"""The job images: their tag, and what runs in them, `python -m trainer COMMAND` or a module."""
 
 from dataclasses import dataclass
+
+TAG = "0.1.0"
+"""Of the images that have this version of the trainer."""
 
 
 @dataclass(frozen=True)
@@ -9,6 +12,11 @@ class Command:
 
     module: str
     about: str
+
+    @property
+    def argv(self) -> list[str]:
+        """The container's command."""
+        return ["python", "-m", self.module]
 
 
 COMMANDS = {

@@ -1,12 +1,12 @@
 """The hyperparameters of the models in this package, by the model that reads them.
 
-Each names the paper that it comes from, where there is one. trainer.hyperparameters has those of
+Each names the paper that it comes from, where there is one. hyperparameters.py has those of
 every model.
 """
 
 from dataclasses import dataclass
 
-from trainer.hyperparameter_field import hyperparameter
+from trellis_contracts.hyperparameter_field import hyperparameter
 
 _WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
 _TRANSFORMERS = ("transformer", "vision_transformer")

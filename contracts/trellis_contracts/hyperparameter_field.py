@@ -16,7 +16,7 @@ def hyperparameter(
     **schema: Any,
 ) -> Any:
     """A field. models: the only models that read it; empty: all do but those in `without`. schema:
-    JSON Schema's words, and the trainer's own (trainer.hyperparameters).
+    JSON Schema's words, and the trainer's own (hyperparameters.py).
     """
     words = {"description": description} | ({"unit": unit} if unit else {})
     metadata = {

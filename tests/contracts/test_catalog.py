@@ -1,6 +1,13 @@
-import pytest
+"""Models and hyperparameters that an experiment may name."""
 
-from trellis.workflow.spec.trainer_schema import Hyperparameter, flag, load
+import pytest
+from jsonschema import Draft202012Validator
+
+from trellis_contracts import hyperparameters, metrics
+from trellis_contracts.catalog import Hyperparameter, flag, load
+from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.model_file import Declaration
+from trellis_contracts.tasks import TASKS
 
 
 def parameter(**schema):
@@ -50,17 +57,26 @@ def test_a_flag_is_written_as_the_trainer_reads_it():
     assert [flag(v) for v in (True, 2, 0.5, "adam")] == ["true", "2", "0.5", "adam"]
 
 
-def test_the_committed_schema_is_whole():
-    schema = load()
-    assert set(schema.commands) == {"train", "try", "weights", "export", "compare", "serve"}
-    for model in schema.models:
-        assert schema.of_model(model)
-    for task in schema.tasks.values():
-        assert set(task["metrics"]) <= set(schema.metrics)
+def test_every_hyperparameter_is_valid_json_schema_and_its_default_fits():
+    for name, words in hyperparameters.schema().items():
+        Draft202012Validator.check_schema(words)
+        assert Draft202012Validator(words).is_valid(getattr(Hyperparameters(), name))
 
 
-def test_another_version_is_refused(tmp_path):
-    path = tmp_path / "schema.json"
-    path.write_text('{"version": 2}')
-    with pytest.raises(ValueError, match="one release"):
-        load(path)
+def test_every_model_has_hyperparameters_and_every_task_metrics():
+    catalog = load()
+    for model in catalog.models:
+        assert catalog.of_model(model)
+    for task in TASKS:
+        assert metrics.of_task(task)
+
+
+def test_a_groups_own_file_is_one_more_model():
+    declared = {"width": {"type": "integer", "default": 8, "expected": "a whole number"}}
+    catalog = load().with_file(
+        "own.py", Declaration("Two towers.", ("table",), declared, loss=True)
+    )
+    assert catalog.models["own.py"].inputs == ("table",)
+    assert {"width", "learning_rate"} <= set(catalog.of_model("own.py"))
+    assert not {"loss", "focal_gamma"} & set(catalog.of_model("own.py"))
+    assert "own.py" not in load().models

@@ -2,7 +2,7 @@
 
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
-the command line here and an experiment file where there is no TensorFlow (trainer.schema). Our own
+the trainer's command line and an experiment file. Our own
 keywords: "expected" is the bounds in words; "inputs", "tasks" and "metrics" list the kinds of
 dataset, the tasks, and the metrics that decide, with which a hyperparameter has an effect (absent:
 all); "tunable" is false if it is no matter of trials; "idle_with" lists, by the name of
@@ -11,8 +11,8 @@ the numbers of a JSON object with one for each of some classes, which a text may
 "enum"; "least_side" is that of an image, in pixels, for each word of "enum".
 
 Common has those of every model, Hyperparameters also those of the models in this package
-(trainer.model_hyperparameters); `own` makes a class for a model's own file, which declares its in
-the same words (trainer.model_file).
+(model_hyperparameters.py); `own` makes a class for a model's own file, which declares its in
+the same words (model_file.py).
 """
 
 import dataclasses
@@ -20,20 +20,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from trainer import decision
-from trainer.dataset_description import MULTILABEL
-from trainer.hyperparameter_field import Value
-from trainer.hyperparameter_field import hyperparameter as _hyperparameter
-from trainer.model_hyperparameters import OfModels
+from trellis_contracts import metrics
+from trellis_contracts.hyperparameter_field import Value
+from trellis_contracts.hyperparameter_field import hyperparameter as _hyperparameter
 from trellis_contracts.model_file import Declaration, fits
 from trellis_contracts.model_file import expected as in_words
+from trellis_contracts.model_hyperparameters import OfModels
+from trellis_contracts.tasks import BINARY, MULTICLASS, MULTILABEL
 
 
 class HyperparameterError(ValueError):
     """A value that the trainer does not take; the message says what it would take."""
 
 
-_CLASSIFICATION = ["multiclass_classification", "binary_classification", MULTILABEL]
+_CLASSIFICATION = [MULTICLASS, BINARY, MULTILABEL]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +166,8 @@ class Common:
         "which must be accuracy, balanced_accuracy or f1; chosen when a full training has ended, "
         "so that epochs and trials are compared at a half (https://scikit-learn.org/stable/modules/classification_threshold.html)",
         enum=["half", "best"],
-        tasks=["binary_classification"],
-        metrics=list(decision.METRICS),
+        tasks=[BINARY],
+        metrics=list(metrics.BY_DECISION),
         tunable=False,
     )
     label_smoothing: float = _hyperparameter(
@@ -244,7 +244,7 @@ class Common:
         idle_with={"schedule": ["cosine", "one_cycle"]},
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, field in _fields(type(self)).items():
             _check(field.metadata["schema"], expected(name, type(self)), getattr(self, name))
 
@@ -350,9 +350,7 @@ def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:
 
 
 def expected(name: str, table: type[Common] = Hyperparameters) -> str:
-    """What a hyperparameter takes, in words. Airflow's side shows the same text, which it reads
-    from trainer_schema.json.
-    """
+    """What a hyperparameter takes, in words."""
     return in_words({**_words(name, table), "type": _TYPES[_kind(name, table)]})
 
 
@@ -360,16 +358,18 @@ def _field(default: Any, metadata: Mapping[str, Any]) -> Any:
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def _fields(table: type[Common]) -> dict[str, dataclasses.Field]:
+def _fields(table: type[Common]) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(table)}
 
 
 def _words(name: str, table: type[Common]) -> Mapping[str, Any]:
-    return _fields(table)[name].metadata["schema"]
+    words: Mapping[str, Any] = _fields(table)[name].metadata["schema"]
+    return words
 
 
 def _kind(name: str, table: type[Common]) -> type:
-    return get_type_hints(table)[name]
+    kind: type = get_type_hints(table)[name]
+    return kind
 
 
 def _integral(number: float) -> int:

@@ -1,0 +1,123 @@
+"""The metrics by which models are tuned, stopped, gated and compared: name, goal, tasks, words.
+
+The trainer computes them (trainer.metrics, trainer.comparison); whoever lists, checks or explains
+a metric reads this table.
+"""
+
+from dataclasses import dataclass
+
+from trellis_contracts.tasks import ALL, MULTILABEL, ONE_CLASS, REGRESSION
+
+_CLASSES_AND_SETS = (*ONE_CLASS, MULTILABEL)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """goal: maximize or minimize. tasks: that have it. gate_only: a gate may bound it, but nothing
+    may be chosen by it. by_decision: it depends on which class is decided, so that a threshold can
+    be chosen for it.
+    """
+
+    goal: str
+    tasks: tuple[str, ...]
+    description: str
+    gate_only: bool = False
+    by_decision: bool = False
+
+
+METRICS = {
+    "accuracy": Metric(
+        "maximize",
+        _CLASSES_AND_SETS,
+        "share of examples whose predicted class is the true one; multi-label: share of right "
+        "decisions, over all examples and classes",
+        by_decision=True,
+    ),
+    "balanced_accuracy": Metric(
+        "maximize",
+        _CLASSES_AND_SETS,
+        "recall, averaged over the classes: rare classes count as much as frequent ones; "
+        "multi-label: over each class and its absence",
+        by_decision=True,
+    ),
+    "f1": Metric(
+        "maximize",
+        _CLASSES_AND_SETS,
+        "harmonic mean of precision and recall, averaged over the classes, also if there are only "
+        "two; multi-label: not of their absence",
+        by_decision=True,
+    ),
+    "auc": Metric(
+        "maximize",
+        _CLASSES_AND_SETS,
+        "area under the ROC curve: chance that an example of a class is given a higher probability "
+        "of it than one of another class, ties counting half; averaged over the classes",
+    ),
+    "average_precision": Metric(
+        "maximize",
+        _CLASSES_AND_SETS,
+        "area under the precision-recall curve by steps, one class against the rest, averaged over "
+        "the classes, also if there are only two",
+    ),
+    "exact_match": Metric(
+        "maximize",
+        (MULTILABEL,),
+        "share of examples whose classes are all decided rightly",
+    ),
+    "rmse": Metric(
+        "minimize",
+        (REGRESSION,),
+        "root of the mean squared error, in the label's unit",
+    ),
+    "mae": Metric(
+        "minimize",
+        (REGRESSION,),
+        "mean absolute error, in the label's unit",
+    ),
+    "median_absolute_error": Metric(
+        "minimize",
+        (REGRESSION,),
+        "median absolute error, in the label's unit",
+    ),
+    "r2": Metric(
+        "maximize",
+        (REGRESSION,),
+        "coefficient of determination: share of the labels' variance on the split that is "
+        "explained; 0 is as good as predicting their mean",
+    ),
+    "loss": Metric(
+        "minimize",
+        ALL,
+        "classification: mean cross-entropy of the predicted probabilities, in nats, multi-label: "
+        "of a class and its absence, averaged over the classes; regression: "
+        "mean squared error in units of the label's variance on the train split, so that 1 is "
+        "what predicting its mean costs",
+    ),
+    "brier": Metric(
+        "minimize",
+        _CLASSES_AND_SETS,
+        "mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
+        "classes half of it; multi-label: of each class, averaged over them",
+    ),
+    "ece": Metric(
+        "minimize",
+        ONE_CLASS,
+        "expected calibration error: mean gap between confidence and accuracy over equal bins of "
+        "confidence; only for the gate, as a model that always predicts the classes' shares has "
+        "none",
+        gate_only=True,
+    ),
+}
+"""In the order in which a task lists them: the first that a task has is its default."""
+
+BY_DECISION = tuple(name for name, metric in METRICS.items() if metric.by_decision)
+
+
+def of_task(task: str) -> list[str]:
+    """Names of the metrics by which a task can be tuned; the first is the default."""
+    return [n for n, m in METRICS.items() if task in m.tasks and not m.gate_only]
+
+
+def gate_only(task: str) -> list[str]:
+    """Names of the further metrics of a task, which only a gate may bound."""
+    return [n for n, m in METRICS.items() if task in m.tasks and m.gate_only]

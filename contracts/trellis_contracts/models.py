@@ -1,0 +1,54 @@
+"""The models that can be trained, a module of trainer.models each; a group's own: model_file.py."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Model:
+    """Description of a model. inputs: kinds of dataset that it reads, "image" or "table".
+
+    needs: a kind of feature without which it is no use, or "".
+    """
+
+    description: str
+    inputs: tuple[str, ...]
+    needs: str = ""
+
+
+MODELS = {
+    "dense": Model(
+        "fully connected layers over all pixels, or over all features of a row (of a sequence its "
+        "mean, spread, maximum and length)",
+        ("image", "table"),
+    ),
+    "residual": Model(
+        "what dense reads, in blocks of two normalized layers, each added to what it was given",
+        ("image", "table"),
+    ),
+    "wide_and_deep": Model(
+        "the sum of a linear model, which also has a weight for every two values of categorical "
+        "features, and of the dense one",
+        ("table",),
+    ),
+    "convolutional": Model("blocks of convolutions, then the mean over the image", ("image",)),
+    "vision_transformer": Model(
+        "attention between the patches of an image, then their mean", ("image",)
+    ),
+    "backbone": Model(
+        "a network of keras.applications, such as ResNet50, with an output layer of its own; with "
+        "weights given, first that layer is trained alone, then the last layers with it",
+        ("image",),
+    ),
+    "recurrent": Model(
+        "GRU or LSTM cells over each sequence of a row, then fully connected layers over their "
+        "last states and all other features",
+        ("table",),
+        "sequence",
+    ),
+    "transformer": Model(
+        "attention between the steps of each sequence of a row, then fully connected layers over "
+        "their means and all other features",
+        ("table",),
+        "sequence",
+    ),
+}

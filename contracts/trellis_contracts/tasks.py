@@ -1,0 +1,46 @@
+"""The tasks: what an example's label is, and how many classes a dataset for a task has."""
+
+from dataclasses import dataclass
+
+BINARY = "binary_classification"
+MULTICLASS = "multiclass_classification"
+MULTILABEL = "multilabel_classification"
+REGRESSION = "regression"
+
+MULTILABEL_MAX_CLASSES = 63
+"""Classes of a multi-label task: a set of them is one int64, of which one bit is the sign."""
+
+SEPARATOR = "|"
+"""Between the names of the classes in a table's label of a multi-label task."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """min_classes, max_classes: of a dataset for this task, 0 for a regression; None: no limit."""
+
+    description: str
+    min_classes: int
+    max_classes: int | None
+
+
+# In all classifications a model predicts one probability per class, so that all that comes after
+# training (serving, comparison) knows one form of prediction.
+TASKS = {
+    MULTICLASS: Task("one of several classes", 2, None),
+    BINARY: Task("one of two classes", 2, 2),
+    MULTILABEL: Task("any number of several classes", 2, MULTILABEL_MAX_CLASSES),
+    REGRESSION: Task("a number", 0, 0),
+}
+
+ALL = tuple(TASKS)
+ONE_CLASS = (MULTICLASS, BINARY)
+"""Tasks in which each example has one class."""
+
+
+def classes_in(label: str, task: str) -> list[str]:
+    """The names of the classes in a label's text: of a multi-label task those between separators,
+    each once, in their order.
+    """
+    if task != MULTILABEL:
+        return [label]
+    return list(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
