@@ -35,7 +35,6 @@ FLAGS = (
     "model_sha256",
     "output",
     "outputs",
-    "schema",
     "seed",
     "strategy",
     "task",
