@@ -8,7 +8,8 @@ dataset, the tasks, and the metrics that decide, with which a hyperparameter has
 all); "tunable" is false if it is no matter of trials; "idle_with" lists, by the name of
 another hyperparameter, the words of it with which this one has none; "by_class" has the bounds of
 the numbers of a JSON object with one for each of some classes, which a text may be beside its
-"enum"; "least_side" is that of an image, in pixels, for each word of "enum".
+"enum"; "least_side" is that of an image, in pixels, for each value; "max_pooling" and
+"batch_normalization" list the words with which a model has layers of these kinds.
 
 Common has those of every model, Hyperparameters also those of the models in this package
 (model_hyperparameters.py); `own` makes a class for a model's own file, which declares its in

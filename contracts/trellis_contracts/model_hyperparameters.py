@@ -58,6 +58,12 @@ _BACKBONES = [
 # Of an image's sides, in pixels, if it is more than that of most; a test compares.
 _LEAST_SIDE = {"InceptionResNetV2": 75, "InceptionV3": 75, "Xception": 71}
 _LEAST_SIDE_OF_MOST = 32
+_MOST_BLOCKS = 8
+
+# Networks without max pooling, and without batch normalization, by the start of their names; a test
+# compares.
+_NO_MAX_POOLING = ("ConvNeXt", "EfficientNet", "MobileNet")
+_NO_BATCH_NORMALIZATION = ("ConvNeXt", "VGG")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +179,8 @@ class OfModels:
         "at least 2 to the power of this wide and high",
         unit="blocks",
         minimum=1,
-        maximum=8,
+        maximum=_MOST_BLOCKS,
+        least_side={str(blocks): 2**blocks for blocks in range(1, _MOST_BLOCKS + 1)},
         models=("convolutional",),
     )
     filters: int = hyperparameter(
@@ -197,6 +204,10 @@ class OfModels:
         "network of https://keras.io/api/applications that turns an image into features",
         enum=_BACKBONES,
         least_side={name: _LEAST_SIDE.get(name, _LEAST_SIDE_OF_MOST) for name in _BACKBONES},
+        max_pooling=[name for name in _BACKBONES if not name.startswith(_NO_MAX_POOLING)],
+        batch_normalization=[
+            name for name in _BACKBONES if not name.startswith(_NO_BATCH_NORMALIZATION)
+        ],
         models=("backbone",),
     )
     weights: str = hyperparameter(

@@ -1,18 +1,23 @@
 """The models that can be trained, a module of trainer.models each; a group's own: model_file.py."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Model:
     """Description of a model. inputs: kinds of dataset that it reads, "image" or "table".
 
-    needs: a kind of feature without which it is no use, or "".
+    needs: a kind of feature without which it is no use, or "". most: bounds of what it takes of a
+    dataset: "steps" of a sequence, "pairs" of categorical features. max_pooling: whether it has
+    layers whose gradient XLA cannot compile.
     """
 
     description: str
     inputs: tuple[str, ...]
     needs: str = ""
+    most: Mapping[str, int] = field(default_factory=dict)
+    max_pooling: bool = False
 
 
 MODELS = {
@@ -29,8 +34,11 @@ MODELS = {
         "the sum of a linear model, which also has a weight for every two values of categorical "
         "features, and of the dense one",
         ("table",),
+        most={"pairs": 1000},
     ),
-    "convolutional": Model("blocks of convolutions, then the mean over the image", ("image",)),
+    "convolutional": Model(
+        "blocks of convolutions, then the mean over the image", ("image",), max_pooling=True
+    ),
     "vision_transformer": Model(
         "attention between the patches of an image, then their mean", ("image",)
     ),
@@ -50,5 +58,7 @@ MODELS = {
         "their means and all other features",
         ("table",),
         "sequence",
+        # Attention compares all steps with all: of more, one example would take gigabytes.
+        most={"steps": 2048},
     ),
 }

@@ -15,9 +15,8 @@ from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError, attention, inputs
 from trainer.models.dense import head
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
-# Attention compares all steps with all: of more, one example would take gigabytes.
-_MAX_STEPS = 2048
 _LONGEST_WAVE = 10_000.0
 
 
@@ -25,10 +24,11 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     row = inputs.table(dataset, h.embedding)
     series = row.series(h.series == "together")
-    if (longest := max(steps.limit for steps in series)) > _MAX_STEPS:
+    most = MODELS["transformer"].most["steps"]
+    if (longest := max(steps.limit for steps in series)) > most:
         raise ModelError(
             f"the longest sequence has {longest:,} elements, and transformer, which compares all "
-            f"with all, takes up to {_MAX_STEPS:,}: use the recurrent model, or shorten the "
+            f"with all, takes up to {most:,}: use the recurrent model, or shorten the "
             "sequences in the query"
         )
     x = inputs.joined([*row.flat, *(_mean(steps, h) for steps in series)])

@@ -18,8 +18,7 @@ from trainer.dataset_features import CATEGORICAL
 from trainer.models import ModelError, inputs
 from trainer.models.dense import head
 from trellis_contracts.hyperparameters import Hyperparameters
-
-_MAX_PAIRS = 1000
+from trellis_contracts.models import MODELS
 
 # Of MurmurHash3's finalizer (https://github.com/aappleby/smhasher), as signed numbers.
 _MIX = (np.int64(-0xAE502812AA7333), np.int64(-0x3B314601E57A13AD))
@@ -36,9 +35,10 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     terms = dataset.features_of(CATEGORICAL)
     if h.cross_buckets and len(terms) > 1:
         pairs = len(terms) * (len(terms) - 1) // 2
-        if pairs > _MAX_PAIRS:
+        most = MODELS["wide_and_deep"].most["pairs"]
+        if pairs > most:
             raise ModelError(
-                f"{len(terms)} categorical features make {pairs:,} pairs, more than {_MAX_PAIRS:,}:"
+                f"{len(terms)} categorical features make {pairs:,} pairs, more than {most:,}:"
                 " use cross_buckets=0, or fewer features"
             )
         crosses = Crosses(len(terms), h.cross_buckets, dataset.outputs)

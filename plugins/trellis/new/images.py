@@ -47,7 +47,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
             contents = image_manifest.count(address, lines, GroupSplit(by="group"))
         except SourceError:  # too few groups
             grouped = False
-    splits = all(place for _, place in named)
+    splits = all(line.ml_use for line in lines)
     uris = [fields[place] for fields, place in named]
     sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
     with ThreadPoolExecutor(8) as pool:

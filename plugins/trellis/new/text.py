@@ -11,6 +11,7 @@ import yaml
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.workflow.sql import identifier
+from trellis_contracts import catalog
 from trellis_contracts.tasks import MULTILABEL
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
@@ -39,6 +40,7 @@ def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, bu
             f"model: {'recurrent' if roles.sequences else 'dense'}"
             f"{'   # the ARRAY columns are sequences' if roles.sequences else ''}",
             f"task: {roles.task}{_guessed(roles)}",
+            *_batch(rows.rows),
             "",
             *_training(_METRICS[roles.task], rows.rows, _ROW_SEARCH, "n1-standard-4"),
             "",
@@ -85,6 +87,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             "model: convolutional",
             f"task: {task}"
             + (f"   # {len(images.classes):,} numbers are labels" if regression else ""),
+            *_batch(images.count),
             "",
             *_training(
                 _METRICS[task],
@@ -242,6 +245,16 @@ _EPOCHS: tuple[tuple[float, int, int], ...] = (
     (100_000, 6, 30),
     (float("inf"), 2, 10),
 )
+
+
+def _batch(examples: int) -> list[str]:
+    """A smaller batch than the default, if the train split would not fill four of those."""
+    train = examples * 6 // 10  # as `_split` divides few rows
+    default = int(catalog.load().hyperparameters["batch_size"].schema["default"])
+    fitting = 1 << max(0, (train // 4).bit_length() - 1)
+    if fitting >= default:
+        return []
+    return [f"hyperparameters: {{batch_size: {fitting}}}   # few examples: several steps an epoch"]
 
 
 def _row_baselines(roles: Roles) -> list[str]:

@@ -8,7 +8,7 @@ from keras import layers
 from tests.trainer.models.test_models import images
 from trainer import models, weights
 from trainer.models import ModelError, backbone
-from trainer.training import phases
+from trainer.training import distribution, phases
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -92,6 +92,28 @@ def test_the_least_size_of_every_network_is_that_of_keras():
     for name, side in hyperparameters.schema()["backbone"]["least_side"].items():
         with pytest.raises(ValueError, match=f"must be at least {side}x{side};"):
             backbone.network(name, (side - 1, 224, 3))
+
+
+# The smallest network of each family of keras.applications; a family is built by one function.
+FAMILIES = (
+    "ConvNeXtTiny", "DenseNet121", "EfficientNetB0", "EfficientNetV2B0", "InceptionResNetV2",
+    "InceptionV3", "MobileNet", "MobileNetV2", "MobileNetV3Small", "NASNetMobile", "ResNet50",
+    "ResNet50V2", "VGG16", "Xception",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_layers_that_xla_cannot_compile_are_declared(name):
+    words = hyperparameters.schema()["backbone"]
+    inner = backbone.network(name, (96, 96, 3))
+    kinds = {type(layer) for layer in distribution._layers(inner)}
+    assert any(issubclass(kind, distribution._MAX_POOLING) for kind in kinds) == (
+        name in words["max_pooling"]
+    )
+    assert any(issubclass(kind, keras.layers.BatchNormalization) for kind in kinds) == (
+        name in words["batch_normalization"]
+    )
 
 
 @pytest.mark.parametrize("folder", [True, False])

@@ -214,7 +214,7 @@ def test_a_manifest_with_groups(trellis, dags, google, planned):
     (google.buckets / "new-tests").mkdir(exist_ok=True)
     for n in range(40):
         png(google.buckets / f"new-tests/scans/{n}.png", 90, height=90 + n)
-    lines = [f"gs://new-tests/scans/{n}.png,{n % 3},patient {n // 4}\n" for n in range(40)]
+    lines = [f"gs://new-tests/scans/{n}.png,{n % 3},patient {n}\n" for n in range(40)]
     (google.buckets / "new-tests/scans/manifest.csv").write_text("".join(lines))
     assert trellis("new", "experiment", "gs://new-tests/scans/manifest.csv") == 0
     plan = planned("scans")

@@ -14,7 +14,7 @@ from trellis.workflow.validation.file import with_changes
 PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
 """A registry that tells the digests of its images."""
 
-MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(20))
+MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(300))
 
 
 @pytest.fixture

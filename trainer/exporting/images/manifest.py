@@ -8,9 +8,10 @@
 
 A label is the name of a class or, of a regression, a number with a decimal point.
 
-ML_USE is the example's split: training, validation or test, in upper or lower case. It is given on
-every line or on none: if only some lines had it, Vertex AI would split the rest at random,
-differently each time. An image's key is its object name (the address without gs://BUCKET/).
+ML_USE is the example's split: training (or train), validation or test, in upper or lower case;
+unassigned is as none. It is given on every line or on none: if only some lines had it, Vertex AI
+would split the rest at random, differently each time. An image's key is its object name (the
+address without gs://BUCKET/).
 
 A problem with the whole file raises ExportError. A problem with one line (no label, several labels,
 a label that is no number, a field that is no day, a repeated image) makes it a Rejection.
@@ -36,7 +37,15 @@ from trainer.dataset_description import CLASSIFICATION
 from trainer.exporting import ExportError
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
-_ML_USES = {"training": "train", "validation": "validation", "test": "test"}
+# Vertex AI's words, and those of AutoML Vision, which public manifests have. UNASSIGNED is none.
+# The Airflow side has the same (plugins/trellis/workflow/lookups/image_manifest.py).
+_ML_USES = {
+    "training": "train",
+    "train": "train",
+    "validation": "validation",
+    "test": "test",
+    "unassigned": "",
+}
 
 _GS_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
 _RELATIVE_IMAGE = re.compile(r"(?!/)(?!.*://).*\.\w{2,5}", re.DOTALL)
@@ -134,7 +143,7 @@ class _Line:
 
     number: int
     fields: list[str]
-    ml_use: str = ""
+    ml_use: str = ""  # as it stands, then the split that it names
     uri: str = ""
     key: str = ""
     after: tuple[str, ...] = ()
@@ -210,13 +219,18 @@ def _refuse_lines_without_image(
 
 
 def _check_ml_use(lines: list[_Line]) -> bool:
-    """Whether the lines have ML_USE. Raises ExportError if a value is unknown or only some do."""
+    """Whether the lines have ML_USE, each then as the split that it names.
+
+    Raises ExportError if a value is unknown or only some lines have one.
+    """
     unknown = [line for line in lines if line.ml_use and line.ml_use.lower() not in _ML_USES]
     if unknown:
         raise ExportError(
             f"unknown ML_USE on {len(unknown)} lines: {_quote(unknown)}; "
             f"it is one of {', '.join(_ML_USES)}"
         )
+    for line in lines:
+        line.ml_use = _ML_USES.get(line.ml_use.lower(), "")
     naming = [line for line in lines if line.ml_use]
     silent = [line for line in lines if not line.ml_use]
     if naming and silent:
@@ -280,7 +294,7 @@ def _reject_unusable_labels(
             reason = f"no {split_by} after the label"
             rejected.append(Rejection(line.number, line.uri, label, reason))
         else:
-            split = _ML_USES[line.ml_use.lower()] if names_splits else None
+            split = line.ml_use if names_splits else None
             rows.append(
                 Row(line.number, line.uri, line.key, label, split, line.group, labels=labels)
             )

@@ -21,8 +21,25 @@ MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
 https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
 
-RESERVED = ("key", "split", "label", "ml_use", "is_validation")
-"""Columns of the dataset other than the features."""
+# What snapshot.sql calls its own columns while it divides each value of a column.
+_OF_STRATIFYING = ("stratum_place", "stratum_size", "stratum_test", "stratum_validation")
+
+RESERVED = (
+    "key",
+    "split",
+    "label",
+    "ml_use",
+    "is_validation",
+    # What BigQuery ML's predictions and Vertex AI's batch predictions add to their rows.
+    "predicted_label",
+    "predicted_label_probs",
+    "prediction",
+    "errors",
+    "errors_label",
+    *_OF_STRATIFYING,
+)
+"""Columns other than the features, of the dataset and of all that is made from it: a feature of one
+of these names has another one within Trellis."""
 
 SPLIT_BY = "split_by"
 """The same, of a dataset whose split is not its keys'."""
@@ -64,6 +81,11 @@ _DECIDING: dict[type, tuple[Sequence[str], str]] = {
     StratifiedSplit: (_CLASS_TYPES, "what is divided is text, a whole number or a BOOL"),
 }
 
+# Records hold float32, in which this and whatever is larger is infinite: it is halfway between
+# float32's largest number, 2**128 - 2**104, and 2**128.
+INFINITE = "ABS({}) >= 3.4028235677973366e+38"
+"""SQL of whether a number is infinite as float32; {} is the number."""
+
 # The REST API's type names that differ from GoogleSQL's.
 _SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
 
@@ -104,12 +126,27 @@ class Feature:
     @property
     def not_a_number(self) -> str:
         """SQL: the value is NaN, or a NaN is among its elements."""
-        return self._any("IS_NAN")
+        return self._any("IS_NAN({})")
 
     @property
     def infinite(self) -> str:
-        """SQL: the value is infinite, or one of its elements is."""
-        return self._any("IS_INF")
+        """SQL: the value is infinite as float32, in which records hold it, or an element is."""
+        return self._any(INFINITE)
+
+    @property
+    def empty(self) -> str:
+        """SQL: there is nothing in the value to learn from; of a sequence, no number."""
+        if self.type != "ARRAY<FLOAT64>":
+            return self.missing
+        elements = f"UNNEST({identifier(self.column)})"
+        return f"NOT EXISTS(SELECT 1 FROM {elements} AS element WHERE NOT IS_NAN(element))"
+
+    @property
+    def length(self) -> str:
+        """SQL: elements of a sequence; NULL of all else."""
+        if self.kind != "sequence":
+            return "CAST(NULL AS INT64)"
+        return f"IFNULL(ARRAY_LENGTH({identifier(self.column)}), 0)"
 
     @property
     def clean(self) -> str:
@@ -121,11 +158,12 @@ class Feature:
     def floats(self) -> bool:
         return self.type == "FLOAT64"
 
-    def _any(self, function: str) -> str:
+    def _any(self, condition: str) -> str:
         column = identifier(self.column)
         if self.type == "ARRAY<FLOAT64>":
-            return f"EXISTS(SELECT 1 FROM UNNEST({column}) AS element WHERE {function}(element))"
-        return f"{function}({column})" if self.floats else "FALSE"
+            of_element = condition.format("element")
+            return f"EXISTS(SELECT 1 FROM UNNEST({column}) AS element WHERE {of_element})"
+        return condition.format(column) if self.floats else "FALSE"
 
 
 @dataclass(frozen=True)
@@ -155,12 +193,11 @@ class Table:
     def label_type(self) -> str:
         return "FLOAT64" if self.regression else "STRING"
 
-    @property
-    def bad_label(self) -> str:
-        """SQL: the label is unusable."""
+    def bad_label(self, several: bool = False) -> str:
+        """SQL: the label is unusable. several: it names any number of classes, also none."""
         if self.regression:
-            return "label IS NULL OR IS_NAN(label) OR IS_INF(label)"
-        return "label IS NULL"
+            return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')}"
+        return "label IS NULL" if several else "IFNULL(label, '') = ''"
 
     def of_baselines(self) -> list[Feature]:
         """Features for BigQuery ML and AutoML.

@@ -23,8 +23,9 @@ from google.cloud.bigquery import (
 from trellis.bigquery.outcome import may_pass
 from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
-from trellis.workflow.contracts.errors import NoRowsError, SourceError
+from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
+from trellis.workflow.lookups import table_state
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
@@ -73,7 +74,7 @@ def inspect(
     job = source.dry_run(statement)
     parts = source.partitions(partition)
     examples = source.count(partition, parts)
-    versions = parts or _versions(source.client, job, source.known)
+    versions = parts or table_state.versions(source.client, job, source.known)
     return Inspection(
         source.name,
         described,
@@ -106,8 +107,8 @@ class Source:
         return _dry_run(self.client, self.section, statement, self.query)
 
     def partitions(self, partition: Partition | None) -> list[dict] | None:
-        """Its partitions that a run reads; see `_partitions`. Raises NoRowsError."""
-        return _partitions(self.client, self.known, partition)
+        """Its partitions that a run reads; see `table_state.partitions`. Raises NoRowsError."""
+        return table_state.partitions(self.client, self.known, partition)
 
     def count(self, partition: Partition | None, parts: list[dict] | None) -> int | None:
         """How many rows a run reads; None if only reading them would tell.
@@ -115,7 +116,7 @@ class Source:
         Raises NoRowsError if there are none in the run's interval, SourceError if there are none
         at all.
         """
-        examples = _count(self.client, self.name, self.known, self.sql, partition, parts)
+        examples = table_state.count(self.client, self.name, self.known, self.sql, partition, parts)
         if examples == 0 and partition is None:
             raise SourceError(f"{self.name} has no rows.")
         return examples
@@ -151,7 +152,7 @@ def changed(platform: Platform, given: TableSource | QuerySource) -> list[dict[s
     """
     source = find(platform, "source", given)
     job = source.dry_run(f"SELECT * FROM {source.sql}")
-    return _versions(source.client, job, source.known)
+    return table_state.versions(source.client, job, source.known)
 
 
 def snapshot_sql(
@@ -236,7 +237,8 @@ def create_dataset(platform: Platform) -> None:
 
 def rows_of(platform: Platform, name: str) -> int:
     """Rows of a table."""
-    return int(_client(platform).get_table(name).num_rows)
+    client = _client(platform)
+    return table_state.rows_of(client, client.get_table(name))
 
 
 def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, list[tuple[str, str]]]:
@@ -319,72 +321,3 @@ def _said(error: Any) -> str:
     """BigQuery's message, without the URL of the request."""
     errors = getattr(error, "errors", None) or []
     return next((e["message"] for e in errors if e.get("message")), None) or str(error)
-
-
-def _partitions(client: Any, known: Any, partition: Partition | None) -> list[dict] | None:
-    """The table's partitions that the run reads: {"id", "rows", "changed"}; None if it has none."""
-    if known is None or partition is None or known.time_partitioning is None:
-        return None
-    if (known.time_partitioning.field or "").lower() != partition.column.lower():
-        return None
-    dataset = f"{known.project}.{known.dataset_id}"
-    statement = sql.render("partitions", dataset=dataset, table=known.table_id)
-    found = [
-        {
-            "id": row["partition_id"],
-            "rows": int(row["total_rows"] or 0),
-            "changed": row["last_modified_time"].isoformat(),
-        }
-        for row in client.query(statement).result()
-    ]
-    inside = [part for part in found if partition.covers(part["id"])]
-    if not sum(part["rows"] for part in inside):
-        ids = [part["id"] for part in found if part["rows"]]
-        there = f"it has partitions {ids[0]} to {ids[-1]}" if ids else "it has no rows at all"
-        raise NoRowsError(_nothing(known.full_table_id.replace(":", "."), partition, there))
-    return inside
-
-
-def _nothing(name: str, partition: Partition, there: str) -> str:
-    return (
-        f"{name} has no rows with {partition}: {there}. A run takes the rows of its data interval; "
-        "choose others with `from` and `to`, or leave the logical date empty to take all."
-    )
-
-
-def _count(
-    client: Any,
-    name: str,
-    known: Any,
-    source: str,
-    partition: Partition | None,
-    parts: list[dict] | None,
-) -> int | None:
-    """How many rows the run reads, if that can be known without reading them."""
-    if known is None:
-        return None
-    if partition is None:
-        return known.num_rows if known.table_type == "TABLE" else None
-    if parts is not None and partition.type == "DATE" and all(len(p["id"]) == 8 for p in parts):
-        return sum(part["rows"] for part in parts)
-    statement = sql.render("count", source=source, partition=partition)
-    (row,) = client.query(statement).result()
-    if not row["examples"]:
-        there = f"there are {row['first_moment']} to {row['last_moment']}"
-        raise NoRowsError(
-            _nothing(name, partition, there if row["first_moment"] else "it is empty")
-        )
-    return row["examples"]
-
-
-def _versions(client: Any, job: Any, known: Any) -> list[dict[str, Any]]:
-    """The time of the last change of each table that the snapshot reads."""
-    found = []
-    names = {f"{t.project}.{t.dataset_id}.{t.table_id}" for t in job.referenced_tables}
-    if known is not None:
-        names.add(f"{known.project}.{known.dataset_id}.{known.table_id}")
-    for name in sorted(names):
-        read = client.get_table(name)
-        changed = read.modified.isoformat() if read.modified else None
-        found.append({"table": name, "changed": changed, "rows": read.num_rows})
-    return found

@@ -34,6 +34,20 @@ _IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LARGEST = 3.4028234663852886e38  # of float32
 
+ML_USES = {
+    "": "",
+    "train": "training",
+    "training": "training",
+    "validation": "validation",
+    "test": "test",
+    "unassigned": "",
+}
+"""Words for a line's split, in any case, and Vertex AI's for it; "": none. TRAIN and UNASSIGNED are
+AutoML Vision's (https://cloud.google.com/vision/automl/docs/prepare), which public manifests have.
+The export has the same (trainer/exporting/images/manifest.py)."""
+
+_SHOWN = 3
+
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
 
@@ -46,12 +60,33 @@ class Line(NamedTuple):
     fields: list[str]
     place: int | None
 
+    @property
+    def ml_use(self) -> str | None:
+        """Vertex AI's word for the line's split, "" if it names none; None for an unknown word."""
+        return ML_USES.get(self.fields[0].lower()) if self.place else ""
+
+    def __str__(self) -> str:
+        return f"line {self.number} ({','.join(self.fields)[:100]!r})"
+
+
+class Image(NamedTuple):
+    """An image of a manifest. line: its number. labels: none or several of a multi-label task.
+    decides: its ML_USE or, if it has none, the group that does, the split of the day, or the key.
+    """
+
+    line: int
+    labels: frozenset[str]
+    ml_use: str
+    decides: str
+
 
 @dataclass
 class Contents:
     """Contents of a manifest. examples: usable lines. classes: their number by label; a line may
     count for several. ungrouped: lines without a group or day, where these decide the split.
     groups: those, or the splits that days are of. first: number of the first line of each label.
+    images: by key, but those whose lines contradict one another (`contradicted`). rejected:
+    numbers of the lines that the export will reject, by the reason.
     """
 
     lines: int = 0
@@ -60,6 +95,13 @@ class Contents:
     groups: set[str] = field(default_factory=set)
     classes: Counter[str] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)
+    images: dict[str, Image] = field(default_factory=dict)
+    rejected: dict[str, list[int]] = field(default_factory=dict)
+    contradicted: set[str] = field(default_factory=set)
+
+    def reject(self, reason: str, line: int) -> None:
+        """Note a line that will be no example."""
+        self.rejected.setdefault(reason, []).append(line)
 
 
 def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
@@ -121,33 +163,38 @@ def count(
     Raises SourceError for a manifest that is empty, no manifest, or without groups or days.
     """
     contents, by = Contents(), last_field(split)
-    for number, fields, place in lines:
+    known = _checked(address, lines)
+    for line in known:
+        number, fields, place = line
         contents.lines += 1
-        if place is None:
-            raise SourceError(
-                f"{address}: line {number} ({','.join(fields)[:100]!r}) names no image; {_FORMAT}"
-            )
-        after = fields[place + 1 :]
+        assert place is not None
+        decides, after = "", fields[place + 1 :]
         if by is not None:
-            if place:
+            if line.ml_use:
                 raise SourceError(
                     f"{address}: line {number} names a split (ML_USE), and source.split ({by}) "
                     "decides it too: leave one of the two out"
                 )
             place_of_group = len(after) - 1 if several else 1
-            group = after.pop(place_of_group) if len(after) > place_of_group >= 0 else ""
+            decides = after.pop(place_of_group) if len(after) > place_of_group >= 0 else ""
             if isinstance(split, TimeSplit):
-                group = ml_use_of_day(group, split) or ""
-            if not group:
+                decides = ml_use_of_day(decides, split) or ""
+            if not decides:
                 contents.ungrouped += 1
+                contents.reject(f"no {by} after the label", number)
                 continue
-            contents.groups.add(group)
-        labels = {label for label in after if label}
+            contents.groups.add(decides)
+        labels = frozenset(label for label in after if label)
         if several or len([label for label in after if label]) == 1:
             contents.examples += 1
             contents.classes.update(labels)
             for label in labels:
                 contents.first.setdefault(label, number)
+            _take(contents, fields[place], Image(number, labels, line.ml_use or "", decides))
+        else:
+            contents.reject("several labels" if labels else "no label", number)
+    for key in contents.contradicted:
+        del contents.images[key]
     if not contents.lines:
         raise SourceError(f"{address} is empty; {_FORMAT}")
     if isinstance(split, TimeSplit):
@@ -159,6 +206,45 @@ def count(
             "lines of gs://BUCKET/OBJECT,label,group"
         )
     return contents
+
+
+def _checked(address: str, lines: Iterable[Line]) -> list[Line]:
+    """The lines. Raises SourceError unless all of them name an image, and all or none a split by a
+    known word: Vertex AI would divide the others at random, differently each time.
+    """
+    found = list(lines)
+    if without := next((line for line in found if line.place is None), None):
+        raise SourceError(f"{address}: {without} names no image; {_FORMAT}")
+    if unknown := [line for line in found if line.ml_use is None]:
+        words = ", ".join(word.upper() for word in ML_USES if word)
+        raise SourceError(
+            f"{address}: {len(unknown)} lines have an ML_USE that is none of {words}: "
+            f"{', '.join(map(str, unknown[:_SHOWN]))}"
+        )
+    naming = [line for line in found if line.ml_use]
+    silent = [line for line in found if not line.ml_use]
+    if naming and silent:
+        raise SourceError(
+            f"{address}: {len(naming)} of {len(found)} lines name a split (ML_USE), as "
+            f"{naming[0]} does, and {silent[0]} does not: name it on every line or on none"
+        )
+    return found
+
+
+def _take(contents: Contents, address: str, image: Image) -> None:
+    """Keep an image, or reject a line that repeats or contradicts another one of its key."""
+    key = key_of(address)
+    image = image._replace(decides=image.decides or key)
+    first = contents.images.setdefault(key, image)
+    if first is image:
+        return
+    if (first.labels, first.decides) == (image.labels, image.decides):
+        contents.reject("repeats an image", image.line)
+        return
+    contents.reject("contradicts another line of its image", image.line)
+    if key not in contents.contradicted:
+        contents.contradicted.add(key)
+        contents.reject("contradicts another line of its image", first.line)
 
 
 def _check_days(address: str, contents: Contents, split: TimeSplit) -> None:
@@ -197,10 +283,15 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{address}: {len(names)} classes ({shown}, ...), but the task is "
             "binary_classification; write multiclass_classification"
         )
-    if experiment.source.shards > contents.examples:
+    most_rejected = experiment.image_source.max_rejected * contents.lines
+    if (bad := sum(map(len, contents.rejected.values()))) > most_rejected:
+        why = "; ".join(
+            f"{reason}: {len(lines_)}, as line {lines_[0]}"
+            for reason, lines_ in contents.rejected.items()
+        )
         raise SourceError(
-            f"{address}: {contents.examples} labelled lines cannot fill source.shards = "
-            f"{experiment.source.shards} files"
+            f"{address}: {bad} of {contents.lines} lines would be rejected, more than "
+            f"source.max_rejected ({experiment.image_source.max_rejected:g}) allows: {why}"
         )
 
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 CLASSIFICATION = ("binary_classification", "multiclass_classification")
 REGRESSION = ("regression",)
 
+MOST_CLASSES = 50
+"""Values that a label may have: input_label_cols of
+https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-create-glm"""
+
 
 @dataclass(frozen=True)
 class ModelType:

@@ -32,7 +32,8 @@ class ImageSource(_Stored):
     kind: ClassVar[Kind] = "image"
 
     images: str = key(
-        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, of a "
+        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
+        "being TRAIN, VALIDATION or TEST, on every line or on none; of a "
         "regression with a number as label: a path in the group's bucket, or a gs:// address",
         min_length=1,
     )
@@ -142,5 +143,10 @@ class QuerySource(RowSource):
 
 Source = Annotated[
     ImageSource | TableSource | QuerySource,
-    OneOf("one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`", "nothing to read"),
+    OneOf(
+        "one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`",
+        "nothing to read",
+        "an example is an image or a row, and no model reads both. Small images can be a row's "
+        "ARRAY column of pixels, for a model of your own (docs/how-to/own-model.md)",
+    ),
 ]

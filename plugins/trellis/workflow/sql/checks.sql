@@ -9,7 +9,7 @@ WITH {{ features_alone(snapshot, alone, regression, bad_label, cells) }}
 {% endif %}
 SELECT
   COUNT(*) AS examples,
-  COUNTIF(key IS NULL) AS keys_missing,
+  COUNTIF(IFNULL(key, '') = '') AS keys_missing,
   ARRAY(
     SELECT AS STRUCT key AS value, COUNT(*) AS examples
     FROM {{ snapshot | identifier }}
@@ -23,10 +23,17 @@ SELECT
   ARRAY(
     SELECT key
     FROM {{ snapshot | identifier }}
-    WHERE key IS NOT NULL AND {{ bad_label }}
+    WHERE key IS NOT NULL AND ({{ bad_label }})
     ORDER BY key
     LIMIT 5
   ) AS labels_bad_keys,
+  ARRAY(
+    SELECT AS STRUCT split, COUNT(*) AS examples
+    FROM {{ snapshot | identifier }}
+    WHERE split IS NOT NULL
+    GROUP BY split
+    ORDER BY split
+  ) AS splits,
   ARRAY(
     SELECT AS STRUCT split, {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(*) AS examples
     FROM {{ snapshot | identifier }}
@@ -39,14 +46,14 @@ SELECT
   STRUCT(
     COUNTIF(example_weight IS NULL) AS missing,
     COUNTIF(IS_NAN(example_weight)) AS not_a_number,
-    COUNTIF(IS_INF(example_weight)) AS infinite,
+    COUNTIF({{ infinite | replace("{}", "example_weight") }}) AS infinite,
     COUNTIF(example_weight < 0) AS negative,
     MAX(example_weight) AS largest
   ) AS weights,
   ARRAY(
     SELECT key
     FROM {{ snapshot | identifier }}
-    WHERE key IS NOT NULL AND (example_weight IS NULL OR IS_NAN(example_weight) OR IS_INF(example_weight) OR example_weight < 0)
+    WHERE key IS NOT NULL AND (example_weight IS NULL OR IS_NAN(example_weight) OR {{ infinite | replace("{}", "example_weight") }} OR example_weight < 0)
     ORDER BY key
     LIMIT 5
   ) AS weights_bad_keys,
@@ -55,7 +62,8 @@ SELECT
     FROM {{ snapshot | identifier }}
     WHERE split IS NOT NULL
     GROUP BY split
-    HAVING COUNTIF(example_weight > 0) = 0
+    -- What is no more than half of the smallest float32 becomes 0.
+    HAVING COUNTIF(example_weight > 7.006492321624085e-46) = 0
     ORDER BY split
   ) AS weights_zero,
 {% endif %}
@@ -84,14 +92,16 @@ SELECT
   (SELECT AS STRUCT * FROM together) AS together,
 {% endif %}
 {% if regression %}
-  MIN(label) = MAX(label) AS label_constant,
+  MIN(IF(split = 'train', label, NULL)) AS label_least,
+  MAX(IF(split = 'train', label, NULL)) AS label_most,
 {% endif %}
   [
 {% for feature in features %}
     STRUCT(
       {{ feature.name | literal }} AS name,
       COUNTIF({{ feature.missing }}) AS missing,
-      COUNTIF(split = 'train' AND NOT ({{ feature.missing }})) AS train,
+      COUNTIF(split = 'train' AND NOT ({{ feature.empty }})) AS train,
+      MAX(IF(split = 'train', {{ feature.length }}, NULL)) AS longest,
       COUNTIF({{ feature.not_a_number }}) AS not_a_number,
       COUNTIF({{ feature.infinite }}) AS infinite
     ){{ "," if not loop.last }}

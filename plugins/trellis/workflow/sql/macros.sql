@@ -39,8 +39,8 @@ CASE
 {%- else %}
 CASE
     WHEN split_by IS NULL THEN NULL
-    WHEN place < size - test_size - validation_size THEN 'train'
-    WHEN place < size - test_size THEN 'validation'
+    WHEN stratum_place < stratum_size - stratum_test - stratum_validation THEN 'train'
+    WHEN stratum_place < stratum_size - stratum_test THEN 'validation'
     ELSE 'test'
   END
 {%- endif %}

@@ -25,20 +25,20 @@ examples AS (
 ranked AS (
   SELECT
     *,
-    ROW_NUMBER() OVER (PARTITION BY split_by ORDER BY FARM_FINGERPRINT(key), key) - 1 AS place,
-    COUNT(*) OVER (PARTITION BY split_by) AS size
+    ROW_NUMBER() OVER (PARTITION BY split_by ORDER BY FARM_FINGERPRINT(key), key) - 1 AS stratum_place,
+    COUNT(*) OVER (PARTITION BY split_by) AS stratum_size
   FROM examples
 ),
 tested AS (
   SELECT
     *,
-    LEAST(GREATEST(DIV(size * {{ split.test }} + 50, 100), 1), size - 1) AS test_size
+    LEAST(GREATEST(DIV(stratum_size * {{ split.test }} + 50, 100), 1), stratum_size - 1) AS stratum_test
   FROM ranked
 ),
 assigned AS (
   SELECT
     *,
-    LEAST(GREATEST(DIV(size * {{ split.validation }} + 50, 100), 1), size - 1 - test_size) AS validation_size
+    LEAST(GREATEST(DIV(stratum_size * {{ split.validation }} + 50, 100), 1), stratum_size - 1 - stratum_test) AS stratum_validation
   FROM tested
 )
 {% endif %}

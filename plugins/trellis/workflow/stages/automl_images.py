@@ -58,15 +58,15 @@ def usable(
     The key decides, or, if the lines are `grouped`, the field after the label.
     """
     found: dict[str, tuple[str, str, str, str]] = {}
-    for _, fields, place in lines:
+    for line in lines:
+        _, fields, place = line
         if place is None or fields[place] in rejected:
             continue
         address, after = fields[place], fields[place + 1 :]
         hashed = after.pop(1) if grouped and len(after) > 1 else image_manifest.key_of(address)
         labels = [label for label in after if label]
         if len(labels) == 1:
-            ml_use = fields[0].lower() if place else ""
-            found.setdefault(address, (ml_use, address, labels[0], hashed))
+            found.setdefault(address, (line.ml_use or "", address, labels[0], hashed))
     return list(found.values())
 
 

@@ -25,7 +25,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.contracts.table import Table
+from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -36,10 +36,12 @@ from trellis.workflow.stages import (
     job_messages,
     linear_checks,
     split_checks,
+    training_checks,
     weight_checks,
 )
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import group
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
 
@@ -73,21 +75,7 @@ class CheckOperator(BigQueryJobOperator):
         assert plan.table is not None
         (found,) = job.result()
         row = dict(found.items())
-        problems, warnings = judge(
-            row, plan.table, plan.experiment.task, plan.experiment.source.split
-        )
-        # The number of rows of a view or query was unknown before.
-        automl = plan.experiment.baselines.automl is not None
-        problems += weight_checks.judge(row, plan.table, automl)
-        few = group.too_few_for_automl(plan.experiment, self._platform, row["examples"], None)
-        problems += [few] if few else []
-        classes = _classes_by_split(row, plan.experiment.task)
-        unknown = group.unknown_classes(plan.experiment, set().union(*classes.values()))
-        problems += [unknown] if unknown else []
-        findings = data_checks.judge(row, plan.table)
-        refused, told = data_checks.divided(findings, plan.experiment.row_source.data_checks)
-        problems += refused
-        warnings += told
+        problems, warnings, findings = evaluate(row, plan, self._platform)
         if problems:
             table = job_messages.snapshot(plan, self._platform)
             message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
@@ -128,7 +116,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "checks",
         snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.features,
-        bad_label=plan.table.bad_label,
+        bad_label=plan.table.bad_label(plan.experiment.task == MULTILABEL),
+        infinite=INFINITE,
         regression=plan.table.regression,
         split_by=plan.table.split_by is not None,
         weight=plan.table.weight is not None,
@@ -138,6 +127,34 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )
     return job_messages.query(plan.experiment, platform, statement)
+
+
+def evaluate(
+    row: Mapping[str, Any], plan: Plan, platform: Platform
+) -> tuple[list[str], list[str], list[Finding]]:
+    """Why no model can be trained on the rows, what is only said of them, and what the data checks
+    found. row: the result of checks.sql.
+    """
+    assert plan.table is not None
+    experiment, task = plan.experiment, plan.experiment.task
+    problems, warnings = judge(row, plan.table, task, experiment.source.split)
+    if not problems:
+        problems += training_checks.judge(experiment, counts(row, task))
+        longest = max((feature["longest"] or 0 for feature in row["features"]), default=0)
+        problems += training_checks.too_long(experiment, longest)
+        found = set().union(*_classes_by_split(row, task).values())
+        problems += training_checks.too_many_classes(experiment, len(found))
+    automl = experiment.baselines.automl is not None
+    problems += weight_checks.judge(row, plan.table, automl)
+    # The number of rows of a view or query was unknown before.
+    few = group.too_few_for_automl(experiment, platform, row["examples"], None)
+    problems += [few] if few else []
+    classes = _classes_by_split(row, task)
+    unknown = group.unknown_classes(experiment, set().union(*classes.values()))
+    problems += [unknown] if unknown else []
+    findings = data_checks.judge(row, plan.table)
+    refused, told = data_checks.divided(findings, experiment.row_source.data_checks)
+    return [*problems, *refused], [*warnings, *told], findings
 
 
 def judge(
@@ -171,6 +188,18 @@ def _classes_by_split(row: Mapping[str, Any], task: str) -> dict[str, set[str]]:
     for entry in row["classes"]:
         found.setdefault(entry["split"], set()).update(classes_in(entry["label"], task))
     return found
+
+
+def counts(row: Mapping[str, Any], task: str) -> dict[str, Counts]:
+    """The splits, and their classes as far as the query lists them. row: as in `judge`."""
+    examples = dict.fromkeys(training_checks.NAMES, 0)
+    examples |= {entry["split"]: entry["examples"] for entry in row["splits"]}
+    classes: dict[str, dict[str, int]] = {name: {} for name in examples}
+    for entry in row["classes"]:
+        found = classes[entry["split"]]
+        for name in classes_in(entry["label"], task):
+            found[name] = found.get(name, 0) + entry["examples"]
+    return {name: Counts(count, classes[name]) for name, count in examples.items()}
 
 
 def columns_json(
@@ -217,7 +246,7 @@ def _rule(split: Any) -> dict[str, Any]:
 def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
     name, problems = table.key.name, []
     if row["keys_missing"]:
-        problems.append(f"key '{name}' is NULL in {_rows(row['keys_missing'])}")
+        problems.append(f"key '{name}' is NULL or empty in {_rows(row['keys_missing'])}")
     if row["keys_repeated"]:
         shown = ", ".join(f"{k['value']!r} ({k['examples']} rows)" for k in row["keys_repeated"])
         problems.append(
@@ -229,7 +258,8 @@ def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
 
 def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
     name = table.label.name
-    what = "NULL, NaN or infinite" if table.regression else "NULL"
+    what = "NULL, NaN or infinite as float32" if table.regression else "NULL or empty"
+    what = "NULL" if task == MULTILABEL else what
     if row["labels_bad"]:
         return [
             f"label '{name}' is {what} in {_rows(row['labels_bad'])}, as at the keys "
@@ -241,8 +271,11 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         few = f"no '{table.split_by.name}' of the {row['examples']} examples belongs there"
     problems = [f"the {split} split is empty: {few}" for split in sorted(absent)]
     if table.regression:
-        if row["label_constant"]:
-            problems.append(f"label '{name}' is the same in every row: nothing to learn")
+        least, most = row["label_least"], row["label_most"]
+        if least is not None and as_float32(least) == as_float32(most):
+            problems.append(
+                f"label '{name}' is {least:g} in every row of the train split: nothing to learn"
+            )
         return problems
     by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())
@@ -279,7 +312,8 @@ def _features(row: Mapping[str, Any]) -> list[str]:
         name = feature["name"]
         if feature["infinite"]:
             problems.append(
-                f"feature '{name}' is infinite in {_rows(feature['infinite'])}: make it NULL in a "
+                f"feature '{name}' is infinite in {_rows(feature['infinite'])}, or too large for "
+                "float32: make it NULL in a "
                 "query, or leave it out of source.features"
             )
         if feature["missing"] == row["examples"]:

@@ -4,7 +4,7 @@ Inspects the source, checks whether its dataset exists, computes the cost limit,
 and adds the run to the index. The stages make their jobs from the plan when they start.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from trellis.workflow.lookups import (
     bigquery_source,
     documents,
     image_manifest,
+    image_splits,
     pretrained,
     records,
     storage,
@@ -29,9 +30,11 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import dry_run, limits, reuse
+from trellis.workflow.stages import dry_run, image_checks, limits, reuse
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
+from trellis.workflow.validation.hyperparameters import possible
+from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import MULTILABEL
 
@@ -235,9 +238,8 @@ def _rows(
             "the baselines read neither sequences nor text, and there are no other features; "
             "leave `baselines` out"
         )
-    kinds = {feature.kind for feature in found.table.features}
     for name, one in experiment.by_model.items():
-        _fits_features(one, "model" if name is None else f"other_models.{name}", kinds)
+        _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None
     return Found(
@@ -252,9 +254,21 @@ def _rows(
     )
 
 
-def _fits_features(experiment: Experiment, where: str, kinds: Set[str]) -> None:
-    """Raises SourceError unless the model at `where` can learn from features of these kinds."""
+def _fits_features(experiment: Experiment, where: str, table: Table) -> None:
+    """Raises SourceError unless the model at `where` can learn from these features."""
     model = MODELS.get(experiment.model)
+    kinds = {feature.kind for feature in table.features}
+    terms = sum(feature.kind == "categorical" for feature in table.features)
+    most, pairs = model.most.get("pairs") if model else None, terms * (terms - 1) // 2
+    if (
+        most is not None
+        and pairs > most
+        and set(possible(experiment, catalog.load(), "cross_buckets")) != {"0"}
+    ):
+        raise SourceError(
+            f"{where}: {terms} categorical features make {pairs:,} pairs, and {experiment.model} "
+            f"takes up to {most:,}: write hyperparameters.cross_buckets: 0, or name fewer features"
+        )
     if model is not None and model.needs == "sequence" and "sequence" not in kinds:
         raise SourceError(
             f"{where}: {experiment.model} is for sequences, and no feature is an ARRAY column: use "
@@ -288,6 +302,12 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
             f"This project may not read {address} (source.images): {error.message}"
         ) from None
     image_manifest.check_contents(address, contents, experiment)
+    split = experiment.source.split
+    images = image_splits.images_of(
+        contents, split, lambda texts: bigquery_source.splits_of(platform, split, texts)
+    )
+    if problems := image_checks.judge(experiment, images):
+        raise SourceError("\n  ".join([f"{address} (source.images):", *problems]))
     if unknown := group.unknown_classes(experiment, contents.classes):
         raise SourceError(unknown)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}

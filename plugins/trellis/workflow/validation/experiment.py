@@ -9,7 +9,13 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
-from trellis.workflow.validation import backbone, columns, hyperparameters, other_models
+from trellis.workflow.validation import (
+    backbone,
+    columns,
+    hyperparameters,
+    layers,
+    other_models,
+)
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
@@ -25,7 +31,8 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *_trainer(experiment, catalog),
         *_metric(experiment),
         *hyperparameters.problems(experiment, catalog),
-        *backbone.problems(experiment, catalog),
+        *backbone.problems(experiment),
+        *layers.problems(experiment, catalog),
         *other_models.problems(experiment, catalog),
         *_machines(experiment),
         *_baselines(experiment),

@@ -8,6 +8,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.validation.hyperparameters import possible
+from trellis_contracts import catalog
 
 
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
@@ -68,15 +70,15 @@ def too_few_for_automl(
 
 def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | None:
     """Which classes class_weights names that the examples do not have; None if they have all."""
-    weights = str(experiment.hyperparameters.get("class_weights", ""))
-    if not weights.startswith("{"):
-        return None
-    for name in json.loads(weights):
-        if name not in classes:
-            return (
-                f"hyperparameters.class_weights: no example is of the class '{name}'; "
-                + did_you_mean(name, sorted(classes)[:20])
-            )
+    for model, one in experiment.by_model.items():
+        where = "" if model is None else f"other_models.{model}."
+        for text in possible(one, catalog.load(), "class_weights"):
+            for name in json.loads(text) if text.startswith("{") else ():
+                if name not in classes:
+                    return (
+                        f"{where}hyperparameters.class_weights: no example is of the class "
+                        f"'{name}'; {did_you_mean(name, sorted(classes)[:20])}"
+                    )
     return None
 
 

@@ -69,12 +69,14 @@ def _without_effect(
 
 
 def possible(experiment: Experiment, catalog: Catalog, name: str) -> list[str]:
-    """The words that a hyperparameter may be in a run: those to choose from, the fixed one, or the
-    default.
+    """The values, as text, that a hyperparameter may have in a run: those to choose from, the ends
+    of a range, the fixed one, or the default.
     """
     searched = experiment.search.get(name)
+    if isinstance(searched, Choices):
+        return [str(word) for word in searched.choose]
     if searched is not None:
-        return [str(word) for word in searched.choose] if isinstance(searched, Choices) else []
+        return [str(end) for end in (searched.from_, searched.to)]
     default = catalog.hyperparameters[name].schema["default"]
     return [str(experiment.hyperparameters.get(name, default))]
 

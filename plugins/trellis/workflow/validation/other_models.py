@@ -6,7 +6,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import is_file
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
-from trellis.workflow.validation import backbone, hyperparameters
+from trellis.workflow.validation import backbone, hyperparameters, layers
 from trellis_contracts.catalog import Catalog
 
 
@@ -29,7 +29,8 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
                 yield Problem(where, wrong)
             for found in (
                 *hyperparameters.problems(one, catalog),
-                *backbone.problems(one, catalog),
+                *backbone.problems(one),
+                *layers.problems(one, catalog),
             ):
                 yield Problem(_place(where, found.field), found.message)
 

@@ -43,6 +43,13 @@ def test_ml_use_names_the_split_in_any_case():
     assert [row.split for row in manifest.rows] == ["train", "validation", "test"]
 
 
+def test_the_words_of_automl_vision_are_understood():
+    """They are what most manifests in public have."""
+    manifest = read("TRAIN,gs://bkt/1,a\nVALIDATION,gs://bkt/2,b\nTEST,gs://bkt/3,a\n")
+    assert [row.split for row in manifest.rows] == ["train", "validation", "test"]
+    assert not read("UNASSIGNED,gs://bkt/1,a\nunassigned,gs://bkt/2,b\n").names_splits
+
+
 def test_an_empty_ml_use_on_every_line_is_none():
     manifest = read(",gs://bkt/1,a\n,gs://bkt/2,b\n")
     assert not manifest.names_splits
@@ -117,7 +124,11 @@ def test_a_manifest_on_disk_may_name_images_beside_it():
         ("https://b/1.png,a\nhttps://b/2.png,b\n", "2 of 2 lines name no image"),
         ("gs://bkt/1,a\ngs://bkt/,b\ngs://Bucket/1,c\n", "2 of 3 lines name no image"),
         ("cat,gs://bkt/1\ndog,gs://bkt/2\n", "unknown ML_USE on 2 lines: line 1 'cat,gs://bkt/1'"),
-        ("train,gs://bkt/1,a\ntest,gs://bkt/2,b\n", "it is one of training, validation, test"),
+        ("dev,gs://bkt/1,a\ntest,gs://bkt/2,b\n", "it is one of training, train, validation, te"),
+        (
+            "TEST,gs://bkt/1,a\nUNASSIGNED,gs://bkt/2,b\n",
+            "ML_USE is given on 1 of 2 lines (on line 1, not on line 2)",
+        ),
         (
             "gs://bkt/1,a\ntest,gs://bkt/2,b\ngs://bkt/3,b\n",
             "ML_USE is given on 1 of 3 lines (on line 2, not on line 1)",

@@ -100,6 +100,14 @@ def test_whatever_columns_are_called_their_aliases_are_plain_and_differ(breast_c
     assert len({alias.lower() for alias in [*aliases, *RESERVED]}) == len(aliases) + len(RESERVED)
 
 
+@pytest.mark.parametrize("name", [*RESERVED, "Predicted_Label", "PREDICTION"])
+def test_a_name_that_trellis_or_google_gives_a_column_is_another_inside(breast_cancer, name):
+    known = [*CELLS[:3], Column(name, "FLOAT64")]
+    (feature,) = resolve(breast_cancer, "t", known).features
+    assert feature.name == name
+    assert feature.column.lower() not in RESERVED
+
+
 def test_spaces_and_unicode_in_names(table):
     names = ["mean radius", "mean_radius", "größe", "年", "年月", "2nd", "Split", "a`b"]
     found = table([*CELLS[:3], *(Column(name, "FLOAT64") for name in names)]).features

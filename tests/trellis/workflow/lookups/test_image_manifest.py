@@ -39,6 +39,56 @@ def test_a_split_before_the_image_is_no_label():
     assert set(contents.classes) == {"cat", "dog"}
 
 
+@pytest.mark.parametrize(
+    ("words", "splits"),
+    [
+        (("TRAIN", "VALIDATION", "TEST"), ["training", "validation", "test"]),
+        (("training", "Validation", "test"), ["training", "validation", "test"]),
+        (("UNASSIGNED", "unassigned", ""), ["", "", ""]),
+    ],
+)
+def test_the_words_of_automl_vision_name_a_split_too(words, splits):
+    found = list(lines(AT, [f"{use},gs://bucket/{n}.png,a\n" for n, use in enumerate(words)]))
+    assert [line.ml_use for line in found] == splits
+    assert [
+        image.ml_use
+        for image in contents_of(
+            [f"{use},gs://bucket/{n}.png,a\n" for n, use in enumerate(words)]
+        ).images.values()
+    ] == splits
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            ["holdout,gs://bucket/1.png,a\n", *CATS_AND_DOGS],
+            "1 lines have an ML_USE",
+        ),
+        (
+            ["TEST,gs://bucket/1.png,a\n", "gs://bucket/2.png,b\n"],
+            "1 of 2 lines name a split",
+        ),
+        (
+            ["TEST,gs://bucket/1.png,a\n", "UNASSIGNED,gs://bucket/2.png,b\n"],
+            "1 of 2 lines name a",
+        ),
+    ],
+)
+def test_a_split_is_named_on_every_line_or_on_none(text, message):
+    with pytest.raises(SourceError, match=message):
+        contents_of(text)
+
+
+def test_lines_that_contradict_one_another_are_no_images():
+    contents = contents_of([*CATS_AND_DOGS, "gs://bucket/1.png,dog\n", "gs://bucket/2.png,dog\n"])
+    assert set(contents.images) == {"3.png"}.union({"2.png"})
+    assert contents.rejected == {
+        "contradicts another line of its image": [4, 1],
+        "repeats an image": [5],
+    }
+
+
 def test_an_image_without_its_label_is_left_to_the_export():
     contents = contents_of([*CATS_AND_DOGS, "gs://bucket/4.png,\n"])
     assert (contents.lines, contents.examples) == (4, 3)
@@ -65,8 +115,8 @@ def test_what_is_no_manifest_is_refused(text, message):
         (["gs://bucket/1.png\n", "gs://bucket/2.png\n"], "the label column is missing"),
         (["gs://bucket/1.png,cat\n", "gs://bucket/2.png,cat\n"], "of one class, 'cat'"),
         (
-            ["gs://bucket/1.png,cat\n", "gs://bucket/2.png,dog\n"],
-            "cannot fill source.shards = 4 files",
+            ["gs://bucket/1.png,cat\n"] * 9 + ["gs://bucket/2.png,dog\n"],
+            "8 of 10 lines would be",
         ),
     ],
 )

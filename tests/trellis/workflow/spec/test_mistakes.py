@@ -286,7 +286,7 @@ BACKBONE = {"model: dense": "model: backbone", "  size: 8": "  size: 64", "units
         ("dropout: 0", "weights: w.h5", 9, "hyperparameters.weights",
          "got w.h5; expected none, imagenet, or the gs:// address of a file or a folder"),
         ("size: 64", "size: [64, 31]", 6, "source.size",
-         "got 64 x 31 pixels; the backbone MobileNetV2 takes 32 x 32 or more"),
+         "got 64 x 31 pixels; backbone MobileNetV2 takes 32 x 32 or more"),
         ("dropout: 0", "unfrozen_layers: 2", 9, "hyperparameters.unfrozen_layers",
          "has no effect with weights none: leave it out, or choose another weights"),
         ("dropout: 0", "backbone: Xception", 6, "source.size", "Xception takes 71 x 71"),

@@ -21,6 +21,7 @@ GOOD = {
     "keys_repeated": [],
     "labels_bad": 0,
     "labels_bad_keys": [],
+    "splits": [{"split": s, "examples": 4} for s in ("train", "validation", "test")],
     "classes": CLASSES,
     "features": [RADIUS],
 }
@@ -47,14 +48,14 @@ def test_good_rows_pass():
     ("changes", "message"),
     [
         ({"examples": 0}, "there are none"),
-        ({"keys_missing": 1}, "key 'id' is NULL in 1 row"),
+        ({"keys_missing": 1}, "key 'id' is NULL or empty in 1 row"),
         (
             {"keys_repeated": [{"value": "a1", "examples": 2}, {"value": "é", "examples": 3}]},
             "key 'id' is not unique: 'a1' (2 rows), 'é' (3 rows)",
         ),
         (
             {"labels_bad": 7, "labels_bad_keys": ["a1", "a2"]},
-            "label 'kind' is NULL in 7 rows, as at the keys 'a1', 'a2'",
+            "label 'kind' is NULL or empty in 7 rows, as at the keys 'a1', 'a2'",
         ),
         ({"classes": [c for c in CLASSES if c["label"] == "m"]}, "constant, 'm' in every row"),
         (
@@ -87,13 +88,17 @@ def test_a_class_that_only_the_test_split_lacks_is_said():
     assert judged(classes=classes) == ([], ["no example of 'm' is in the test split"])
 
 
-def test_a_number_that_never_changes_is_refused():
+@pytest.mark.parametrize("most", [1e9, 1e9 + 1])
+def test_a_number_that_never_changes_is_refused(most):
+    """In the train split, and in what records hold: float32, of which these two are one number."""
     classes = [
         {"split": split, "label": None, "examples": 3} for split in ("train", "validation", "test")
     ]
-    row = GOOD | {"classes": classes, "label_constant": True}
+    row = GOOD | {"classes": classes, "label_least": 1e9, "label_most": most}
     problems, _ = judge(row, table(regression=True), "regression", KeySplit())
-    assert problems == ["label 'kind' is the same in every row: nothing to learn"]
+    assert problems == ["label 'kind' is 1e+09 in every row of the train split: nothing to learn"]
+    different = row | {"label_most": 1e9 + 1000}
+    assert judge(different, table(regression=True), "regression", KeySplit())[0] == []
 
 
 def test_a_thousand_bad_features_are_not_all_listed():

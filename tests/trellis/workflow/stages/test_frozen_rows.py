@@ -67,9 +67,20 @@ GOOD = {"sample_id": "CAST(n AS STRING)", "malignant": "MOD(n, 2) = 0", "x": "CA
     ("changes", "problem"),
     [
         ({"sample_id": "CAST(MOD(n, 299) AS STRING)"}, "not unique: '1' (2 rows)"),
-        ({"sample_id": "IF(n = 7, NULL, CAST(n AS STRING))"}, "'sample_id' is NULL in 1 row"),
+        (
+            {"sample_id": "IF(n = 7, NULL, CAST(n AS STRING))"},
+            "'sample_id' is NULL or empty in 1 row",
+        ),
         ({"malignant": "n > 0"}, "'malignant' is constant, 'true' in every row"),
-        ({"malignant": "IF(n < 3, NULL, n > 9)"}, "'malignant' is NULL in 2 rows, as at the keys"),
+        (
+            {"malignant": "IF(n < 3, NULL, n > 9)"},
+            "'malignant' is NULL or empty in 2 rows, as at the keys",
+        ),
+        ({"sample_id": "IF(n = 7, '', CAST(n AS STRING))"}, "is NULL or empty in 1 row"),
+        ({"malignant": "IF(n < 9, '', IF(n < 99, 'a', 'b'))"}, "'malignant' is NULL or empty in 8"),
+        ({"x": "IF(n = 9, 3.5e38, n)"}, "feature 'x' is infinite in 1 row, or too large for"),
+        ({"trace": "[IF(n = 9, -3.5e38, 1)]"}, "'trace' is infinite in 1 row"),
+        ({"trace": "[CAST('nan' AS FLOAT64)]"}, "'trace' is NULL in every row of the train split"),
         ({"x": "CAST(NULL AS FLOAT64)"}, "feature 'x' is NULL in every row"),
         ({"x": "IF(n = 9, CAST('inf' AS FLOAT64), 1)"}, "feature 'x' is infinite in 1 row"),
         ({"größe in cm": "IF(n = 9, CAST('-inf' AS FLOAT64), 1)"}, "'größe in cm' is infinite"),

@@ -24,12 +24,12 @@ from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
 from trellis_contracts.catalog import load as load_catalog
 
-IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(50))
+IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(500))
 
 
 @pytest.fixture
 def bucket(google, group):
-    """The group's bucket, with a manifest of 50 images in it; as a folder."""
+    """The group's bucket, with a manifest of 500 images in it; as a folder."""
     folder = google.buckets / group.bucket
     (folder / "digits").mkdir(parents=True, exist_ok=True)
     (folder / "digits/manifest.csv").write_text(IMAGES)
@@ -82,7 +82,7 @@ def test_a_plan_says_what_the_run_will_do(plan, bucket):
         "automl": 0,
         "batch": 0,
     }
-    assert content["dataset"]["classes"] == {str(n): 5 for n in range(10)}
+    assert content["dataset"]["classes"] == {str(n): 50 for n in range(10)}
     assert not content["dataset"]["exists"]
     assert 0 < content["cost"]["at_most_usd"] < 2
     assert content["cost"]["serving"]["at_most_usd_per_day"] == 2.62
@@ -197,9 +197,9 @@ def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
     ("text", "message"),
     [
         ("", "is empty"),
-        ("gs://b/1.png\n" * 5, "label column is missing"),
-        ("gs://b/1.png,a\n" * 5, "of one class"),
-        ("gs://b/1.png,a\ngs://b/2.png,b\n", "cannot fill source.shards"),
+        ("gs://bkt/1.png\n" * 5, "label column is missing"),
+        ("gs://bkt/1.png,a\n" * 5, "of one class"),
+        ("gs://bkt/1.png,a\ngs://bkt/2.png,b\n", "split has no image"),
         ("image,label\n" + IMAGES, "names no image"),
         (b"\xff\xfe", "no CSV file in UTF-8"),
     ],

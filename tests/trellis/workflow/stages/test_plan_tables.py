@@ -9,7 +9,7 @@ import pytest
 from tests.trellis.workflow.plans import plan_run
 from trellis.workflow import sql
 from trellis.workflow.contracts import run_params
-from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.errors import NoRowsError, SourceError
 from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.stages import automl_tables, bqml
@@ -273,3 +273,50 @@ def test_the_groups_key_is_the_default_of_a_dataset_that_it_makes(client, group,
     )
     (dataset,) = made
     assert dataset.to_api_repr()["defaultEncryptionConfiguration"] == {"kmsKeyName": key}
+
+
+@pytest.fixture
+def streamed(client):
+    """A function: a table of its own, with loaded rows, and others that were streamed."""
+
+    def streamed(name, loaded, more, partitioned=False):
+        by_day = "PARTITION BY measured_on" if partitioned else ""
+        rows = f"SELECT * FROM {DATASET}.cells ORDER BY sample_id LIMIT {loaded}"
+        client.query_and_wait(f"CREATE OR REPLACE TABLE {DATASET}.{name} {by_day} AS {rows}")
+        stream(client, f"{DATASET}.{name}", [f"x{n}" for n in range(more)])
+        return f"{DATASET}.{name}"
+
+    return streamed
+
+
+def stream(client, name, keys):
+    """Streams rows of the first day into a table like `cells`."""
+    row = {"mean radius": 1.5, "stage": 2, "trace": [1.0, 0.5], "measured_on": "2024-01-01"}
+    row |= {"moment": "2024-01-01T00:00:00Z"}
+    rows = [row | {"sample_id": key, "malignant": n % 2 == 0} for n, key in enumerate(keys)]
+    assert client.insert_rows_json(client.get_table(name), rows) == []
+
+
+@pytest.mark.parametrize(("loaded", "more"), [(0, 300), (300, 600)])
+def test_streamed_rows_count(streamed, plan, content, client, loaded, more):
+    """Metadata leave out the rows of the streaming buffer; every query sees them."""
+    name = streamed(f"streamed_{loaded}", loaded, more)
+    assert client.get_table(name).num_rows == loaded
+    plan(f"streamed-{loaded}", bigquery=name)
+    assert content(f"streamed-{loaded}")["dataset"]["examples"] == loaded + more
+
+
+def test_a_partition_whose_rows_were_streamed_has_rows(streamed, plan, content):
+    name = streamed("streamed_by_day", 0, 120, partitioned=True)
+    plan("streamed-day", day(1), bigquery=name, partition="measured_on")
+    assert content("streamed-day")["dataset"]["examples"] == 120
+    with pytest.raises(NoRowsError):
+        plan("streamed-other-day", day(2), bigquery=name, partition="measured_on")
+
+
+def test_rows_that_are_streamed_make_another_dataset(streamed, plan, client):
+    name = streamed("streamed_on", 0, 120)
+    before = plan("streamed-before", bigquery=name).dataset.fingerprint
+    assert plan("streamed-same", bigquery=name).dataset.fingerprint == before
+    stream(client, name, ["one more"])
+    assert plan("streamed-after", bigquery=name).dataset.fingerprint != before

@@ -14,7 +14,7 @@ from trellis.workflow.validation.file import with_changes
 
 BUCKET = "reuse-tests"
 PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
-MANIFEST = "".join(f"gs://{BUCKET}/{n}.png,{n % 10}\n" for n in range(50))
+MANIFEST = "".join(f"gs://{BUCKET}/{n}.png,{n % 10}\n" for n in range(500))
 
 
 @pytest.fixture

@@ -1,0 +1,59 @@
+"""What the export and the trainer would refuse of a manifest's images, by the split of each.
+
+The manifest says enough for it: images need not be read. What they hold, and whether they are
+there, only the export finds.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from trellis.workflow.lookups.image_manifest import Image, is_number
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.split import KeySplit
+from trellis.workflow.stages import training_checks
+from trellis.workflow.stages.training_checks import Counts, as_float32
+from trellis_contracts.tasks import REGRESSION
+
+_SHOWN = 5
+
+
+def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list[str]:
+    """Why the run could not end well. images: of each split."""
+    regression = experiment.task == REGRESSION
+    classes = {
+        name: Counter(label for image in some for label in image.labels)
+        for name, some in images.items()
+    }
+    splits = {
+        name: Counts(len(some), {} if regression else classes[name])
+        for name, some in images.items()
+    }
+    problems = [*_empty(experiment, images)]
+    if regression:
+        values = {as_float32(label) for label in classes["train"] if is_number(label)}
+        if images["train"] and len(values) < 2:
+            problems.append("all labels of the train split are one number: nothing to learn")
+        return [*problems, *training_checks.judge(experiment, splits)]
+    unseen = sorted({name for found in classes.values() for name in found} - {*classes["train"]})
+    if unseen and images["train"]:
+        shown = ", ".join(repr(name) for name in unseen[:_SHOWN])
+        problems.append(
+            f"no image of {shown}{', ...' * (len(unseen) > _SHOWN)} is in the train split: leave "
+            "the class out, get more images of it, or divide each class (stratify)"
+        )
+    return [*problems, *training_checks.judge(experiment, splits)]
+
+
+def _empty(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> Iterator[str]:
+    sizes = {name: len(some) for name, some in images.items()}
+    named = any(image.ml_use for some in images.values() for image in some)
+    for name, size in sizes.items():
+        if not size:
+            remedy = (
+                "mark some lines as that split (ML_USE)"
+                if named
+                else "add images, or give that split a larger share (source.split)"
+                if isinstance(experiment.source.split, KeySplit)
+                else "see source.split"
+            )
+            yield f"the {name} split has no image ({sizes}): {remedy}"

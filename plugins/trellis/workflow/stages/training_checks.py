@@ -1,0 +1,172 @@
+"""What the export and the trainer would refuse of a dataset, known once its splits are counted.
+
+`plan` counts those of a manifest, `check` those of rows. The rules are the trainer's: shards in
+trainer/exporting, batches in trainer/training/input_pipeline.py, metrics in
+trainer/training/checks.py.
+"""
+
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from trellis.workflow.spec import bqml
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine, TrainingMachines
+from trellis.workflow.spec.tuning import Choices
+from trellis_contracts import catalog
+from trellis_contracts.models import MODELS
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
+
+NAMES = ("train", "validation", "test")
+
+_RANKED = ("auc", "average_precision")
+"""Metrics that compare examples of a class with others, and have no value without both."""
+
+# If shares differ by more than this fraction of their mean, workers divide examples, not files.
+_EVEN = 0.01
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A split. examples: their number. classes: how many of them have each class, none of a
+    regression.
+    """
+
+    examples: int
+    classes: Mapping[str, int]
+
+
+def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
+    """Why no training could begin, or learn anything; nothing of a split that has no example."""
+    if any(not splits[name].examples for name in NAMES):
+        return []
+    return [
+        *_shards(experiment, splits["train"].examples),
+        *_batches(experiment, splits["train"].examples),
+        *_metric(experiment, splits["validation"]),
+    ]
+
+
+def too_many_classes(experiment: Experiment, classes: int) -> Iterator[str]:
+    """Baselines that do not take so many classes."""
+    names = [name for name in experiment.baselines.bqml if name in bqml.TYPES]
+    if names and experiment.task != REGRESSION and classes > bqml.MOST_CLASSES:
+        yield (
+            f"baselines.bqml: BigQuery ML's models take up to {bqml.MOST_CLASSES} classes, and "
+            f"the label has {classes}: leave `bqml` out"
+        )
+
+
+def too_long(experiment: Experiment, longest: int) -> Iterator[str]:
+    """Models that do not take so long a sequence. longest: elements, in the train split."""
+    for name, one in experiment.by_model.items():
+        most = MODELS[one.model].most.get("steps") if one.model in MODELS else None
+        if most is not None and longest > most:
+            yield (
+                f"{'model' if name is None else 'other_models'}: {one.model} takes sequences of up "
+                f"to {most:,} elements, and the longest has {longest:,}: shorten them in a query, "
+                "or use recurrent"
+            )
+
+
+def as_float32(number: float | str) -> float:
+    """A number as records hold it."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", float(number)))[0])
+    except OverflowError:
+        return math.inf
+
+
+def _shards(experiment: Experiment, examples: int) -> Iterator[str]:
+    shards = experiment.source.shards
+    if shards > examples:
+        yield (
+            f"source.shards: {shards} files cannot be filled by the {examples} examples of the "
+            f"train split: write {examples} or fewer"
+        )
+
+
+def _batches(experiment: Experiment, examples: int) -> Iterator[str]:
+    """The first job of each model whose largest batch has more examples than a worker reads."""
+    for name, one in experiment.by_model.items():
+        where = "" if name is None else f"other_models.{name}."
+        jobs: list[tuple[str, Machine]] = [("train", one.train.machines)]
+        if one.tune is not None:
+            jobs.insert(0, ("tune", one.tune.machines))
+        for job, machines in jobs:
+            share = _share(examples, experiment.source.shards, machines)
+            size, times = _largest(one, "batch_size"), _largest(one, "accumulation")
+            if size * times <= share:
+                continue
+            factor = f", times accumulation {times}" if times > 1 else ""
+            replicas = _replicas(machines)
+            several = f" by {replicas} replicas" if replicas > 1 else ""
+            remedy = f"write {share // times} or less" if share >= times else "use fewer replicas"
+            yield (
+                f"{where}batch_size: up to {size}{factor}, in the section `{job}`; the "
+                f"{examples} examples of the train split, read{several}, are {share} for each: "
+                f"{remedy} (hyperparameters.batch_size, or tune.search)"
+            )
+            break
+
+
+def _share(examples: int, shards: int, machines: Machine) -> int:
+    """Examples of the train split that a replica reads in an epoch, of the one that reads least."""
+    workers = machines.workers if isinstance(machines, TrainingMachines) else 1
+    if isinstance(machines, TrainingMachines) and machines.parameter_servers is not None:
+        return examples  # each worker reads all, in an order of its own
+    shards = min(shards, examples)
+    edges = [examples * index // shards for index in range(shards + 1)]
+    sizes = [
+        sum(edges[n + 1] - edges[n] for n in range(worker, shards, workers))
+        for worker in range(workers)
+    ]
+    even = max(sizes) - min(sizes) <= _EVEN * examples / workers
+    smallest = min(sizes) if even else examples // workers
+    return smallest // (machines.gpus if machines.gpu else 1)
+
+
+def _replicas(machines: Machine) -> int:
+    workers = machines.workers if isinstance(machines, TrainingMachines) else 1
+    return workers * (machines.gpus if machines.gpu else 1)
+
+
+def _largest(experiment: Experiment, name: str) -> int:
+    """The largest value that a hyperparameter may have in a run."""
+    searched = experiment.search.get(name)
+    if isinstance(searched, Choices):
+        return max(int(value) for value in searched.choose)
+    if searched is not None:
+        return int(searched.to)
+    default = catalog.load().hyperparameters[name].schema["default"]
+    return int(experiment.hyperparameters.get(name, default))
+
+
+def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
+    """Metrics and thresholds that the validation split's classes leave undefined."""
+    if experiment.task == REGRESSION:
+        return
+    metric, classes = experiment.metric, validation.classes
+    if experiment.task == MULTILABEL:
+        told = any(0 < count < validation.examples for count in classes.values())
+        if metric in _RANKED and not told:
+            yield (
+                f"{experiment.goal}: {metric} compares examples with and without a class, and the "
+                "validation split has no class that only some of its examples have"
+            )
+        return
+    present = [name for name, count in classes.items() if count]
+    if len(present) > 1:
+        return
+    lone = f"the validation split has examples of {present[0]!r} only" if present else "no class"
+    remedy = "give that split a larger share, or divide each class (`split: {stratify: ...}`)"
+    if metric in _RANKED:
+        yield f"{experiment.goal}: {metric} compares two classes, and {lone}: {remedy}"
+    for name, one in experiment.by_model.items():
+        if one.hyperparameters.get("decision_threshold") == "best":
+            where = "" if name is None else f"other_models.{name}."
+            yield (
+                f"{where}hyperparameters.decision_threshold: best is chosen among two classes, and "
+                f"{lone}: leave it out, or {remedy}"
+            )

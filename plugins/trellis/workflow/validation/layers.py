@@ -1,0 +1,94 @@
+"""What a model's layers take of a file's images and machines, as far as the trainer declares it."""
+
+from collections.abc import Iterator
+
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.problems import Problem
+from trellis.workflow.spec.source import ImageSource
+from trellis.workflow.validation.hyperparameters import possible
+from trellis_contracts.catalog import Catalog
+from trellis_contracts.tasks import MULTILABEL
+
+NO_WEIGHTS = "none"
+
+
+def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
+    """Layers that a training would refuse to build, to compile or to weigh."""
+    if experiment.model not in catalog.models:
+        return
+    if isinstance(experiment.source, ImageSource):
+        yield from _size(experiment.source, experiment, catalog)
+    yield from _compiled(experiment, catalog)
+    yield from _own_loss(experiment)
+
+
+def _size(source: ImageSource, experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
+    """Values that need larger images; of each hyperparameter the one that needs the largest."""
+    for name in catalog.of_models[experiment.model]:
+        least = catalog.hyperparameters[name].schema.get("least_side", {})
+        known = [value for value in possible(experiment, catalog, name) if value in least]
+        value = max(known, key=least.__getitem__, default=None)
+        if value is not None and min(source.size) < least[value]:
+            height, width = source.size
+            yield Problem(
+                ("source", "size"),
+                f"got {height} x {width} pixels; {name} {value} takes {least[value]} x "
+                f"{least[value]} or more",
+            )
+
+
+def _compiled(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
+    """Layers that XLA cannot compile."""
+    if "true" not in map(str.lower, possible(experiment, catalog, "jit_compile")):
+        return
+    searched = "jit_compile" in experiment.search
+    where = ("tune", "search") if searched else ("hyperparameters",)
+    if why := _not_compiled(experiment, catalog):
+        yield Problem((*where, "jit_compile"), f"{why}: leave it out")
+
+
+def _not_compiled(experiment: Experiment, catalog: Catalog) -> str | None:
+    model = catalog.models[experiment.model]
+    if model.max_pooling:
+        return f"XLA has no deterministic gradient of max pooling, which {experiment.model} has"
+    if "backbone" not in catalog.of_models[experiment.model]:
+        return None
+    words = catalog.hyperparameters["backbone"].schema
+    networks = possible(experiment, catalog, "backbone")
+    if pooling := [name for name in networks if name in words["max_pooling"]]:
+        return f"XLA has no deterministic gradient of max pooling, which {pooling[0]} has"
+    normalized = [name for name in networks if name in words["batch_normalization"]]
+    fresh = possible(experiment, catalog, "weights") == [NO_WEIGHTS]
+    if normalized and fresh and _several_replicas(experiment):
+        return (
+            f"the batch normalization of {normalized[0]} takes its statistics over all replicas "
+            "within a step, and XLA compiles the pass of one"
+        )
+    return None
+
+
+def _several_replicas(experiment: Experiment) -> bool:
+    def devices(machine: Machine) -> int:
+        return machine.gpus if machine.gpu else 1
+
+    jobs = [devices(experiment.train.machines) * experiment.train.machines.workers]
+    if experiment.tune is not None:
+        jobs.append(devices(experiment.tune.machines))
+    return max(jobs) > 1
+
+
+def _own_loss(experiment: Experiment) -> Iterator[Problem]:
+    own = experiment.own_model
+    if own is None or not own.declaration.loss or experiment.task != MULTILABEL:
+        return
+    for where, given in (
+        (("hyperparameters",), experiment.hyperparameters.get("class_weights", "none")),
+        (("tune", "search"), "searched" if "class_weights" in experiment.search else "none"),
+    ):
+        if given != "none":
+            yield Problem(
+                (*where, "class_weights"),
+                "of a multi-label task they weigh each class within the loss, and the model's file "
+                "has a loss of its own: leave them out, and weigh there",
+            )
