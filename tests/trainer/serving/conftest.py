@@ -31,7 +31,7 @@ def model_folder(tmp_path_factory):
     return exported(brightness_model, (image,), tmp_path_factory.mktemp("serving") / "model")
 
 
-def exported(build, features, folder):
+def exported(build, features, folder, task=None):
     """The folder of the SavedModel of build(dataset), for a dataset of CLASSES."""
     counts = Counts(1, dict.fromkeys(CLASSES, 1))
     splits = ("train", "validation", "test")
@@ -44,6 +44,7 @@ def exported(build, features, folder):
         counts=dict.fromkeys(splits, counts),
         files=dict.fromkeys(splits, ()),
         rejected=0,
+        task=task,
     )
     saved_model.export(build(dataset), dataset, folder)
     return folder

@@ -18,7 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import sent
+from trainer.dataset_description import MULTILABEL
+from trainer.dataset_features import Feature
 from trainer.serving import frames
 from trainer.serving.frames import FrameError
 from trainer.serving.model import Model
@@ -193,6 +196,41 @@ def test_columns_that_are_not_there_or_twice_are_named(model):
         predict(model, frame)
     with pytest.raises(FrameError, match="2 columns are called 'size'"):
         predict(model, pd.DataFrame([PLAIN | {"SIZE": 1}]))
+
+
+def test_the_raw_signature_takes_what_the_page_says(model):
+    """docs/how-to/results.md: microseconds, 0 and 1, and each kind's own NULL."""
+    known = {"size": 1e6, "class": np.nan, "smoker": 1.0, "site": b"rechts", "_ward": b"\xff"}
+    known |= {"taken": 1709208000 * 10**6, "pulse": [61.0], "note": b"\xff"}
+    unknown = known | {"size": np.nan, "smoker": np.nan, "taken": -(2**63), "note": b"kein Befund"}
+    inputs = {
+        field.input: np.array([known[field.name], unknown[field.name]])
+        for field in model.rows.fields
+    }
+    answers = model.answers(inputs)
+    null = dict.fromkeys(("class", "_ward", "note"))
+    rows = [PLAIN | null | {"pulse": [61.0]}]
+    rows.append(rows[0] | {"size": None, "smoker": None, "taken": None, "note": "kein Befund"})
+    found = predict(model, pd.DataFrame(rows))
+    if model.classes:
+        np.testing.assert_allclose(answers["probabilities"], found[["p.0", "p.1"]], atol=1e-6)
+        assert found["p.0"].diff().abs().iloc[1] > 1e-4
+    else:
+        np.testing.assert_allclose(answers["value"], found["predicted"], rtol=1e-5)
+
+
+def test_several_classes_are_a_tuple(tmp_path):
+    image = Feature("image", "image", "uint8", "png", (8, 8, 1))
+    folder = exported(brightness_model, (image,), tmp_path / "model", MULTILABEL)
+    files = [
+        cv2.imencode(".png", np.full((8, 8), grey, np.uint8))[1].tobytes() for grey in (0, 255)
+    ]
+    model = Model.load(folder)
+    found = frames.predict(model, pd.DataFrame({"image_bytes": files}, index=["a", "b"]), None)
+    (dark, light) = model.predict([model.pixels(data) for data in files])
+    assert list(found["predicted"]) == [tuple(dark["labels"]), tuple(light["labels"])]
+    assert found["predicted"]["b"] != found["predicted"]["a"]
+    assert found.loc["b", "p.light"] == light["probabilities"]["light"]
 
 
 def test_images_by_bytes_and_by_address(model_folder):

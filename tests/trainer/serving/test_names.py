@@ -1,6 +1,8 @@
 """Features by their names in the source, whatever identifiers the dataset has for them."""
 
 import json
+import re
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -30,6 +32,7 @@ NAMES = {
     "Site": "Site",
 }
 ROWS = 40
+LITERAL = re.compile(r"`(\"[^\"`]*\")`")
 
 
 def columns(seed=0):
@@ -132,6 +135,39 @@ def test_a_model_scores_another_dataset_by_the_names_of_the_source(folder, tmp_p
         scoring.score(str(folder), each, dataset_description.load(each)) for each in (same, other)
     ]
     np.testing.assert_array_equal(found[0].probabilities, found[1].probabilities)
+
+
+def test_the_page_has_an_instance_that_is_read():
+    """docs/how-to/serve.md: its example, and what its table says of each type."""
+    page = (Path(__file__).parents[3] / "docs/how-to/serve.md").read_text()
+    (example,) = (
+        part.partition("```")[0]
+        for part in page.split("```json\n")
+        if part.startswith('{"instances')
+    )
+    kinds = {"smoker": "boolean", "site": "categorical", "stage": "numeric"}
+    kinds |= {"Größe-cm": "numeric", "taken": "timestamp", "pulse": "sequence"}
+    reader = RowReader(
+        [Field(f"c{n}", kinds[name], f"x{n}", 9, name) for n, name in enumerate(kinds)]
+    )
+    assert len(reader.read(example.encode()).instances) == 1
+    rows = [
+        line.split("|")[1:3]
+        for line in page.splitlines()
+        if re.match(r"\| [A-Z0-9, ]+ ?.*\|", line)
+    ]
+    told = {
+        types.strip(): json.loads(f"[{', '.join(LITERAL.findall(value))}]") for types, value in rows
+    }
+    numbers, days = (
+        next(values for types, values in told.items() if types.startswith(type_))
+        for type_ in ("INT64, FLOAT64", "DATE, DATETIME")
+    )
+    assert [Field("x", "numeric", "x", 0).read(value) for value in numbers] == [99.5]
+    assert [Field("x", "timestamp", "x", 0).read(value) for value in days] == [
+        1709164800_000000,
+        1709204400_000000,
+    ]
 
 
 def test_a_model_saved_without_names_has_its_columns_alone():
