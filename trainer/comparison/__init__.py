@@ -22,7 +22,6 @@ intervals     which interval each metric has
 scoreboard    the ranking, and the difference between any two contenders
 selection     which training competes: the best on the validation split
 promotion     whether it may be deployed
-drift         how far a dataset has moved from an earlier one
 notes         caveats of the ranking
 leaderboard   leaderboard.json and the table in the terminal
 provenance    versions and fingerprint of the code

@@ -1,11 +1,12 @@
 """The drift since the dataset that the experiment used before."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.comparison import drift as science
-from trainer.comparison.drift import LEVELS, Drift
 from trainer.dataset_description import DatasetDescription
+from trellis_contracts import drift as science
+from trellis_contracts.drift import LEVELS, Drift
 
 _SHOWN = 25
 
@@ -14,33 +15,39 @@ _SHOWN = 25
 class DriftSection:
     """The label's drift and the features', the largest first; bounded.
 
-    before: the earlier dataset. levels: features by level. rows: of the table. left_out: features
-    that moved least and are not shown. widest: the largest PSI shown, for the bars.
+    before: the earlier dataset. levels: how many features have each. rows: of the table, with
+    their levels. left_out: features that moved least and are not shown.
     """
 
     before: DatasetDescription
     levels: Sequence[tuple[str, int]]
-    rows: Sequence[Drift]
+    rows: Sequence[tuple[Drift, str | None]]
     left_out: int
-    widest: float
-    some: float = science.SOME
-    much: float = science.MUCH
-    shifted: float = science.SHIFTED
 
 
-def drift_section(before: DatasetDescription, now: DatasetDescription) -> DriftSection:
-    """Lay out the drift between the train splits of two datasets."""
-    label, *features = science.drift(before, now)
-    measured = [one.level for one in features if one.level]
+def drift_section(
+    before: DatasetDescription,
+    now: DatasetDescription,
+    limits: Mapping[str, float] = science.LIMITS,
+) -> DriftSection:
+    """Lay out the drift between the train splits of two datasets. limits: of `source.changes`."""
+    documents = (json.loads(dataset.to_json()) for dataset in (before, now))
+    label, *features = science.measure(*documents)
+    moved = sorted(
+        (one for one in features if one.distance),
+        key=lambda one: (-LEVELS.index(one.level(limits) or LEVELS[0]), -_size(one)),
+    )
     # New, missing and changed features matter more than those with little drift.
-    notable = [one for one in features if one.level is None and one.remark]
-    moved = [one for one in features if one.level]
+    notable = [one for one in features if one.distance is None]
     shown = [*moved[: _SHOWN - min(len(notable), _SHOWN // 2)], *notable[: _SHOWN // 2]]
-    rows = [label, *shown]
+    levels = [one.level(limits) for one in moved]
     return DriftSection(
         before=before,
-        levels=[(level, measured.count(level)) for level in LEVELS],
-        rows=rows,
+        levels=[(level, levels.count(level)) for level in LEVELS],
+        rows=[(one, one.level(limits)) for one in (label, *shown)],
         left_out=len(features) - len(shown),
-        widest=max([one.psi or 0.0 for one in rows] + [science.MUCH]),
     )
+
+
+def _size(one: Drift) -> float:
+    return abs(one.distance.value) if one.distance else 0.0

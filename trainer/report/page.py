@@ -22,7 +22,7 @@ from trainer.report import charts, forests, moments
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section
 from trainer.report.discrimination import roc_section
-from trainer.report.drift import drift_section
+from trainer.report.drift import DriftSection, drift_section
 from trainer.report.features import feature_section, importance_section
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
@@ -32,6 +32,7 @@ from trainer.report.residuals import residual_section
 from trainer.report.scales import MINUS, text
 from trainer.report.sets import set_section
 from trainer.report.tuning import tuning_section
+from trellis_contracts.drift import LIMITS
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -86,12 +87,20 @@ def render(
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
             previous=run.plan.previous,
-            drift=drift_section(run.previous, run.dataset) if run.previous else None,
+            drift=_drift(run),
             configuration=_yaml(configuration),
             command=_command(winner, winner.training, run) if winner.training else None,
             options=_yaml(winner.baseline["options"]) if winner.baseline else None,
         )
     )
+
+
+def _drift(run: Run) -> DriftSection | None:
+    """Since the previous dataset, by the limits of the experiment's own file."""
+    if run.previous is None:
+        return None
+    limits = run.plan.configuration["source"].get("changes", LIMITS)
+    return drift_section(run.previous, run.dataset, limits)
 
 
 def _predictions(

@@ -36,7 +36,7 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
         "% true",
         "baselines/bqml-logistic_reg, standardized weight",
         "since dataset beef",
-        "Change of the features: 8 little, 0 some, 1 much",
+        "Change of the features: 8 within chance, 0 small, 1 large",
         "moves with the calendar",
         "column day, from 2024-01-01, to 2024-01-02",
         "41.3 s",

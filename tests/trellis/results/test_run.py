@@ -15,8 +15,8 @@ import pytest
 
 import trellis
 from tests.airflow_side import ROOT
+from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
 from tests.trellis.results.made import a_board, a_contender, a_plan_of
-from tests.trellis.workflow.stages.datasets import IMAGE, categorical, dataset, numeric
 from trellis.results.selection import NoRunError
 
 KEYS = [f"k{i}" for i in range(6)]

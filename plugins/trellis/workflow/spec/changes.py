@@ -3,6 +3,7 @@
 from typing import Literal
 
 from trellis.workflow.spec.sections import Section, key
+from trellis_contracts.drift import LIMITS
 
 
 class Changes(Section):
@@ -17,15 +18,27 @@ class Changes(Section):
         "dataset that a run trained on, or has other columns: before anything is trained",
         "warn",
     )
-    examples: float = key("how many times as many examples, or as few", 2.0, ge=1)
-    missing: float = key("difference of a feature's share of missing values", 0.1, ge=0, le=1)
+    examples: float = key("how many times as many examples, or as few", LIMITS["examples"], ge=1)
+    missing: float = key(
+        "difference of a feature's share of missing values", LIMITS["missing"], ge=0, le=1
+    )
     mean: float = key(
-        "shift of a number's mean, in standard deviations of the last dataset", 0.5, ge=0
+        "shift of a number's mean, in standard deviations of the last dataset",
+        LIMITS["mean"],
+        ge=0,
     )
     numbers: float = key(
-        "Jensen-Shannon divergence of a number's two distributions, in bits", 0.1, ge=0, le=1
+        "Jensen-Shannon divergence of a number's two distributions, in bits",
+        LIMITS["numbers"],
+        ge=0,
+        le=1,
     )
     categories: float = key(
-        "largest difference of the share of one of a feature's categories", 0.2, ge=0, le=1
+        "largest difference of the share of one of a feature's categories",
+        LIMITS["categories"],
+        ge=0,
+        le=1,
     )
-    classes: float = key("largest difference of the share of one class", 0.1, ge=0, le=1)
+    classes: float = key(
+        "largest difference of the share of one class", LIMITS["classes"], ge=0, le=1
+    )

@@ -6,9 +6,9 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
+from tests.contracts.datasets import IMAGE, dataset
 from tests.trellis.results.made import a_board
 from tests.trellis.workflow.plans import plan_run
-from tests.trellis.workflow.stages.datasets import IMAGE, dataset
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import records
 from trellis.workflow.stages import changes

@@ -1,0 +1,139 @@
+"""Drift between two datasets: nothing where nothing moved, found where something did."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
+from trellis_contracts.drift import divergence, measure
+
+
+def normal(seed, mean=0.0, stddev=1.0, count=1000):
+    source = random.Random(seed)
+    return [source.gauss(mean, stddev) for _ in range(count)]
+
+
+def moved(before, now, examples=None):
+    """The drift of the one feature."""
+    (_, found) = measure(dataset(before, examples=examples), dataset(now, examples=examples))
+    return found
+
+
+def test_equal_datasets_have_not_moved():
+    features = [
+        numeric("x", normal(1)),
+        numeric("s", normal(2), kind="sequence"),
+        numeric("f", [0.0, 1.0] * 500, kind="boolean"),
+        numeric("t", normal(3), kind="timestamp"),
+        categorical("c", "aab" * 300),
+        IMAGE,
+    ]
+    same = dataset(*features)
+    found = {one.name: one.level() for one in measure(same, same)}
+    assert found == {
+        "y": "within chance",
+        "x": "within chance",
+        "s": "within chance",
+        "f": "within chance",
+        "t": None,
+        "c": "within chance",
+    }
+
+
+def test_a_shift_by_one_standard_deviation_is_found_and_measured():
+    found = moved(numeric("x", normal(1, 5, 2)), numeric("x", normal(2, 7, 2)))
+    assert found.level() == "large"
+    assert found.shift.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_divergence_of_two_normal_distributions():
+    """Of N(0, 1) and N(1, 1) it is 0.160 bits by numerical integration; bins lose a little."""
+    one, two = (numeric("x", normal(s, s - 1, count=20000))["statistics"] for s in (1, 2))
+    found, bins = divergence(one["quantiles"], two["quantiles"])
+    assert found == pytest.approx(0.160, rel=0.05)
+    assert bins == 19
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_the_divergence_is_a_distance_between_quantiles(values, factor):
+    """None from itself, at most one bit, and equal in both directions and at every scale."""
+    one = numeric("x", [float(v) for v in values])["statistics"]["quantiles"]
+    two = numeric("x", [v * v / 3 for v in values])["statistics"]["quantiles"]
+    assert divergence(one, one)[0] == pytest.approx(0, abs=1e-12)
+    found = divergence(one, two)[0]
+    assert -1e-12 <= found <= 1 + 1e-12
+    assert divergence(two, one)[0] == pytest.approx(found)
+    scaled = [[factor * q for q in quantiles] for quantiles in (one, two)]
+    assert divergence(*scaled)[0] == pytest.approx(found)
+
+
+def test_two_samples_of_one_population_are_not_accused():
+    found = [
+        moved(
+            numeric("x", normal(2 * i, count=150)), numeric("x", normal(2 * i + 1, count=150)), 150
+        )
+        for i in range(300)
+    ]
+    assert sum(one.level({"numbers": 0.0}) != "within chance" for one in found) <= 3
+    # By chance alone they are well apart: a fixed limit would have to be far above this.
+    assert sum(one.distance.value for one in found) / 300 > 0.005
+
+
+def test_a_value_that_fills_many_quantiles_is_one_bin():
+    zeros = [0.0] * 700 + [float(n) for n in range(1, 301)]
+    assert moved(numeric("x", zeros), numeric("x", zeros)).distance.value == pytest.approx(0)
+    fewer = [0.0] * 400 + [n / 2 for n in range(1, 601)]
+    found = moved(numeric("x", zeros), numeric("x", fewer)).distance
+    # Of 0.7 and 0.4 at 0, and otherwise apart where both have values: near 0.07 bits.
+    assert found.chance < found.value < 0.15
+
+
+def test_missing_values_have_a_share_of_their_own():
+    found = moved(numeric("x", normal(1)), numeric("x", normal(1, count=800), missing=200))
+    assert (found.missing.before, found.missing.now) == (0, 0.2)
+    assert found.missing.beyond(0.1)
+    assert not found.missing.beyond(0.2)
+
+
+def test_categories_that_came_and_went_are_named_where_the_vocabularies_are_whole():
+    found = moved(categorical("c", "ab" * 500), categorical("c", "ax" * 500))
+    assert (found.came, found.went) == (["x"], ["b"])
+    assert abs(found.distance.value) == pytest.approx(0.5)
+    cut = categorical("c", "a" * 500 + "b" * 300 + "z" * 200, keep=2)
+    assert moved(cut, categorical("c", "ax" * 500)).came == []
+
+
+def test_classes_that_came_and_went_are_named():
+    (label,) = measure(
+        dataset(IMAGE, classes={"no": 600, "yes": 400}),
+        dataset(IMAGE, classes={"no": 500, "maybe": 500}),
+    )
+    assert (label.name, label.kind, label.came, label.went) == ("y", "label", ["maybe"], ["yes"])
+
+
+def test_a_regressions_label_is_measured_as_numbers():
+    (label,) = measure(dataset(label=normal(1)), dataset(label=normal(2, mean=1)))
+    assert label.shift.value == pytest.approx(1, abs=0.15)
+
+
+def test_features_that_only_one_has_or_that_changed_kind_are_not_measured():
+    x = numeric("x", normal(1))
+    before = dataset(numeric("gone", [1.0]), x, numeric("k", [1.0, 2.0]))
+    now = dataset(numeric("new", [1.0]), x, categorical("k", "ab"))
+    remarks = {one.name: one.remark for one in measure(before, now)[1:]}
+    assert remarks == {"gone": "no longer there", "x": "", "new": "new", "k": "was numeric before"}
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50),
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_distance_is_at_most_one(before, now):
+    found = moved(numeric("x", before), numeric("x", now))
+    assert 0 <= found.distance.value <= 1 + 1e-9
+    assert not math.isnan(found.shift.value)
