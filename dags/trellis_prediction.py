@@ -1,8 +1,11 @@
 """An Airflow DAG EXPERIMENT-predict for every file in experiments/ with a `predict` section."""
 
 # Named here, the DAG processor imports Google's libraries once, not at every parsing.
-import airflow.providers.google.cloud.hooks.bigquery
+import airflow.providers.google.cloud.operators.bigquery
+import airflow.providers.google.cloud.operators.vertex_ai.auto_ml
+import airflow.providers.google.cloud.operators.vertex_ai.batch_prediction_job
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
+import airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_job
 import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
 
 from trellis import dags

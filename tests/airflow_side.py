@@ -140,8 +140,16 @@ def clear_and_go_on(dag: Any, run: Any, task_id: str | None = None) -> Any:
 
 
 def retry_lost(dag: Any, run: Any) -> dict[str, str]:
-    """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear."""
-    return _run_again(dag, run, lambda tasks, session: None)
+    """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear.
+
+    A task that was deferred begins anew, too: its trigger was lost with the process.
+    """
+
+    def begin_anew(tasks: list[Any], session: Any) -> None:
+        for ti in tasks:
+            ti.next_method = ti.next_kwargs = None
+
+    return _run_again(dag, run, begin_anew)
 
 
 def _run_again(dag: Any, run: Any, prepare: Any) -> dict[str, str]:

@@ -1,18 +1,20 @@
 """Run a BigQuery job from a DAG: exactly one per unit of work, deferred while it runs.
 
-The provider's BigQueryInsertJobOperator derives the job id from DAG, task and date, and then either
-reruns the job at every attempt (`force_rerun`) or fails if the job it finds is DONE: a task whose
-worker died after the job succeeded, or that is cleared, cannot continue. Here it adopts the job.
+The provider's BigQueryInsertJobOperator names a job by DAG, task and date, and then either reruns
+it at every attempt (`force_rerun`) or fails if the job it finds is DONE: a task whose worker died
+after the job succeeded, or that is cleared, cannot continue. Its task state store (`durable`)
+serves tasks that do not defer. Here the task adopts the job; the rest is the provider's: links,
+lineage, cancellation.
 """
 
+import warnings
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
+from airflow.exceptions import AirflowProviderDeprecationWarning
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
-from airflow.providers.google.cloud.links.bigquery import BigQueryJobDetailLink
-from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
+from airflow.providers.google.cloud.operators.bigquery import BigQueryInsertJobOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 
@@ -29,11 +31,12 @@ from trellis.identity import KEY_LABEL, job_labels
 from trellis.waiting import in_task
 
 
-class BigQueryJobOperator(GoogleCloudBaseOperator):
+class BigQueryJobOperator(BigQueryInsertJobOperator):
     """Run one BigQuery job and wait for it, deferred. Returns {"job", "console"}.
 
-    :param configuration: the job's configuration as in BigQuery's REST API (templated), a query,
-        load, copy or extract; None skips the task.
+    Parameters beyond the provider's:
+
+    :param configuration: as the provider's (templated); None skips the task.
     :param key: identifies the work, letters, digits, - and _ (templated). Tasks of the same key
         share one job, so runs with the same work do it once. Default: the task's own key.
     :param product: what the job writes: `project.dataset.table` or gs://bucket/object (templated).
@@ -41,72 +44,53 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
     :param unless: a table or object as `product` (templated): the task is skipped if it exists
         although no job of this key wrote it.
     :param generation: raise it to run a new job where the task would adopt the one it has.
-    :param poll_interval: longest time between two polls of the job, in seconds.
 
     Raises BigQueryJobFailed (retried) or BigQueryJobFailedForGood (not): see `bigquery.outcome`.
     """
 
+    custom_operator_name = BigQueryInsertJobOperator.__name__
     template_fields: Sequence[str] = (
-        "configuration",
-        "project_id",
+        *BigQueryInsertJobOperator.template_fields,
         "location",
         "key",
         "product",
         "unless",
-        "gcp_conn_id",
-        "impersonation_chain",
     )
-    template_fields_renderers = {"configuration": "json"}  # noqa: RUF012
-    operator_extra_links = (BigQueryJobDetailLink(),)
+    # An address that ends in .json is no template's.
+    template_ext: Sequence[str] = ()
 
     def __init__(
         self,
         *,
-        configuration: Any,
-        project_id: str,
-        location: str,
         key: str | None = None,
         product: str | None = None,
         unless: str | None = None,
         generation: int = 1,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
         poll_interval: float = 10,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        self.configuration = configuration
-        self.project_id = project_id
-        self.location = location
+        super().__init__(deferrable=True, poll_interval=poll_interval, **kwargs)
         self.key = key
         self.product = product
         self.unless = unless
         self.generation = generation
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.poll_interval = poll_interval
-        self._job_id: str | None = None
 
     def execute(self, context: Any) -> Any:
-        configuration = self._configuration(context)
-        if configuration is None:
+        if self.configuration is None:
             raise AirflowSkipException("This run does not need it.")
-        labels = job_labels(context["ti"], self.generation)
-        configuration = {
-            **configuration,
-            "labels": {**configuration.get("labels", {}), **labels},
-        }
-        work = Work(
-            self._hook,
-            self.project_id,
-            self.location,
-            prefix=f"{self.dag_id}_{self.task_id}",
-            key=self.key or labels[KEY_LABEL],
-        )
+        self._labels = job_labels(context["ti"], self.generation)
+        super().execute(context)
+        return self._result(context, self._job)
+
+    def submit_job(self, context: Any) -> str:
+        """Find the work's job or insert it, and give it some seconds to end: the job's id."""
+        self.hook = self._new_hook()
+        labels = {**self.configuration.get("labels", {}), **self._labels}
+        self.configuration = {**self.configuration, "labels": labels}
         try:
             job = find_or_insert(
-                work,
-                configuration,
+                self._work(),
+                self.configuration,
                 lambda: self.product is None or self._exists(self.product),
                 lambda: self.unless is not None and self._exists(self.unless),
                 self.log,
@@ -117,28 +101,18 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
             raise BigQueryJobFailedForGood(f"BigQuery refuses this job: {error}") from error
         if job is None:
             raise AirflowSkipException(f"{self.unless} already exists: nothing to do.")
-        self._job_id = job.job_id
         self.log.info("Console: %s", console.bigquery(job.project, job.location, job.job_id))
-        BigQueryJobDetailLink.persist(
-            context=context,
-            project_id=self.project_id,
-            location=self.location,
-            job_id=job.job_id,
-        )
-        ended = job if job.state == "DONE" else in_task(lambda: self._ended(job.job_id))
-        if ended is not None:
-            return self._finish(context, ended)
-        self.defer(
-            trigger=BigQueryJobTrigger(
-                project_id=self.project_id,
-                location=self.location,
-                job_id=job.job_id,
-                poll_interval=self.poll_interval,
-                gcp_conn_id=self.gcp_conn_id,
-                impersonation_chain=self.impersonation_chain,
-            ),
-            method_name="execute_complete",
-        )
+        with (
+            warnings.catch_warnings()
+        ):  # of an XCom that the provider pushes, and will not for long
+            warnings.simplefilter("ignore", AirflowProviderDeprecationWarning)
+            self._persist_job_links(job, context)
+        self._job = job if job.state == "DONE" else in_task(self._ended) or job
+        return str(job.job_id)
+
+    def defer(self, *, trigger: Any, **arguments: Any) -> NoReturn:
+        """Wait as `BigQueryJobTrigger` does, for what the provider's trigger would wait for."""
+        super().defer(trigger=BigQueryJobTrigger(**trigger.serialize()[1]), **arguments)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if not event["found"]:
@@ -146,21 +120,18 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
                 f"The BigQuery job {event['job_id']} is gone: someone deleted it while this task "
                 "waited for it. Clear this task to run a new one."
             )
-        job = self._hook.get_job(
-            job_id=event["job_id"], project_id=self.project_id, location=self.location
-        )
-        return self._finish(context, job)
+        self._labels = job_labels(context["ti"], self.generation)
+        self.job_id = event["job_id"]
+        self.hook = self._new_hook()
+        job = self._get_job()
+        self._handle_job_error(job)
+        return self._result(context, job)
 
     def on_kill(self) -> None:
-        """Cancel the job that this process inserted or adopted."""
-        if self._job_id is not None:
-            self.log.info("The task was killed: cancelling its BigQuery job %s", self._job_id)
-            client = self._hook.get_client(project_id=self.project_id, location=self.location)
-            client.cancel_job(self._job_id)
-
-    def _configuration(self, context: Any) -> dict[str, Any] | None:
-        """The job's configuration, templates rendered."""
-        return self.configuration
+        """Cancel the job, even if the task was killed while inserting it."""
+        if self.hook is not None and self.job_id is None:
+            self.job_id = self._work().last_id()
+        super().on_kill()
 
     def _result(self, context: Any, job: Any) -> Any:
         """What the task returns for a job that succeeded."""
@@ -169,14 +140,29 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
             "console": console.bigquery(job.project, job.location, job.job_id),
         }
 
-    def _ended(self, job_id: str) -> Any | None:
+    def _work(self) -> Work:
+        assert self.location is not None
+        return Work(
+            self.hook,
+            self.project_id,
+            self.location,
+            prefix=f"{self.dag_id}_{self.task_id}",
+            key=self.key or self._labels[KEY_LABEL],
+        )
+
+    def _ended(self) -> Any | None:
         """The job, if it has ended."""
-        job = self._hook.get_job(job_id=job_id, project_id=self.project_id, location=self.location)
+        job = self._get_job()
         return job if job.state == "DONE" else None
 
-    def _finish(self, context: Any, job: Any) -> Any:
-        raise_unless_succeeded(job, job_labels(context["ti"], self.generation))
-        return self._result(context, job)
+    def _get_job(self) -> Any:
+        assert self.hook is not None
+        assert self.job_id is not None
+        place = {"project_id": self.project_id, "location": self.location}
+        return self.hook.get_job(job_id=self.job_id, **place)
+
+    def _handle_job_error(self, job: Any) -> None:
+        raise_unless_succeeded(job, self._labels)
 
     def _exists(self, address: str) -> bool:
         """Whether the table or the object exists."""
@@ -186,11 +172,11 @@ class BigQueryJobOperator(GoogleCloudBaseOperator):
                 gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
             )
             return hook.exists(bucket_name=bucket, object_name=name)
+        assert self.hook is not None
         project, dataset, table = address.split(".")
-        return self._hook.table_exists(project_id=project, dataset_id=dataset, table_id=table)
+        return self.hook.table_exists(project_id=project, dataset_id=dataset, table_id=table)
 
-    @cached_property
-    def _hook(self) -> BigQueryHook:
+    def _new_hook(self) -> BigQueryHook:
         return BigQueryHook(
             gcp_conn_id=self.gcp_conn_id,
             impersonation_chain=self.impersonation_chain,

@@ -54,6 +54,11 @@ class Work:
         except exceptions.Conflict:
             return self._hook.get_job(job_id=self._id(number), **self._place)
 
+    def last_id(self) -> str | None:
+        """The id of its newest job; None if it has none."""
+        jobs = self.jobs()
+        return str(jobs[-1].job_id) if jobs else None
+
     def _id(self, number: int) -> str:
         return f"{self._name}_{number}"
 

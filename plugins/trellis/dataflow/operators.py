@@ -1,7 +1,7 @@
 """Run a Dataflow flex template whose result is a folder in Cloud Storage with a commit mark."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
@@ -15,6 +15,7 @@ from trellis import console
 from trellis.dataflow import jobs
 from trellis.dataflow.triggers import FINISHED, FlexTemplateTrigger
 from trellis.identity import job_labels
+from trellis.lineage import Traced
 from trellis.verdict import NOT_RETRIED, RETRIED
 from trellis.waiting import in_task
 
@@ -31,7 +32,7 @@ class FlexTemplateJobFailedForGood(AirflowFailException):
     """The Dataflow job failed by its own program or data, or someone cancelled it: no retry."""
 
 
-class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
+class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
     """Launch a flex template once per task and wait for it, deferred.
 
     The job's name ends with the task's key. Dataflow refuses a second active job of the same name,
@@ -47,6 +48,7 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
     :param generation: raise it to launch a new job where the task would adopt the one it has.
     """
 
+    custom_operator_name = DataflowStartFlexTemplateOperator.__name__
     template_fields: Sequence[str] = (
         *DataflowStartFlexTemplateOperator.template_fields,
         "commit_mark",
@@ -171,6 +173,9 @@ class FlexTemplateOperator(DataflowStartFlexTemplateOperator):
         bucket, _, name = self.commit_mark.removeprefix("gs://").partition("/")
         hook = GCSHook(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
         return hook.exists(bucket_name=bucket, object_name=name)
+
+    def _writes(self) -> Iterable[str]:
+        return (f"{self.commit_mark.rpartition('/')[0]}/",)
 
     def _succeed(self, context: Any, job: dict[str, Any]) -> dict[str, Any]:
         if not self._committed():

@@ -1,12 +1,12 @@
 """Vertex AI from Airflow: one job, version or deployment per task, deferred while it runs.
 
-operators    CustomJobOperator, HyperparameterTuningJobOperator, TrainingPipelineOperator,
-             BatchPredictionJobOperator
+operators    CustomJobOperator, HyperparameterTuningJobOperator, AutoMLImageOperator,
+             AutoMLTabularOperator, BatchPredictionJobOperator
 datasets     DatasetOperator: a managed dataset, and its import
 models       ModelVersionOperator, AliasOperator, DeleteOldVersionsOperator
 endpoints    EndpointOperator, DeployModelOperator, TrafficOperator
 undeployment RetreatOperator, UndeployIdleOperator
-base         parameters of every operator
+base         what every operator adds to the provider's that it derives from
 stepwise     operators that read the state, do one step, wait for it, and repeat
 registry     the model registry's versions and aliases
 deployments  what is deployed at an endpoint, and its traffic split

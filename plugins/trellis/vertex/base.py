@@ -1,35 +1,49 @@
-"""Parameters of all operators of this package: project, region, credentials, poll interval."""
+"""What every operator of this package adds to the provider's operator that it derives from."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 
+from trellis.lineage import Traced
+from trellis.vertex.links import ConsoleLink
 
-class VertexOperator(GoogleCloudBaseOperator):
-    """An operator on Vertex AI in one project and region.
+PLACE = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
+"""Template fields of every operator: where, and as whom."""
+
+_PROVIDER = "airflow.providers.google.cloud.operators.vertex_ai"
+
+
+class VertexTask(Traced, GoogleCloudBaseOperator):
+    """Mixed in before an operator of the provider, whose name the UI shows, and whose links.
 
     :param generation: raise it to create again what the task would otherwise adopt.
     :param poll_interval: seconds between two polls of what the task waits for.
     """
 
-    template_fields: Sequence[str] = ("region", "project_id", "impersonation_chain", "gcp_conn_id")
+    custom_operator_name: str
+    template_fields: Any
+    project_id: str
+    region: str
+    gcp_conn_id: str
+    impersonation_chain: str | Sequence[str] | None
 
-    def __init__(
-        self,
-        *,
-        project_id: str,
-        region: str,
-        generation: int | str = 1,
-        gcp_conn_id: str = "google_cloud_default",
-        impersonation_chain: str | Sequence[str] | None = None,
-        poll_interval: float = 10,
-        **kwargs: Any,
-    ):
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__:
+            if base.__module__.startswith(_PROVIDER):
+                cls.custom_operator_name = base.__name__
+                if "operator_extra_links" not in vars(cls):
+                    links = getattr(base, "operator_extra_links", ())
+                    cls.operator_extra_links = (*links, ConsoleLink())
+                return
+
+    def __init__(self, *, generation: int | str = 1, poll_interval: float = 10, **kwargs: Any):
         super().__init__(**kwargs)
-        self.project_id = project_id
-        self.region = region
         self.generation = generation
-        self.gcp_conn_id = gcp_conn_id
-        self.impersonation_chain = impersonation_chain
-        self.poll_interval = poll_interval
+        self.poll_interval: Any = poll_interval
+
+
+def filled(*names: str) -> dict[str, Any]:
+    """Required parameters of a provider's operator in whose place the task has a whole message."""
+    return dict.fromkeys(names)

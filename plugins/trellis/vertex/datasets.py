@@ -1,19 +1,21 @@
 """Managed datasets of Vertex AI from Airflow: one per task, created and filled once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.dataset import DatasetHook
+from airflow.providers.google.cloud.links.vertex_ai import VertexAIDatasetLink
+from airflow.providers.google.cloud.operators.vertex_ai.dataset import CreateDatasetOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Dataset, ImportDataConfig
-from google.protobuf import json_format
 
 from trellis.identity import KEY_LABEL, job_labels
 from trellis.verdict import RETRIED
-from trellis.vertex.base import VertexOperator
+from trellis.vertex.base import VertexTask
 from trellis.vertex.calls import BUSY, CALL_TIMEOUT_SECONDS, REPEATABLE
+from trellis.vertex.jobs import parse_message
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import ended, raise_if_failed
 from trellis.vertex.submission import reason
@@ -21,7 +23,7 @@ from trellis.vertex.triggers import OperationTrigger
 from trellis.waiting import in_task
 
 
-class DatasetOperator(VertexOperator):
+class DatasetOperator(VertexTask, CreateDatasetOperator):
     """Create one Dataset, import its data, and wait for both, deferred. Returns {"name"}.
 
     A later attempt finds the dataset by its label, and imports only while it is empty. If an
@@ -32,14 +34,17 @@ class DatasetOperator(VertexOperator):
     """
 
     template_fields: Sequence[str] = (
-        *VertexOperator.template_fields,
+        *CreateDatasetOperator.template_fields,
         "dataset",
         "import_configs",
     )
 
-    def __init__(self, *, dataset: Any, import_configs: Any = None, **kwargs: Any):
+    _written: tuple[str, ...] = ()
+    # The console has no address for a dataset but the provider's.
+    operator_extra_links = CreateDatasetOperator.operator_extra_links
+
+    def __init__(self, *, import_configs: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.dataset = dataset
         self.import_configs = import_configs
 
     def execute(self, context: Any) -> Any:
@@ -48,8 +53,7 @@ class DatasetOperator(VertexOperator):
         labels = job_labels(context["ti"], self.generation)
         if self._find(labels[KEY_LABEL]) is not None:
             return self._fill(context)
-        message = Dataset()
-        json_format.ParseDict(self.dataset, Dataset.pb(message))
+        message = parse_message(Dataset, self.dataset, "dataset")
         message.labels.update(labels)
         request = {"parent": self._parent, "dataset": message}
         return self._wait(context, self._call("create_dataset", request), "created")
@@ -62,18 +66,33 @@ class DatasetOperator(VertexOperator):
     def imported(self, context: Any, event: dict[str, Any]) -> Any:
         """The data is imported, or could not be."""
         raise_if_failed(event, "import the data")
-        return {"name": self._own(context).name}
+        return self._result(context, self._own(context))
+
+    def _reads(self) -> Iterable[str]:
+        source = (self.dataset or {}).get("metadata", {}).get("inputConfig", {})
+        yield source.get("bigquerySource", {}).get("uri", "")
+        yield from source.get("gcsSource", {}).get("uri", ())
+        for config in self._imports():
+            yield from config.gcs_source.uris
+
+    def _writes(self) -> Iterable[str]:
+        return self._written
+
+    def _result(self, context: Any, dataset: Any) -> dict[str, Any]:
+        self._written = (dataset.name,)
+        VertexAIDatasetLink.persist(context=context, dataset_id=dataset.name.rpartition("/")[2])
+        return {"name": dataset.name}
 
     def _fill(self, context: Any) -> Any:
         dataset = self._own(context)
         if not self.import_configs or dataset.data_item_count:
-            return {"name": dataset.name}
-        configs = []
-        for config in self.import_configs:
-            configs.append(ImportDataConfig())
-            json_format.ParseDict(config, ImportDataConfig.pb(configs[-1]))
-        request = {"name": dataset.name, "import_configs": configs}
+            return self._result(context, dataset)
+        request = {"name": dataset.name, "import_configs": self._imports()}
         return self._wait(context, self._call("import_data", request), "imported")
+
+    def _imports(self) -> list[ImportDataConfig]:
+        configs = self.import_configs or ()
+        return [parse_message(ImportDataConfig, config, "import") for config in configs]
 
     def _call(self, method: str, request: dict[str, Any]) -> Any:
         """Start an operation."""

@@ -1,10 +1,11 @@
 """Endpoints from Airflow: the endpoint, its deployed models, and their traffic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
+from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, Endpoint
 from google.rpc import code_pb2
@@ -32,8 +33,6 @@ from trellis.vertex.versions import parse_version
 class EndpointBaseOperator(StepwiseOperator):
     """What operators on endpoints have in common."""
 
-    operator_extra_links = (ConsoleLink(),)
-
     @cached_property
     def _client(self) -> Any:
         hook = EndpointServiceHook(
@@ -42,7 +41,20 @@ class EndpointBaseOperator(StepwiseOperator):
         return hook.get_endpoint_service_client(self.region)
 
 
-class EndpointOperator(EndpointBaseOperator):
+class _ServingOperator(EndpointBaseOperator):
+    """Base of the operators by which an endpoint serves a model."""
+
+    endpoint_id: str
+    model: str
+
+    def _reads(self) -> Iterable[str]:
+        return (self.model,)
+
+    def _writes(self) -> Iterable[str]:
+        return (self.endpoint_id,)
+
+
+class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
     """Find the endpoint of an experiment by its label, or create it. Returns {"endpoint": name}.
 
     One that was deleted by hand is created again, under the same ID. One with another network or
@@ -55,12 +67,12 @@ class EndpointOperator(EndpointBaseOperator):
     """
 
     doing = "create the endpoint"
-    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "endpoint_id", "endpoint")
-
-    def __init__(self, *, endpoint_id: str, endpoint: Any, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.endpoint_id = endpoint_id
-        self.endpoint = endpoint
+    template_fields: Sequence[str] = (
+        *provider.CreateEndpointOperator.template_fields,
+        "endpoint_id",
+        "endpoint",
+    )
+    endpoint_id: str
 
     def _advance(self, context: Any, done: str | None) -> Any:
         sent = parse_message(Endpoint, self.endpoint, "endpoint")
@@ -128,7 +140,7 @@ def _reach(endpoint: Any) -> str:
     return f"{where}, with key {key}" if key else f"{where}, without a customer-managed key"
 
 
-class DeployModelOperator(EndpointBaseOperator):
+class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
     """Deploy a model version at an endpoint, and give it a first share of the traffic. Returns
     {"deployed_model": id}.
 
@@ -137,7 +149,7 @@ class DeployModelOperator(EndpointBaseOperator):
     deployment cannot be cancelled: when the task is killed it goes on, and the next attempt, or
     RetreatOperator, continues from there.
 
-    :param endpoint: name of the endpoint (templated).
+    :param endpoint_id: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param deployed_model: the DeployedModel (templated), in protobuf's JSON form: machines,
         replicas, service account. `id` and `model` are filled in.
@@ -146,31 +158,25 @@ class DeployModelOperator(EndpointBaseOperator):
 
     doing = "deploy the model"
     template_fields: Sequence[str] = (
-        *StepwiseOperator.template_fields,
-        "endpoint",
+        *provider.DeployModelOperator.template_fields,
         "model",
-        "deployed_model",
         "share",
     )
 
-    def __init__(
-        self, *, endpoint: str, model: str, deployed_model: Any, share: int | str, **kwargs: Any
-    ):
+    def __init__(self, *, model: str, share: int | str, **kwargs: Any):
         super().__init__(**kwargs)
-        self.endpoint = endpoint
         self.model = model
-        self.deployed_model = deployed_model
         self.share = share
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        ConsoleLink.remember(context, self.endpoint)
         version = parse_version(self.model)
-        for operation in unfinished(self._client, self.endpoint):
+        ConsoleLink.remember(context, self.endpoint_id, version.name)
+        for operation in unfinished(self._client, self.endpoint_id):
             return self._wait(context, operation, None)
-        endpoint = get_endpoint(self._client, self.endpoint)
+        endpoint = get_endpoint(self._client, self.endpoint_id)
         deployed = find_deployed(endpoint, version)
         if deployed is not None:
-            raise_share(self._client, self.endpoint, version, int(self.share), self.log)
+            raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
             return {"deployed_model": deployed.id}
         if done:
             raise VertexJobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
@@ -180,7 +186,7 @@ class DeployModelOperator(EndpointBaseOperator):
         message = parse_message(DeployedModel, self.deployed_model, "deployed model")
         message.model = version.name
         message.id = deployment_id(version, job_labels(context["ti"], self.generation))
-        request = {"endpoint": self.endpoint, "deployed_model": message}
+        request = {"endpoint": self.endpoint_id, "deployed_model": message}
         if not endpoint.deployed_models:
             # If another model is served, traffic is set after the deployment: a split given here
             # would undo changes made during the minutes that it takes.
@@ -211,35 +217,34 @@ class DeployModelOperator(EndpointBaseOperator):
         return ""
 
 
-class TrafficOperator(EndpointBaseOperator):
+class TrafficOperator(_ServingOperator, provider.UpdateEndpointOperator):
     """Raise a deployed version's share of an endpoint's traffic; the others keep their proportions.
     Returns {"traffic": {"projects/.../models/ID@VERSION": percent}}.
 
     A share is never lowered, so a repeated attempt, or one for an earlier step, changes nothing.
 
-    :param endpoint: name of the endpoint (templated).
+    :param endpoint_id: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param share: minimum percent of the traffic (templated).
     """
 
     doing = "shift the traffic"
     template_fields: Sequence[str] = (
-        *StepwiseOperator.template_fields,
-        "endpoint",
+        *provider.UpdateEndpointOperator.template_fields,
         "model",
         "share",
     )
 
-    def __init__(self, *, endpoint: str, model: str, share: int | str, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.endpoint = endpoint
+    def __init__(self, *, model: str, share: int | str, **kwargs: Any):
+        # The split follows from the endpoint's state when the task runs.
+        super().__init__(endpoint={}, update_mask={"paths": ["traffic_split"]}, **kwargs)
         self.model = model
         self.share = share
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
-        ConsoleLink.remember(context, self.endpoint)
         version = parse_version(self.model)
-        endpoint = raise_share(self._client, self.endpoint, version, int(self.share), self.log)
+        ConsoleLink.remember(context, self.endpoint_id, version.name)
+        endpoint = raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
         return {"traffic": traffic_of(endpoint)}
 
 

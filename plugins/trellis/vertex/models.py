@@ -1,11 +1,16 @@
 """The model registry from Airflow: versions, aliases, retention."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from airflow.providers.google.cloud.operators.vertex_ai.model_service import (
+    AddVersionAliasesOnModelOperator,
+    DeleteModelVersionOperator,
+    UploadModelOperator,
+)
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
@@ -39,8 +44,6 @@ REMOVAL_PAUSE_SECONDS = 0.5
 class _RegistryOperator(StepwiseOperator):
     """What operators on models have in common."""
 
-    operator_extra_links = (ConsoleLink(),)
-
     @cached_property
     def _client(self) -> Any:
         hook = ModelServiceHook(
@@ -49,7 +52,7 @@ class _RegistryOperator(StepwiseOperator):
         return hook.get_model_service_client(self.region)
 
 
-class ModelVersionOperator(_RegistryOperator):
+class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
     """Upload a model as the first or the next version of `model_id`: exactly one version per task.
 
     Returns {"model": "projects/.../models/ID", "version": "3", "name": "...@3"}.
@@ -67,17 +70,16 @@ class ModelVersionOperator(_RegistryOperator):
     """
 
     doing = "upload the model"
+    _written: tuple[str, ...] = ()
     template_fields: Sequence[str] = (
-        *StepwiseOperator.template_fields,
+        *UploadModelOperator.template_fields,
         "model_id",
-        "model",
         "aliases",
     )
 
-    def __init__(self, *, model_id: str, model: Any, aliases: Sequence[str] = (), **kwargs: Any):
+    def __init__(self, *, model_id: str, aliases: Sequence[str] = (), **kwargs: Any):
         super().__init__(**kwargs)
         self.model_id = model_id
-        self.model = model
         self.aliases = aliases
 
     def _advance(self, context: Any, done: str | None) -> Any:
@@ -157,8 +159,15 @@ class ModelVersionOperator(_RegistryOperator):
         operation = self._client.delete_model_version(name=name, timeout=CALL_TIMEOUT_SECONDS)
         return self._wait(context, operation.operation, "remove a second version")
 
+    def _reads(self) -> Iterable[str]:
+        yield f"{parse_message(Model, self.model, 'model').artifact_uri.rstrip('/')}/"
+
+    def _writes(self) -> Iterable[str]:
+        return self._written
+
     def _result(self, context: Any, model: Any) -> dict[str, Any]:
         version = version_of(model)
+        self._written = (version.name,)
         ConsoleLink.remember(context, version.name)
         self.log.info(
             "Registered: %s (aliases: %s)", version.name, ", ".join(own_aliases(model)) or "none"
@@ -172,23 +181,23 @@ def _use(version: Any) -> tuple[bool, bool, bool]:
     return bool(version.deployed_models), DEFAULT_ALIAS in aliases, bool(aliases)
 
 
-class AliasOperator(_RegistryOperator):
+class AliasOperator(_RegistryOperator, AddVersionAliasesOnModelOperator):
     """Move an alias to a version; the version that had it gets another alias. Returns
     {"version": "3", "previous": "2" or None}: previous is the version that has `previous` now.
 
     The version also becomes Vertex AI's default, used when a model is named without a version.
     If the version has the alias already, nothing changes, so attempts can be repeated.
 
-    :param model: name of the version (templated): projects/.../models/ID@VERSION.
+    :param model_id: name of the version (templated): projects/.../models/ID@VERSION.
     :param alias: the alias that it gets: "champion".
     :param previous: alias for the version that had `alias` before; None: it gets none.
-    :param drop: aliases that the version of `model` loses.
+    :param drop: aliases that the version of `model_id` loses.
     """
 
     doing = "change the model's aliases"
     template_fields: Sequence[str] = (
-        *StepwiseOperator.template_fields,
-        "model",
+        *AddVersionAliasesOnModelOperator.template_fields,
+        "region",
         "alias",
         "previous",
         "drop",
@@ -197,20 +206,18 @@ class AliasOperator(_RegistryOperator):
     def __init__(
         self,
         *,
-        model: str,
         alias: str,
         previous: str | None = None,
         drop: Sequence[str] = (),
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        self.model = model
+        super().__init__(version_aliases=[alias, DEFAULT_ALIAS], **kwargs)
         self.alias = alias
         self.previous = previous
         self.drop = drop
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
-        version = parse_version(self.model)
+        version = parse_version(self.model_id)
         ConsoleLink.remember(context, version.name)
         mine = find_version(self._client, version)
         if mine is None:
@@ -218,8 +225,8 @@ class AliasOperator(_RegistryOperator):
                 f"There is no {version.name}: it was deleted after this run registered it. "
                 "Clear the task that registers it."
             )
-        holder = find_by_alias(self._client, self.model, self.alias)
-        previous = self.previous and find_by_alias(self._client, self.model, self.previous)
+        holder = find_by_alias(self._client, self.model_id, self.alias)
+        previous = self.previous and find_by_alias(self._client, self.model_id, self.previous)
         if holder is None or holder.version != mine.version_id:
             before = f"version {holder.version}" if holder else "no version"
             self.log.info("%s: %s -> version %s", self.alias, before, version.version)
@@ -227,37 +234,36 @@ class AliasOperator(_RegistryOperator):
             if holder is not None and self.previous:
                 move_aliases(self._client, holder, [self.previous])
                 previous = holder
-            move_aliases(self._client, version, [self.alias, DEFAULT_ALIAS])
+            move_aliases(self._client, version, list(self.version_aliases))
         dropped = [f"-{alias}" for alias in self.drop if alias in mine.version_aliases]
         merge_aliases(self._client, version, dropped)
         return {"version": version.version, "previous": previous.version if previous else None}
 
 
-class DeleteOldVersionsOperator(_RegistryOperator):
+class DeleteOldVersionsOperator(_RegistryOperator, DeleteModelVersionOperator):
     """Keep a model's newest versions and remove the others. Returns {"deleted": ["1", "2"]}: those
     that this attempt removed.
 
     A version that has an alias or is deployed is kept at any age. If Vertex AI refuses to remove a
     version, the next run's task tries again.
 
-    :param model: name of the model, or of any version of it (templated).
+    :param model_id: name of the model, or of any version of it (templated).
     :param keep: how many of the newest versions to keep; None: all.
     """
 
     doing = "remove old versions"
-    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "model", "keep")
+    template_fields: Sequence[str] = (*DeleteModelVersionOperator.template_fields, "region", "keep")
 
-    def __init__(self, *, model: str, keep: int | str | None, **kwargs: Any):
+    def __init__(self, *, keep: int | str | None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.model = model
         self.keep = keep
 
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
-        ConsoleLink.remember(context, self.model)
+        ConsoleLink.remember(context, self.model_id)
         if self.keep is None:
             return {"deleted": []}
         removals = []
-        versions = find_versions(self._client, self.model)
+        versions = find_versions(self._client, self.model_id)
         for model in versions[: max(len(versions) - int(self.keep), 0)]:
             version = version_of(model)
             if model.version_aliases or model.deployed_models:

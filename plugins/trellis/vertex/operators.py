@@ -2,24 +2,34 @@
 
 The provider's operators create a new job at every attempt, a killed deferred task leaves its job
 running, a failed poll counts as the job's failure, those for AutoML hold their worker, and the one
-for tuning supports neither spot machines nor stopping rules, nor templates in the trial's job. The
-operators here take the whole job of Vertex's API, in protobuf's JSON form, every field templated.
+for tuning supports neither spot machines nor stopping rules, nor templates in the trial's job. So
+each has `OneJobPerTask` before it, which takes the whole job of Vertex's API, in protobuf's JSON
+form, every field templated, in place of the parameters that describe a part of it.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
-from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
+from airflow.providers.google.cloud.operators.vertex_ai.auto_ml import (
+    CreateAutoMLImageTrainingJobOperator,
+    CreateAutoMLTabularTrainingJobOperator,
+)
+from airflow.providers.google.cloud.operators.vertex_ai.batch_prediction_job import (
+    CreateBatchPredictionJobOperator,
+)
 from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator
+from airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_job import (
+    CreateHyperparameterTuningJobOperator,
+)
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
 from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
-from trellis.vertex.base import VertexOperator
+from trellis.vertex.base import PLACE, VertexTask, filled
 from trellis.vertex.jobs import (
     BATCH,
     CUSTOM,
@@ -37,30 +47,26 @@ from trellis.vertex.trials import trial_summaries
 from trellis.vertex.triggers import VertexJobTrigger
 from trellis.waiting import in_task
 
-if TYPE_CHECKING:  # mixed into operators, it uses their methods
-    _Operator = GoogleCloudBaseOperator
-else:
-    _Operator = object
 
+class OneJobPerTask(VertexTask):
+    """What all operators do with their job: find or create it, defer, evaluate its end.
 
-class _OneJobPerTask(_Operator):
-    """What all operators do with their job: find or create it, defer, evaluate its end."""
+    A subclass has the job as the DAG describes it in the attribute `kind.field`, which is
+    templated: a message, or a dict in protobuf's JSON form; None skips the task. It raises
+    VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    """
 
     kind: JobKind
-    operator_extra_links: Any = (ConsoleLink(),)
-
-    region: str
-    project_id: str
-    gcp_conn_id: str
-    impersonation_chain: str | Sequence[str] | None
-    poll_interval: Any  # seconds; the provider's own operator takes whole ones only
-    generation: int | str
     limit: float | None = None
     _labels: dict[str, str] | None = None
+    _written: tuple[str, ...] = ()
 
     def execute(self, context: Any) -> Any:
+        described = getattr(self, self.kind.field)
+        if described is None:
+            raise AirflowSkipException("This run does not need it.")
         self._labels = job_labels(context["ti"], self.generation)
-        message = message_of(self.kind, self._job(), self._labels)
+        message = message_of(self.kind, described, self._labels)
         job = find_or_create(self._jobs, message, self.log)
         self.log.info("Console: %s", console.vertex(job.name))
         ConsoleLink.remember(context, job.name)
@@ -128,108 +134,114 @@ class _OneJobPerTask(_Operator):
         )
         return Jobs(client, self.kind, self.project_id, self.region)
 
-    def _job(self) -> Any:
-        """The job as the DAG describes it, templates rendered."""
-        raise NotImplementedError
+    def _message(self) -> Any:
+        """The job as the DAG describes it, as a message; an empty one if the run needs none."""
+        return message_of(self.kind, getattr(self, self.kind.field) or {}, {})
+
+    def _writes(self) -> Iterable[str]:
+        return self._written
 
     def _result(self, job: Any) -> Any:
         """What the task returns for a job that succeeded."""
         return {"name": job.name, "console": console.vertex(job.name)}
 
 
-class CustomJobOperator(_OneJobPerTask, CreateCustomJobOperator):
-    """Run one CustomJob and wait for it, deferred. Returns {"name", "console"}.
+class CustomJobOperator(OneJobPerTask, CreateCustomJobOperator):
+    """Run one CustomJob and wait for it, deferred. Returns {"name", "console", "output"}, the
+    folder that it writes to, "" if the message names none.
 
-    :param custom_job: the CustomJob (templated): a message, or a dict in protobuf's JSON form.
-    :param generation: raise it to run a new job where the task would adopt the one it has.
-    :param poll_interval: seconds between two looks at the job.
-
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    :param custom_job: the CustomJob (templated).
     """
 
     kind = CUSTOM
 
-    def __init__(self, *, generation: int | str = 1, **kwargs: Any):
-        super().__init__(deferrable=True, **kwargs)
-        self.generation = generation
+    def _writes(self) -> Iterable[str]:
+        return (_output(self._message().job_spec),)
 
-    def _job(self) -> Any:
-        return self.custom_job
-
-
-class _WholeJobOperator(_OneJobPerTask, VertexOperator):
-    """Base of the operators without a counterpart in the provider."""
+    def _result(self, job: Any) -> dict[str, Any]:
+        return {**super()._result(job), "output": _output(job.job_spec)}
 
 
-class HyperparameterTuningJobOperator(_WholeJobOperator):
+class HyperparameterTuningJobOperator(OneJobPerTask, CreateHyperparameterTuningJobOperator):
     """Run one HyperparameterTuningJob and wait for it, deferred.
 
     Returns {"name", "console", "trials"}, the trials as `vertex.trials.trial_summaries` gives them.
 
-    :param hyperparameter_tuning_job: the HyperparameterTuningJob (templated): a message, or a dict
-        in protobuf's JSON form, which has spot machines, several pools and stopping rules.
-
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    :param hyperparameter_tuning_job: the HyperparameterTuningJob (templated); it has spot machines,
+        several pools and stopping rules, which the provider's parameters do not have.
     """
 
     kind = TUNING
-    template_fields: Sequence[str] = (
-        *_WholeJobOperator.template_fields,
-        "hyperparameter_tuning_job",
-    )
+    template_fields: Any = (*PLACE, "hyperparameter_tuning_job")
 
     def __init__(self, *, hyperparameter_tuning_job: Any, **kwargs: Any):
-        super().__init__(**kwargs)
+        described = filled(
+            "display_name",
+            "metric_spec",
+            "parameter_spec",
+            "max_trial_count",
+            "parallel_trial_count",
+            "worker_pool_specs",
+        )
+        super().__init__(**described, **kwargs)
         self.hyperparameter_tuning_job = hyperparameter_tuning_job
 
-    def _job(self) -> Any:
-        return self.hyperparameter_tuning_job
+    def _writes(self) -> Iterable[str]:
+        return (_output(self._message().trial_job_spec),)
 
     def _result(self, job: Any) -> dict[str, Any]:
         return {**super()._result(job), "trials": trial_summaries(job)}
 
 
-class TrainingPipelineOperator(_WholeJobOperator):
-    """Run one TrainingPipeline, for example AutoML's, and wait for it, deferred.
+class TrainingPipelineOperator(OneJobPerTask):
+    """Run one TrainingPipeline and wait for it, deferred.
 
     Returns {"name", "console", "model"}, the model's resource name ("" if it made none).
 
-    :param training_pipeline: the TrainingPipeline (templated): a message, or a dict in protobuf's
-        JSON form; None skips the task.
-
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    :param training_pipeline: the TrainingPipeline (templated); None skips the task.
     """
 
     kind = PIPELINE
-    template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "training_pipeline")
+    template_fields: Any = (*PLACE, "training_pipeline")
 
     def __init__(self, *, training_pipeline: Any, **kwargs: Any):
-        super().__init__(**kwargs)
+        super().__init__(**filled("display_name", "dataset_id"), **kwargs)
         self.training_pipeline = training_pipeline
 
-    def _job(self) -> Any:
-        return _or_skip(self.training_pipeline)
+    def _reads(self) -> Iterable[str]:
+        if dataset := self._message().input_data_config.dataset_id:
+            yield f"projects/{self.project_id}/locations/{self.region}/datasets/{dataset}"
 
     def _result(self, job: Any) -> dict[str, Any]:
-        return {**super()._result(job), "model": job.model_to_upload.name}
+        model = job.model_to_upload.name
+        self._written = (model,) if model else ()
+        return {**super()._result(job), "model": model}
 
 
-class BatchPredictionJobOperator(_WholeJobOperator):
+class AutoMLImageOperator(TrainingPipelineOperator, CreateAutoMLImageTrainingJobOperator):
+    """A TrainingPipeline of AutoML on images."""
+
+
+class AutoMLTabularOperator(TrainingPipelineOperator, CreateAutoMLTabularTrainingJobOperator):
+    """A TrainingPipeline of AutoML on a table."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**filled("target_column", "optimization_prediction_type"), **kwargs)
+
+
+class BatchPredictionJobOperator(OneJobPerTask, CreateBatchPredictionJobOperator):
     """Run one BatchPredictionJob and wait for it, deferred.
 
     Returns {"name", "console", "output"}: gs://... of a folder, or PROJECT.DATASET.TABLE.
 
-    :param batch_prediction_job: the BatchPredictionJob (templated): a message, or a dict in
-        protobuf's JSON form; None skips the task.
+    :param batch_prediction_job: the BatchPredictionJob (templated); None skips the task.
     :param limit: seconds after which the job is cancelled and the task fails; Vertex AI has no
         limit of its own for these jobs. The trigger enforces it.
     :param partly: whether a job that predicted only some of its instances counts as succeeded.
-
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
     """
 
     kind = BATCH
-    template_fields: Sequence[str] = (*_WholeJobOperator.template_fields, "batch_prediction_job")
+    template_fields: Sequence[str] = (*PLACE, "batch_prediction_job")
 
     def __init__(
         self,
@@ -239,23 +251,27 @@ class BatchPredictionJobOperator(_WholeJobOperator):
         partly: bool = False,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**filled("job_display_name", "model_name"), **kwargs)
         self.batch_prediction_job = batch_prediction_job
         self.limit = limit
         if partly:
             self.kind = dataclasses.replace(BATCH, partly=True)
 
-    def _job(self) -> Any:
-        return _or_skip(self.batch_prediction_job)
+    def _reads(self) -> Iterable[str]:
+        message = self._message()
+        source = message.input_config
+        yield from (source.bigquery_source.input_uri, *source.gcs_source.uris, message.model)
 
     def _result(self, job: Any) -> dict[str, Any]:
         info = job.output_info
         dataset = info.bigquery_output_dataset.removeprefix("bq://")
         output = f"{dataset}.{info.bigquery_output_table}" if dataset else info.gcs_output_directory
+        # A folder, whose name looks like a prefix of files.
+        self._written = (output if dataset else f"{output.rstrip('/')}/",)
         return {**super()._result(job), "output": output}
 
 
-def _or_skip(job: Any) -> Any:
-    if job is None:
-        raise AirflowSkipException("This run does not need it.")
-    return job
+def _output(spec: Any) -> str:
+    """The folder that a CustomJobSpec's programs write to, "" if it names none."""
+    prefix = spec.base_output_directory.output_uri_prefix
+    return f"{prefix.rstrip('/')}/" if prefix else ""

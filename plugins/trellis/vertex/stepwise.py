@@ -12,7 +12,7 @@ from google.api_core import exceptions, retry
 
 from trellis.verdict import RETRIED
 from trellis.vertex import submission
-from trellis.vertex.base import VertexOperator
+from trellis.vertex.base import VertexTask
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.submission import TRY_AGAIN, reason
@@ -20,8 +20,9 @@ from trellis.vertex.triggers import OperationTrigger
 from trellis.waiting import in_task
 
 
-class StepwiseOperator(VertexOperator):
-    """See the module. A subclass implements the steps in `_advance`.
+class StepwiseOperator(VertexTask):
+    """See the module; mixed in before an operator of the provider, whose one call it makes at the
+    right moment. A subclass implements the steps in `_advance`.
 
     The task defers while it waits for an operation of Vertex AI (a deployment takes minutes).
     Operations cannot be cancelled: if the task is killed its operation goes on, and the next

@@ -5,8 +5,12 @@ from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from airflow.providers.google.cloud.operators.vertex_ai.endpoint_service import (
+    UndeployModelOperator,
+)
 from google.api_core import exceptions
 
+from trellis.vertex.base import PLACE, filled
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
 from trellis.vertex.deployments import (
     deployed_ids,
@@ -19,20 +23,23 @@ from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
 from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import VertexJobFailed
 from trellis.vertex.registry import find_by_alias
-from trellis.vertex.stepwise import StepwiseOperator, unfinished
+from trellis.vertex.stepwise import unfinished
 from trellis.vertex.traffic import withdrawn
 from trellis.vertex.versions import VersionName, parse_version
 
 
-class _UndeployingOperator(EndpointBaseOperator):
-    """Base of the operators that undeploy."""
+class _UndeployingOperator(EndpointBaseOperator, UndeployModelOperator):
+    """Base of the operators that undeploy what they find when they run."""
 
-    endpoint: str
+    template_fields: Sequence[str] = (*PLACE, "endpoint_id")
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**filled("deployed_model_id"), **kwargs)
 
     def _undeploy(self, context: Any, deployed: Any) -> Any:
         """Undeploy a model that has no traffic, or is the only one, then read the state again."""
         name = version_at(deployed).name
-        request = {"endpoint": self.endpoint, "deployed_model_id": deployed.id}
+        request = {"endpoint": self.endpoint_id, "deployed_model_id": deployed.id}
         try:
             operation = self._client.undeploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.NotFound as error:
@@ -52,38 +59,36 @@ class RetreatOperator(_UndeployingOperator):
     undoes it. Does nothing if the version is the champion itself. Aliases do not change. Waits
     deferred.
 
-    :param endpoint: name of the endpoint (templated).
+    :param endpoint_id: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param champion: the alias of the version that traffic goes back to.
     """
 
     doing = "take the model back"
     template_fields: Sequence[str] = (
-        *StepwiseOperator.template_fields,
-        "endpoint",
+        *_UndeployingOperator.template_fields,
         "model",
         "champion",
     )
 
-    def __init__(self, *, endpoint: str, model: str, champion: str = "champion", **kwargs: Any):
+    def __init__(self, *, model: str, champion: str = "champion", **kwargs: Any):
         super().__init__(**kwargs)
-        self.endpoint = endpoint
         self.model = model
         self.champion = champion
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        ConsoleLink.remember(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint_id)
         leaving = parse_version(self.model)
         champion = find_by_alias(self._models, self.model, self.champion)
         if champion is not None and champion.version == leaving.version:
             self.log.warning("%s is the %s: it stays", leaving.name, self.champion)
-            endpoint = get_endpoint(self._client, self.endpoint)
+            endpoint = get_endpoint(self._client, self.endpoint_id)
             return self._result(endpoint, champion)
         # First, stop requests to it.
         endpoint = self._withdraw(leaving, champion)
-        for operation in unfinished(self._client, self.endpoint):
+        for operation in unfinished(self._client, self.endpoint_id):
             return self._wait(context, operation, None)
-        deployed = find_deployed(get_endpoint(self._client, self.endpoint), leaving)
+        deployed = find_deployed(get_endpoint(self._client, self.endpoint_id), leaving)
         if deployed is not None:
             return self._undeploy(context, deployed)
         return self._result(endpoint, champion)
@@ -104,7 +109,7 @@ class RetreatOperator(_UndeployingOperator):
             ids = deployed_ids(endpoint)
             return withdrawn(split, ids, deployed.id, heir.id if heir else None)
 
-        return set_traffic(self._client, self.endpoint, change, self.log)
+        return set_traffic(self._client, self.endpoint_id, change, self.log)
 
     def _result(self, endpoint: Any, champion: VersionName | None) -> dict[str, Any]:
         return {"traffic": traffic_of(endpoint), "champion": champion and champion.version}
@@ -122,32 +127,30 @@ class UndeployIdleOperator(_UndeployingOperator):
 
     A model that is still being deployed is left alone. Waits deferred.
 
-    :param endpoint: name of the endpoint (templated).
+    :param endpoint_id: name of the endpoint (templated).
     :param keep: names of versions (templated) to keep even without traffic.
     """
 
     doing = "undeploy what has no traffic"
-    template_fields: Sequence[str] = (*StepwiseOperator.template_fields, "endpoint", "keep")
+    template_fields: Sequence[str] = (*_UndeployingOperator.template_fields, "keep")
 
     def __init__(
         self,
         *,
-        endpoint: str,
         keep: Sequence[str] | Callable[[Any, Any], Sequence[str]] = (),
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.endpoint = endpoint
         self.keep: Any = keep
 
     def _advance(self, context: Any, done: str | None) -> Any:
-        ConsoleLink.remember(context, self.endpoint)
+        ConsoleLink.remember(context, self.endpoint_id)
         kept = [parse_version(name) for name in self.keep if name]
-        for operation in unfinished(self._client, self.endpoint):
+        for operation in unfinished(self._client, self.endpoint_id):
             # A model that is being deployed is left to the task that deploys it.
             if not operation.metadata.type_url.endswith(".DeployModelOperationMetadata"):
                 return self._wait(context, operation, None)
-        endpoint = get_endpoint(self._client, self.endpoint)
+        endpoint = get_endpoint(self._client, self.endpoint_id)
         for deployed in endpoint.deployed_models:
             version = version_at(deployed)
             if endpoint.traffic_split.get(deployed.id) or any(map(version.is_the_same_as, kept)):

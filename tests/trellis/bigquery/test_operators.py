@@ -188,7 +188,11 @@ def test_a_job_that_someone_cancels_is_not_started_again(a_dag, jobs_of, client)
 
 def trigger_of(job, job_id=None):
     return BigQueryJobTrigger(
-        project_id="local-gcp", location="US", job_id=job_id or job.job_id, poll_interval=0.1
+        conn_id="google_cloud_default",
+        project_id="local-gcp",
+        location="US",
+        job_id=job_id or job.job_id,
+        poll_interval=0.1,
     )
 
 

@@ -31,9 +31,9 @@ def forward(name):
     deploying.shift(endpoint, challenger, 50)
     deploying.shift(endpoint, challenger, 100)
     arguments = {"alias": "champion", "previous": "previous", "drop": ["challenger"]}
-    run(AliasOperator(task_id="alias", model=challenger, **arguments, **PLACE))
-    run(UndeployIdleOperator(task_id="idle", endpoint=endpoint, **PLACE))
-    run(DeleteOldVersionsOperator(task_id="retention", model=challenger, keep=2, **PLACE))
+    run(AliasOperator(task_id="alias", model_id=challenger, **arguments, **PLACE))
+    run(UndeployIdleOperator(task_id="idle", endpoint_id=endpoint, **PLACE))
+    run(DeleteOldVersionsOperator(task_id="retention", model_id=challenger, keep=2, **PLACE))
 
 
 def back(name):
@@ -41,7 +41,7 @@ def back(name):
     challenger = deploying.register(name)
     endpoint = deploying.make_endpoint(name)
     deploying.deploy(endpoint, challenger, 50)
-    run(RetreatOperator(task_id="retreat", endpoint=endpoint, model=challenger, **PLACE))
+    run(RetreatOperator(task_id="retreat", endpoint_id=endpoint, model=challenger, **PLACE))
 
 
 def before(name):

@@ -98,7 +98,7 @@ def deploy(endpoint, version, share=10):
     """The id of the deployed model."""
     operator = DeployModelOperator(
         task_id="canary",
-        endpoint=endpoint,
+        endpoint_id=endpoint,
         model=version,
         deployed_model=MACHINES,
         share=share,
@@ -110,6 +110,6 @@ def deploy(endpoint, version, share=10):
 def shift(endpoint, version, share):
     """The traffic by name of version."""
     operator = TrafficOperator(
-        task_id="shift", endpoint=endpoint, model=version, share=share, **PLACE
+        task_id="shift", endpoint_id=endpoint, model=version, share=share, **PLACE
     )
     return run(operator)["traffic"]

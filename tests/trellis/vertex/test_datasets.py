@@ -11,7 +11,7 @@ from tests.airflow_side import clear_and_run, run_dag
 from trellis.identity import label_value
 from trellis.vertex import datasets
 from trellis.vertex.datasets import DatasetOperator
-from trellis.vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
+from trellis.vertex.operators import AutoMLTabularOperator, BatchPredictionJobOperator
 
 PARENT = "projects/local-gcp/locations/us-central1"
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
@@ -163,7 +163,7 @@ def test_from_a_table_to_predictions_of_automl(google, bucket):
             },
             "model_to_upload": {"display_name": "cells"},
         }
-        train = TrainingPipelineOperator(task_id="train", training_pipeline=pipeline, **PLACE)
+        train = AutoMLTabularOperator(task_id="train", training_pipeline=pipeline, **PLACE)
         prediction = {
             "display_name": "cells",
             "model": "{{ ti.xcom_pull('train')['model'] }}",

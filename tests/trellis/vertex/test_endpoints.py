@@ -162,7 +162,7 @@ def test_a_refusal_for_capacity_names_the_machines(champion, challenger, endpoin
     monkeypatch.setattr(submission, "PATIENCE_SECONDS", 0.1)
     operator = DeployModelOperator(
         task_id="canary",
-        endpoint=endpoint,
+        endpoint_id=endpoint,
         model=challenger,
         deployed_model={
             "dedicated_resources": {

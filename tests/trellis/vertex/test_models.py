@@ -20,7 +20,7 @@ def aliases(serving, name):
 
 def give(version, **arguments):
     arguments = {"alias": "champion", "previous": "previous", "drop": ["challenger"], **arguments}
-    return run(AliasOperator(task_id="finish", model=version, **arguments, **PLACE))
+    return run(AliasOperator(task_id="finish", model_id=version, **arguments, **PLACE))
 
 
 def test_each_run_has_one_version(serving, name, aliases):
@@ -86,7 +86,7 @@ def test_old_versions_go_but_for_those_that_are_in_use(serving, name, endpoint, 
 
     def keep(number):
         retention = DeleteOldVersionsOperator(
-            task_id="retention", model=versions[5], keep=number, **PLACE
+            task_id="retention", model_id=versions[5], keep=number, **PLACE
         )
         return run(retention)["deleted"]
 

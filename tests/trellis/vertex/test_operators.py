@@ -87,7 +87,8 @@ def test_a_worker_that_dies_after_the_create_leaves_a_job_to_be_adopted(
     assert run.state == "success"
     assert task_instance(run).try_number == 2
     assert len(jobs_of(dag)) == 1
-    assert attempts[0] == attempts[1]
+    # A machine that is busy may find the job done when it tries again.
+    assert set(attempts) == {attempts[0]}
 
 
 def test_a_cleared_task_adopts_the_job_that_succeeded(google, a_dag, jobs_of):

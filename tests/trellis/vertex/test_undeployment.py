@@ -19,11 +19,11 @@ def shares(serving, endpoint):
 
 
 def retreat(endpoint, version):
-    return run(RetreatOperator(task_id="retreat", endpoint=endpoint, model=version, **PLACE))
+    return run(RetreatOperator(task_id="retreat", endpoint_id=endpoint, model=version, **PLACE))
 
 
 def undeploy_idle(endpoint, *keep):
-    operator = UndeployIdleOperator(task_id="finish", endpoint=endpoint, keep=keep, **PLACE)
+    operator = UndeployIdleOperator(task_id="finish", endpoint_id=endpoint, keep=keep, **PLACE)
     return run(operator)["traffic"]
 
 

@@ -77,7 +77,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         "poll_interval": platform.poll_seconds,
         "on_failure_callback": [hooks.failed, on_failure],
     }
-    challenger = {**common, "endpoint": _ENDPOINT, "model": _MODEL}
+    challenger = {**common, "endpoint_id": _ENDPOINT, "model": _MODEL}
     field = functools.partial(planned, experiment, platform)
 
     def promoted(context: Any) -> Any:
@@ -104,7 +104,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         steps = _steps(experiment, platform, hooks, challenger)
         champion = AliasOperator(
             task_id="champion",
-            model=_MODEL,
+            model_id=_MODEL,
             alias=CHAMPION,
             previous=PREVIOUS,
             drop=[CHALLENGER],
@@ -114,14 +114,14 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
-            endpoint=_ENDPOINT,
+            endpoint_id=_ENDPOINT,
             keep=_kept if deploy.keep_previous else _served,
             post_execute=short(hooks.cleaned_up),
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
-            model=_MODEL,
+            model_id=_MODEL,
             keep=deploy.keep_versions,
             post_execute=short(hooks.cleaned_up),
             **common,

@@ -46,7 +46,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         experiment = experiments[context["params"]["experiment"]]
         return messages.deployed_version(experiment, platform, _VERSION(context))
 
-    at_endpoint = {**common, "endpoint": _ENDPOINT}
+    at_endpoint = {**common, "endpoint_id": _ENDPOINT}
     with DAG(
         dag_id=platform.dag_id(NAME),
         description="Put an earlier version of an experiment's model back into service",
@@ -80,7 +80,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
             **at_endpoint,
         )
         champion = AliasOperator(
-            task_id="champion", model=_VERSION, alias=CHAMPION, previous=PREVIOUS, **common
+            task_id="champion", model_id=_VERSION, alias=CHAMPION, previous=PREVIOUS, **common
         )
         shift = TrafficOperator(task_id="shift", model=_VERSION, share=100, **at_endpoint)
         undeploy = UndeployIdleOperator(task_id="undeploy", keep=_kept, **at_endpoint)

@@ -43,7 +43,7 @@ def build(platform: Platform, owners: Iterable[str]) -> DAG:
     ) as dag:
         UndeployPreviousOperator(
             task_id="undeploy",
-            endpoint="{{ dag_run.conf['endpoint'] }}",
+            endpoint_id="{{ dag_run.conf['endpoint'] }}",
             model="{{ dag_run.conf['model'] }}",
             platform=platform,
             project_id=platform.project,

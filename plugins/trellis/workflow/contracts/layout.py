@@ -169,6 +169,11 @@ def model_file(bucket: str, experiment: str, own: OwnModel) -> str:
     return f"gs://{bucket}/{experiment}/models/{own.sha256}/{own.name}"
 
 
+def trained_model(training_uri: str) -> str:
+    """The folder of a training's SavedModel."""
+    return f"{training_uri}model/"
+
+
 def dataset_mark(dataset_uri: str) -> str:
     """The object that is written last: if it exists, the dataset is complete."""
     return f"{dataset_uri}dataset.json"

@@ -5,6 +5,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.exceptions import NotFound
 
+from trellis import lineage
 from trellis.workflow.lookups import storage
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.documents import ContractError, check
@@ -14,6 +15,7 @@ def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
     """Write a document. Raises ContractError, and writes nothing, if it does not fit its schema."""
     check(kind, content, uri)
     storage.write_json(platform, uri, content)
+    lineage.note_written(uri)
 
 
 _REMEDY = (
@@ -32,6 +34,7 @@ def find(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any 
         content = storage.read_json(platform, uri)
     except NotFound:
         return None
+    lineage.note_read(uri)
     try:
         check(kind, content, uri)
     except ContractError as error:

@@ -11,7 +11,11 @@ from airflow.sdk import TaskGroup
 
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.vertex.datasets import DatasetOperator
-from trellis.vertex.operators import BatchPredictionJobOperator, TrainingPipelineOperator
+from trellis.vertex.operators import (
+    AutoMLImageOperator,
+    AutoMLTabularOperator,
+    BatchPredictionJobOperator,
+)
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl_images, automl_tables
@@ -48,7 +52,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             import_configs=field(automl_images.imports) if of_images else None,
             **in_vertex,
         )
-        train = TrainingPipelineOperator(
+        train = (AutoMLImageOperator if of_images else AutoMLTabularOperator)(
             task_id="train",
             training_pipeline=field(messages.pipeline, returned(f"{NAME}.dataset", "name")),
             **job,

@@ -6,9 +6,11 @@ failed. If the run may deploy, the model that is served now is another contender
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trellis.vertex.operators import CustomJobOperator
+from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
@@ -21,15 +23,29 @@ from trellis.workflow.stages.pools import slots
 class CompareOperator(CustomJobOperator):
     """Compares again if the contenders have changed since the last comparison: a training or a
     baseline was cleared, or another model is served. Else adopts the run's existing comparison.
+
+    :param reads: the folders of the trainings (templated).
+    :param writes: the folder of the leaderboard (templated).
     """
+
+    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reads", "writes")
+
+    def __init__(self, *, reads: Any, writes: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.reads = reads
+        self.writes = writes
+
+    def _reads(self) -> Iterable[str]:
+        return self.reads
+
+    def _writes(self) -> Iterable[str]:
+        return (self.writes,)
 
     def execute(self, context: Any) -> Any:
         ti = context["ti"]
         served = ti.xcom_pull(task_ids="served")
         compared = {
-            "trainings": sorted(
-                job["name"] for job in ti.xcom_pull(task_ids=["train", "repeat"]) if job
-            ),
+            "trainings": sorted(job["name"] for job in _trainings(context)),
             "baselines": ti.xcom_pull(task_ids="baselines") or {},
             "served": served["model"] if served else None,
         }
@@ -47,12 +63,31 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job),
+        reads=_folders,
+        writes=_leaderboard(experiment, platform),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         # `baselines` is skipped in a run without them.
         trigger_rule="none_failed",
         **slots(platform.pools.vertex, 1),
     )
+
+
+def _trainings(context: Any) -> list[dict[str, Any]]:
+    """What the tasks of the trainings have returned."""
+    return [job for job in context["ti"].xcom_pull(task_ids=["train", "repeat"]) if job]
+
+
+def _folders(context: Any, jinja_env: Any) -> list[str]:
+    return [job["output"] for job in _trainings(context)]
+
+
+def _leaderboard(experiment: Experiment, platform: Platform) -> Any:
+    def leaderboard(context: Any, jinja_env: Any) -> str:
+        run = Run.of(experiment, platform, context["run_id"])
+        return f"{run.leaderboard.rpartition('/')[0]}/"
+
+    return leaderboard
 
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Skipped if the dataset exists. A new dataset emits an event of the experiment's 
 its fingerprint, so that other DAGs can be scheduled on it.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from trellis.dataflow.operators import FlexTemplateOperator
@@ -25,9 +26,19 @@ from trellis_contracts import job_image
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 
+class ExportOperator(FlexTemplateOperator):
+    """Writes a dataset from a manifest's images, or a table's rows."""
+
+    def _reads(self) -> Iterable[str]:
+        # Of a table's rows the description, which is beside them.
+        source = self.body["launchParameter"]["parameters"]["source"]
+        folder, _, name = source.rpartition("/")
+        yield f"{folder}/" if name == "columns.json" else source
+
+
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
-    return FlexTemplateOperator(
+    return ExportOperator(
         task_id="export",
         project_id=platform.project,
         location=platform.region,

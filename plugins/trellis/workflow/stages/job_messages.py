@@ -1,6 +1,6 @@
 """Parts that the messages of all jobs share, in protobuf's JSON form."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -140,6 +140,18 @@ def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False
         "strategy": "SPOT" if machines.spot else "STANDARD",
         **({"restart_job_on_worker_restart": True} if lockstep else {}),
     }
+
+
+def read_by(spec: Any, reused: Mapping[str, str] | None) -> Iterator[str]:
+    """What the programs of a CustomJobSpec read: the dataset; if they are reused, an earlier run's
+    folder.
+    """
+    if reused is not None:
+        yield reused["source"]
+        return
+    for argument in spec.worker_pool_specs[0].container_spec.args if spec.worker_pool_specs else ():
+        if argument.startswith("--dataset="):
+            yield argument.partition("=")[2]
 
 
 def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[str, Value]) -> list:

@@ -3,10 +3,11 @@
 Without a search there is one training, with the experiment's fixed hyperparameters.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trellis.vertex.operators import CustomJobOperator
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import reused
 from trellis.workflow.spec.experiment import Experiment
@@ -40,11 +41,20 @@ class TrainOperator(CustomJobOperator):
         self.chosen = chosen
         self.reused = reused
 
+    def _reads(self) -> Iterable[str]:
+        return job_messages.read_by(self._message().job_spec, self.reused)
+
+    def _writes(self) -> Iterable[str]:
+        for folder in super()._writes():
+            yield folder
+            yield layout.trained_model(folder)
+
     def execute(self, context: Any) -> Any:
         if self.reused is None:
             return super().execute(context)
         self.log.info("Reused, no job: %s", self.reused["source"])
-        return reused.training(self.gcp_conn_id, **self.reused)
+        copied = reused.training(self.gcp_conn_id, **self.reused)
+        return {**copied, "output": self.reused["target"]}
 
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:

@@ -1,6 +1,6 @@
 """tune: a Vertex AI tuning job runs many short trainings with different hyperparameters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from trellis.vertex.operators import HyperparameterTuningJobOperator
@@ -31,11 +31,14 @@ class TuneOperator(HyperparameterTuningJobOperator):
         place of a job (templated); None: there is none.
     """
 
-    template_fields: Sequence[str] = (*HyperparameterTuningJobOperator.template_fields, "reused")
+    template_fields: Any = (*HyperparameterTuningJobOperator.template_fields, "reused")
 
     def __init__(self, *, reused: Any, **kwargs: Any):
         super().__init__(**kwargs)
         self.reused = reused
+
+    def _reads(self) -> Iterable[str]:
+        return job_messages.read_by(self._message().trial_job_spec, self.reused)
 
     def execute(self, context: Any) -> Any:
         if self.reused is None:

@@ -79,7 +79,7 @@ class DeploymentHooks:
         become the champion and nothing was tried since: a run that is cleared later may fail
         before its deployment, at `promote`, and its version may be kept, or serve.
         """
-        if not context["task"].model or not context["task"].endpoint:
+        if not context["task"].model or not context["task"].endpoint_id:
             raise AirflowSkipException("Nothing was deployed: there is nothing to take back.")
         found = self.record(context).find()
         if found is not None and found["state"] == SERVING and not _tried(context):

@@ -1,5 +1,6 @@
 """smoke: the challenger's answers to test examples must equal its offline ones, and be fast."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import PredictionServiceHook
@@ -34,6 +35,9 @@ class SmokeOperator(DeployModelOperator):
         self.examples = examples
         self.latency = latency
 
+    def _writes(self) -> Iterable[str]:
+        return ()
+
     def execute(self, context: Any) -> Any:
         return self._test(super().execute(context)["deployed_model"])
 
@@ -44,7 +48,7 @@ class SmokeOperator(DeployModelOperator):
         hook = PredictionServiceHook(
             gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
         )
-        endpoint = get_endpoint(self._client, self.endpoint)
+        endpoint = get_endpoint(self._client, self.endpoint_id)
         client: Any
         if private.is_private(endpoint):
             client = private.PrivateClient(private.address(endpoint), hook.get_credentials())
@@ -55,7 +59,7 @@ class SmokeOperator(DeployModelOperator):
         try:
             found = smoke_requests.ask(
                 client,
-                self.endpoint,
+                self.endpoint_id,
                 deployed,
                 share,
                 challenger["examples"],

@@ -28,7 +28,7 @@ class TakeBackOperator(RetreatOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         # First what this run deployed: nothing below may delay it.
         result = super()._advance(context, done)
-        endpoint = get_endpoint(self._client, self.endpoint)
+        endpoint = get_endpoint(self._client, self.endpoint_id)
         for deployed in endpoint.deployed_models:
             version = version_at(deployed)
             if not endpoint.traffic_split.get(deployed.id) and self._left_half_way(version):

@@ -40,9 +40,9 @@ class UndeployPreviousOperator(UndeployIdleOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         version = parse_version(self.model)
         try:
-            endpoint = self._client.get_endpoint(name=self.endpoint, **REPEATABLE)
+            endpoint = self._client.get_endpoint(name=self.endpoint_id, **REPEATABLE)
         except NotFound:
-            raise AirflowSkipException(f"The endpoint {self.endpoint} is gone.") from None
+            raise AirflowSkipException(f"The endpoint {self.endpoint_id} is gone.") from None
         deployed = [version_at(each) for each in endpoint.deployed_models]
         others = [each.name for each in deployed if not each.is_the_same_as(version)]
         champion = CurrentState(self.platform).version_with(self.model, CHAMPION)

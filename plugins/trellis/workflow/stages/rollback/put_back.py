@@ -20,14 +20,14 @@ class PutBackOperator(DeployModelOperator):
 
     def _advance(self, context: Any, done: str | None) -> Any:
         version = parse_version(self.model)
-        deployed = find_deployed(get_endpoint(self._client, self.endpoint), version)
+        deployed = find_deployed(get_endpoint(self._client, self.endpoint_id), version)
         if deployed is None or self._leaving():
             return super()._advance(context, done)
-        ConsoleLink.remember(context, self.endpoint)
-        raise_share(self._client, self.endpoint, version, int(self.share), self.log)
+        ConsoleLink.remember(context, self.endpoint_id, version.name)
+        raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
         return {"deployed_model": deployed.id}
 
     def _leaving(self) -> bool:
         """Whether an undeployment is running: it may be of this version."""
-        under_way = unfinished(self._client, self.endpoint)
+        under_way = unfinished(self._client, self.endpoint_id)
         return any(operation.metadata.type_url.endswith(_LEAVING) for operation in under_way)
