@@ -114,29 +114,38 @@ def _plain_list(column: pa.Array) -> pa.Array:
 def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
     if split.is_regression:
         raise PredictionsError("JSON Lines of an image model, but the dataset is a regression")
-    keys: list[str] = []
+    addresses: list[str] = []
     row: list[int] = []
     names: list[str] = []
     shares: list[float] = []
     for where, line in _lines(paths):
         try:
-            key = storage.split_uri(line["instance"]["content"])[1]
+            address = line["instance"]["content"]
+            storage.split_uri(address)
             if "prediction" not in line:
-                raise PredictionsError(f"the service could not predict {key!r}: {_error(line)}")
+                raise PredictionsError(f"the service could not predict {address}: {_error(line)}")
             predicted = line["prediction"]
-            row += [len(keys)] * len(predicted["displayNames"])
+            row += [len(addresses)] * len(predicted["displayNames"])
             names += predicted["displayNames"]
             shares += [float(share) for share in predicted["confidences"]]
-            keys.append(key)
+            addresses.append(address)
         except (KeyError, TypeError, ValueError, StorageError) as error:
             if isinstance(error, PredictionsError):
                 raise
             raise PredictionsError(f"{where} is not an image's prediction: {error!r}") from error
     if len(names) != len(shares):
         raise PredictionsError(f"{len(names)} displayNames but {len(shares)} confidences")
-    return np.array(keys, dtype=object), _by_class(
-        len(keys), np.array(row, dtype=int), names, np.array(shares), split.classes
+    return np.array(_keys(addresses, split), dtype=object), _by_class(
+        len(addresses), np.array(row, dtype=int), names, np.array(shares), split.classes
     )
+
+
+def _keys(addresses: Sequence[str], split: TestSplit) -> list[str]:
+    """The images' keys: their object names, or with the bucket if the dataset's have it."""
+    with_bucket = [address.removeprefix("gs://") for address in addresses]
+    if set(with_bucket) <= set(split.keys):
+        return with_bucket
+    return [storage.split_uri(address)[1] for address in addresses]
 
 
 def _lines(paths: Sequence[Path]) -> Iterator[tuple[str, dict]]:

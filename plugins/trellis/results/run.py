@@ -305,12 +305,10 @@ class LoadedRun:
         text = read(self._client, source["manifest"])
         if text is None or hashlib.sha256(text).hexdigest() != source["sha256"]:
             raise NoRunError(f"{source['manifest']} is no longer the manifest of this dataset")
-        addresses: dict[str, str] = {}
-        for _, fields, place in image_manifest.lines_of(source["manifest"], text):
-            if place is not None:
-                addresses.setdefault(image_manifest.key_of(fields[place]), fields[place])
-        index = pd.Index(addresses, name="key")
-        return pd.DataFrame({"uri": addresses.values()}, index=index)
+        lines = image_manifest.lines_of(source["manifest"], text)
+        addresses = {fields[place]: None for _, fields, place in lines if place is not None}
+        index = pd.Index(image_manifest.keys(addresses).values(), name="key")
+        return pd.DataFrame({"uri": list(addresses)}, index=index)
 
     def _file(self, uri: str) -> bytes:
         """An object that a frame names. Raises OSError if there is none."""

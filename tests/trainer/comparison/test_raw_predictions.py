@@ -151,6 +151,16 @@ def test_images_are_known_by_their_object_names(tmp_path):
     assert found.probabilities == pytest.approx(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]))
 
 
+def test_images_of_several_buckets_are_known_by_bucket_and_name(tmp_path):
+    keys = np.array(["bucket/a", "bucket/b", "site/a"], dtype=object)
+    other = image("a", 0.2, 0.8)
+    other["instance"]["content"] = "gs://site/a"
+    folder = jsonl(tmp_path, other, image("b", 0.9, 0.1), image("a", 0.3, 0.7))
+    found = raw_predictions.read(folder, TestSplit(keys, LABELS, CLASSES, records=()))
+    assert found.keys.tolist() == keys.tolist()
+    assert found.probabilities[:, 1] == pytest.approx([0.7, 0.1, 0.8])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -158,7 +168,7 @@ def test_images_are_known_by_their_object_names(tmp_path):
         ({"prediction": {}}, "line 1 is not an image's prediction: KeyError"),
         (
             {"instance": {"content": "gs://bucket/a"}, "error": {"message": "Cannot decode"}},
-            "could not predict 'a': Cannot decode",
+            "could not predict gs://bucket/a: Cannot decode",
         ),
         (image("a", 0.4, 0.4), "Did the service return every class"),
     ],

@@ -311,6 +311,20 @@ def test_a_run_says_what_it_is(run, client, bucket):
     assert "has not ended" in repr(trellis.load_run(run, client))
 
 
+def test_images_of_several_buckets_are_joined_by_bucket_and_name(run, client, put, bucket):
+    manifest = "training, gs://images/1.png, a\ntraining, gs://site/1.png, b\n"
+    source = {
+        "manifest": f"gs://{bucket}/manifest.csv",
+        "sha256": hashlib.sha256(manifest.encode()).hexdigest(),
+    }
+    put("manifest.csv", manifest)
+    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE) | {"source": source})
+    assert trellis.load_run(run, client).rows()["uri"].to_dict() == {
+        "images/1.png": "gs://images/1.png",
+        "site/1.png": "gs://site/1.png",
+    }
+
+
 def test_a_model_is_copied_whole(run, client, tmp_path):
     folder = trellis.load_run(run, client).download(folder=tmp_path / "model")
     assert (folder / "saved_model.pb").read_text() == "a model"

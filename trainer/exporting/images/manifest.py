@@ -11,7 +11,8 @@ A label is the name of a class or, of a regression, a number with a decimal poin
 ML_USE is the example's split: training (or train), validation or test, in upper or lower case;
 unassigned is as none. It is given on every line or on none: if only some lines had it, Vertex AI
 would split the rest at random, differently each time. An image's key is its object name (the
-address without gs://BUCKET/).
+address without gs://BUCKET/), with its bucket before it (BUCKET/OBJECT) where the lines name
+several buckets: sites of a study number their files alike.
 
 A problem with the whole file raises ExportError. A problem with one line (no label, several labels,
 a label that is no number, a field that is no day, a repeated image) makes it a Rejection.
@@ -114,6 +115,7 @@ def parse(
     try:
         lines = _split_fields(content)
         _refuse_lines_without_image(lines, _resolver(address))
+        _tell_buckets_apart(lines)
         names_splits = _check_ml_use(lines)
         if split_by is not None:
             _take_last(lines, split_by, names_splits, task)
@@ -216,6 +218,28 @@ def _refuse_lines_without_image(
         f"{len(without)} of {len(lines)} lines name no image as gs://BUCKET/OBJECT: "
         f"{_quote(without)}"
     )
+
+
+def _tell_buckets_apart(lines: list[_Line]) -> None:
+    """Put the bucket before each key if there are several: object names are unique in one only.
+
+    Files beside the manifest count as another bucket. Raises ExportError if a key is still that of
+    two images.
+    """
+    remote = [line for line in lines if "://" in line.uri]
+    places = {line.uri.split("/", 3)[2] for line in remote}
+    if len(places) + (len(remote) < len(lines)) < 2:
+        return
+    for line in remote:
+        line.key = line.uri.removeprefix("gs://")
+    first: dict[str, _Line] = {}
+    for line in lines:
+        other = first.setdefault(line.key, line)
+        if other.uri != line.uri:
+            raise ExportError(
+                f"{other.uri} (line {other.number}) and {line.uri} (line {line.number}) have one "
+                f"key, {line.key!r}; rename one of the two"
+            )
 
 
 def _check_ml_use(lines: list[_Line]) -> bool:

@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -86,7 +86,8 @@ class Contents:
     count for several. ungrouped: lines without a group or day, where these decide the split.
     groups: those, or the splits that days are of. first: number of the first line of each label.
     images: by key, but those whose lines contradict one another (`contradicted`). rejected:
-    numbers of the lines that the export will reject, by the reason.
+    numbers of the lines that the export will reject, by the reason. buckets: that its images are
+    in.
     """
 
     lines: int = 0
@@ -98,6 +99,7 @@ class Contents:
     images: dict[str, Image] = field(default_factory=dict)
     rejected: dict[str, list[int]] = field(default_factory=dict)
     contradicted: set[str] = field(default_factory=set)
+    buckets: set[str] = field(default_factory=set)
 
     def reject(self, reason: str, line: int) -> None:
         """Note a line that will be no example."""
@@ -132,9 +134,21 @@ def lines_of(address: str, content: bytes) -> Iterator[Line]:
     return lines(address, io.StringIO(text, newline=""))
 
 
-def key_of(image: str) -> str:
-    """The key of the example that is made of the image at a gs:// address."""
-    return image.split("/", 3)[3]
+def keys(addresses: Collection[str]) -> dict[str, str]:
+    """The key of each image by its address, as the export finds them: the object's name, with the
+    bucket before it where the manifest names several.
+
+    addresses: of all lines, gs://BUCKET/OBJECT.
+    """
+    several = len({_bucket(address) for address in addresses}) > 1
+    parts = 1 if several else 2
+    return {
+        address: address.removeprefix("gs://").split("/", parts - 1)[-1] for address in addresses
+    }
+
+
+def _bucket(address: str) -> str:
+    return address.split("/", 3)[2]
 
 
 def last_field(split: Any) -> str | None:
@@ -164,6 +178,8 @@ def count(
     """
     contents, by = Contents(), last_field(split)
     known = _checked(address, lines)
+    keys_ = keys([line.fields[line.place] for line in known if line.place is not None])
+    contents.buckets = {_bucket(image) for image in keys_}
     for line in known:
         number, fields, place = line
         contents.lines += 1
@@ -190,7 +206,8 @@ def count(
             contents.classes.update(labels)
             for label in labels:
                 contents.first.setdefault(label, number)
-            _take(contents, fields[place], Image(number, labels, line.ml_use or "", decides))
+            key = keys_[fields[place]]
+            _take(contents, key, Image(number, labels, line.ml_use or "", decides or key))
         else:
             contents.reject("several labels" if labels else "no label", number)
     for key in contents.contradicted:
@@ -231,10 +248,8 @@ def _checked(address: str, lines: Iterable[Line]) -> list[Line]:
     return found
 
 
-def _take(contents: Contents, address: str, image: Image) -> None:
+def _take(contents: Contents, key: str, image: Image) -> None:
     """Keep an image, or reject a line that repeats or contradicts another one of its key."""
-    key = key_of(address)
-    image = image._replace(decides=image.decides or key)
     first = contents.images.setdefault(key, image)
     if first is image:
         return
@@ -313,8 +328,12 @@ def _check_numbers(address: str, contents: Contents, max_rejected: float) -> Non
         raise SourceError(f"{address}: all labels are one number; there is nothing to learn")
 
 
-def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -> str:
+def fingerprint(
+    address: str, version: dict[str, Any], experiment: Experiment, buckets: int = 1
+) -> str:
     """Name of the dataset that the export makes: 16 hexadecimal digits of SHA-256.
+
+    buckets: how many the manifest's images are in.
 
     Equal fingerprints mean equal datasets. `version` is the manifest's checksum and generation in
     Cloud Storage; the generation changes with every upload. So images that were replaced under
@@ -333,6 +352,8 @@ def fingerprint(address: str, version: dict[str, Any], experiment: Experiment) -
         **({} if source.resize == "stretch" else {"resize": source.resize}),
         "split": recorded(source.split),
         "shards": source.shards,
+        # Keys had no bucket before, and decide the split.
+        **({"keys": "BUCKET/OBJECT"} if buckets > 1 else {}),
         # Absent for one class each, whose datasets are older.
         **({"task": experiment.task} if experiment.task in (REGRESSION, MULTILABEL) else {}),
     }

@@ -58,12 +58,14 @@ def usable(
     The key decides, or, if the lines are `grouped`, the field after the label.
     """
     found: dict[str, tuple[str, str, str, str]] = {}
-    for line in lines:
-        _, fields, place = line
-        if place is None or fields[place] in rejected:
-            continue
+    named = [(line, line.place) for line in lines if line.place is not None]
+    keys = image_manifest.keys({line.fields[place] for line, place in named})
+    for line, place in named:
+        fields = line.fields
         address, after = fields[place], fields[place + 1 :]
-        hashed = after.pop(1) if grouped and len(after) > 1 else image_manifest.key_of(address)
+        if address in rejected:
+            continue
+        hashed = after.pop(1) if grouped and len(after) > 1 else keys[address]
         labels = [label for label in after if label]
         if len(labels) == 1:
             found.setdefault(address, (line.ml_use or "", address, labels[0], hashed))

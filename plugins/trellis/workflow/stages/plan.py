@@ -311,7 +311,7 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     if unknown := group.unknown_classes(experiment, contents.classes):
         raise SourceError(unknown)
     version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
-    fingerprint = image_manifest.fingerprint(address, version, experiment)
+    fingerprint = image_manifest.fingerprint(address, version, experiment, len(contents.buckets))
     regression = experiment.task == "regression"
     classes = None if regression else dict(sorted(contents.classes.items()))
     return Found(address, fingerprint, contents.examples, classes)

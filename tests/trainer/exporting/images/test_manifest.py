@@ -27,14 +27,46 @@ def refusal(text, address=ADDRESS):
 
 
 def test_image_and_label():
-    manifest = read("gs://bkt/flowers/1.jpg,daisy\ngs://other/2.jpg,rose\n")
+    manifest = read("gs://bkt/flowers/1.jpg,daisy\ngs://bkt/2.jpg,rose\n")
     assert [(row.line, row.uri, row.key, row.label) for row in manifest.rows] == [
         (1, "gs://bkt/flowers/1.jpg", "flowers/1.jpg", "daisy"),
-        (2, "gs://other/2.jpg", "2.jpg", "rose"),
+        (2, "gs://bkt/2.jpg", "2.jpg", "rose"),
     ]
     assert not manifest.names_splits
     assert manifest.lines == 2
     assert not manifest.rejected
+
+
+def test_the_same_object_name_in_two_buckets_is_two_images():
+    manifest = read("gs://site-a/1.png,ill\ngs://site-b/1.png,well\ngs://site-a/2.png,well\n")
+    assert [(row.key, row.label) for row in manifest.rows] == [
+        ("site-a/1.png", "ill"),
+        ("site-b/1.png", "well"),
+        ("site-a/2.png", "well"),
+    ]
+    assert not manifest.rejected
+
+
+@given(
+    st.sets(
+        st.tuples(
+            st.sampled_from(["one", "two", "one.two"]), st.sampled_from(["1", "two/1", "a/b"])
+        ),
+        min_size=1,
+    )
+)
+def test_every_address_is_an_image_of_its_own(images):
+    manifest = read("".join(f"gs://{bucket}/{name},label\n" for bucket, name in sorted(images)))
+    assert len({row.key for row in manifest.rows}) == len(images)
+    assert not manifest.rejected
+    if len({bucket for bucket, _ in images}) == 1:
+        assert {row.key for row in manifest.rows} == {name for _, name in images}
+
+
+def test_two_images_never_share_a_key(tmp_path):
+    text = "bkt/1.png,a\ngs://bkt/1.png,b\n"
+    message = refusal(text, str(tmp_path / "manifest.csv"))
+    assert "(line 1) and gs://bkt/1.png (line 2) have one key, 'bkt/1.png'" in message
 
 
 def test_ml_use_names_the_split_in_any_case():
@@ -88,11 +120,8 @@ def test_lines_with_several_labels_are_rejected():
 
 def test_an_image_that_is_listed_twice_counts_once():
     manifest = read("gs://bkt/1,a\ngs://bkt/2,b\ngs://bkt/1,a\ngs://other/2,b\n")
-    assert [row.line for row in manifest.rows] == [1, 2]
-    assert [(r.line, r.reason) for r in manifest.rejected] == [
-        (3, "same key as line 1"),
-        (4, "same key as line 2"),
-    ]
+    assert [row.line for row in manifest.rows] == [1, 2, 4]
+    assert [(r.line, r.reason) for r in manifest.rejected] == [(3, "same key as line 1")]
 
 
 def test_an_image_with_contradictory_labels_is_not_used_at_all():
@@ -106,7 +135,7 @@ def test_a_manifest_on_disk_may_name_images_beside_it():
     manifest = read("images/1.png,a\ngs://bkt/2.png,b\n", "/data/flowers/manifest.csv")
     assert [(row.uri, row.key) for row in manifest.rows] == [
         ("/data/flowers/images/1.png", "images/1.png"),
-        ("gs://bkt/2.png", "2.png"),
+        ("gs://bkt/2.png", "bkt/2.png"),
     ]
 
 

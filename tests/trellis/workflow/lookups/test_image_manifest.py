@@ -220,6 +220,23 @@ def test_automl_gets_the_split_of_the_group():
     assert usable(named, set()) == [("test", "gs://bucket/1.png", "cat", "1.png")]
 
 
+SITES = ["gs://a/1.png,cat\n", "gs://b/1.png,dog\n", "gs://b/2.png,dog\n"]
+
+
+def test_a_key_has_its_bucket_where_there_are_several():
+    assert [key for *_, key in usable(lines(AT, SITES), set())] == ["a/1.png", "b/1.png", "b/2.png"]
+    assert [key for *_, key in usable(lines(AT, SITES[1:]), set())] == ["1.png", "2.png"]
+    # A line that the export rejected names a bucket too.
+    assert [key for *_, key in usable(lines(AT, SITES), {"gs://a/1.png"})] == ["b/1.png", "b/2.png"]
+
+
+def test_images_of_several_buckets_are_another_dataset_than_before(pets):
+    contents = contents_of(SITES)
+    assert contents.buckets == {"a", "b"}
+    assert fingerprint(AT, VERSION, pets, 2) != fingerprint(AT, VERSION, pets)
+    assert fingerprint(AT, VERSION, pets, 1) == fingerprint(AT, VERSION, pets)
+
+
 @pytest.fixture
 def cells(pets):
     """A regression on images."""

@@ -105,8 +105,9 @@ def test_a_row_of_the_export_has_the_key_that_plan_finds(content, task):
         rows = manifest.parse(content, AT, task=task).rows
     except ExportError:
         return
-    keys = {
-        line.number: image_manifest.key_of(line.fields[line.place])
-        for line in image_manifest.lines_of(AT, content)
+    lines = image_manifest.lines_of(AT, content)
+    addresses = {line.number: line.fields[line.place] for line in lines}
+    keys = image_manifest.keys(addresses.values())
+    assert {row.line: row.key for row in rows} == {
+        row.line: keys[addresses[row.line]] for row in rows
     }
-    assert {row.line: row.key for row in rows} == {row.line: keys[row.line] for row in rows}
