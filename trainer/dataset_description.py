@@ -23,6 +23,7 @@ trainer/dataset_features.py describes the records. dataset.json, schema 2 (the v
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
                    "shape": [8, 8, 1],                               height, width, channels
                    "resize": "stretch",                              or letterbox, crop
+                   "scale": "range:200,3900",                        absent: 8 bits; then uint16
                    "rule": 2}],                                      IMAGE_RULE
                  or, of a table, in the order of the researcher's file:
                  [{"name": "radius mean", "kind": "numeric",         or "boolean"

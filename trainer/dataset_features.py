@@ -4,7 +4,8 @@ Each record is a tf.train.Example. A record of images has the features
 
     key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
     image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
-                              that what scores a model is to the bit what its server sees
+                              that what scores a model is to the bit what its server sees; with a
+                              scale, PNG of 16 bits per channel
     label  int64, 1 value     index into `classes`, or a set of them (trainer.label_sets);
                               regression: float32, 1 value
     uri    bytes, 1 value     of the test split: address of the file that the image was made of
@@ -112,7 +113,8 @@ class Feature:
 
     shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
     is that of an image's train split; resize, how images of another shape became that size (None:
-    stretched, as before there was a choice). The properties are the fields that a kind must have;
+    stretched, as before there was a choice); scale, how values became 16 bits (None: they had 8),
+    as trainer.images.scale writes it. The properties are the fields that a kind must have;
     they raise TypeError for another kind.
     """
 
@@ -126,6 +128,7 @@ class Feature:
     vocabulary: tuple[str, ...] | None = None
     statistics: Statistics | TermStatistics | None = None
     resize: Resize | None = None
+    scale: str | None = None
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -138,6 +141,11 @@ class Feature:
     def image_resize(self) -> Resize:
         """How images of another shape became `image_shape`."""
         return self.resize or "stretch"
+
+    @property
+    def white(self) -> int:
+        """The largest value of an image's pixels."""
+        return 65_535 if self.dtype == "uint16" else 255
 
     def encoding_of(self, split: str) -> str:
         """How a split's images are stored: png or jpeg."""

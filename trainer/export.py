@@ -161,6 +161,7 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
     from trainer.exporting.images.assignment import make_plan
     from trainer.exporting.images.commit import check_rejected_share
     from trainer.exporting.images.manifest import parse
+    from trainer.exporting.images.probe import refuse_deep
 
     try:
         content = objects.read(settings.source)
@@ -171,6 +172,7 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
     plan = make_plan(manifest, settings)
     for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):
         objects.require_bucket(f"gs://{bucket}/")
+    refuse_deep(manifest.rows, settings.image, objects.read)
     sizes = ", ".join(f"{plan.examples(split)} {split}" for split in SPLITS)
     what = "a number each" if settings.task == REGRESSION else f"{len(plan.classes)} classes"
     print(

@@ -3,39 +3,43 @@
 trainer.export has stored every image of a dataset upright and in the dataset's size
 (trainer.images): training only decodes. A program that calls the SavedModel itself, in TensorFlow
 Serving or its own process, may pass files of any size to the graph: `decode_any_size` follows the
-same rules as far as TensorFlow's decoders can, for upright opaque images and not to the bit.
+same rules as far as TensorFlow's decoders can, for upright opaque images and not to the bit. With
+a scale (trainer.images.scale), it takes PNG of 16 bits per channel.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import tensorflow as tf
 
-from trainer.dataset_features import Resize
+from trainer.dataset_features import Feature, Resize
+from trainer.images.scale import WHITE, Scale
 
 Size: TypeAlias = tf.Tensor | tuple[int, int]  # height, width
 
 
-def decode(encoded: tf.Tensor, shape: tuple[int, int, int]) -> tf.Tensor:
-    """Encoded images of one size, (n,) bytes of JPEG, PNG, BMP or GIF -> (n, *shape) uint8.
+def decode(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
+    """Stored images, (n,) bytes -> (n, height, width, channels) of the feature's type.
 
-    shape: (height, width, channels); channels 1 is grey, 3 RGB. Fails if an image has another size.
+    Fails if an image has another size.
     """
-    return tf.map_fn(
-        lambda image: tf.ensure_shape(_decode_one(image, shape[-1]), shape),
-        encoded,
-        fn_output_signature=tf.TensorSpec(shape, tf.uint8),
-    )
+    return _each(encoded, feature, lambda image: _decode_one(image, feature))
 
 
-def decode_any_size(
-    encoded: tf.Tensor, shape: tuple[int, int, int], how: Resize = "stretch"
-) -> tf.Tensor:
-    """As `decode`, but images may have any size: they are resized to the shape's."""
-    return tf.map_fn(
-        lambda image: tf.ensure_shape(_resize(_decode_one(image, shape[-1]), shape, how), shape),
-        encoded,
-        fn_output_signature=tf.TensorSpec(shape, tf.uint8),
-    )
+def decode_any_size(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
+    """As `decode`, of files: (n,) bytes of JPEG, PNG, BMP or GIF of any size, or, with a scale, of
+    PNG with 16 bits per channel.
+    """
+    shape, how = feature.image_shape, feature.image_resize
+    if feature.scale is None:
+        return _each(encoded, feature, lambda i: _resize(_decode_one(i, feature), shape, how))
+    scale = Scale.parse(feature.scale)
+
+    def deep(image: tf.Tensor) -> tf.Tensor:
+        with tf.control_dependencies([_assert_deep(image)]):
+            return _resize(_scaled(_decode_one(image, feature), scale), shape, how)
+
+    return _each(encoded, feature, deep)
 
 
 def augment(
@@ -56,8 +60,52 @@ def augment(
     return images
 
 
-def _decode_one(image: tf.Tensor, channels: int) -> tf.Tensor:
+def _each(
+    encoded: tf.Tensor, feature: Feature, make: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    shape = feature.image_shape
+    return tf.map_fn(
+        lambda image: tf.ensure_shape(make(image), shape),
+        encoded,
+        fn_output_signature=tf.TensorSpec(shape, tf.as_dtype(feature.dtype)),
+    )
+
+
+def _decode_one(image: tf.Tensor, feature: Feature) -> tf.Tensor:
+    channels = feature.image_shape[-1]
+    if feature.scale is not None:
+        return tf.io.decode_png(image, channels, tf.uint16)
     return tf.io.decode_image(image, channels=channels, expand_animations=False)
+
+
+def _assert_deep(image: tf.Tensor) -> tf.Operation:
+    """That a file is a PNG with 16 bits per channel: TensorFlow would make them of 8."""
+    found = tf.strings.substr(image, 0, 4) + tf.strings.substr(image, 24, 1)
+    return tf.debugging.assert_equal(
+        found, b"\x89PNG\x10", "expected a PNG file with 16 bits per channel"
+    )
+
+
+def _scaled(pixels: tf.Tensor, scale: Scale) -> tf.Tensor:
+    """As Scale.apply."""
+    if scale.rule == "full":
+        return pixels
+    values = tf.cast(pixels, tf.float32)
+    low, high = tf.constant(scale.low), tf.constant(scale.high)
+    if scale.rule == "percentiles":
+        low, high = _percentile(values, scale.low), _percentile(values, scale.high)
+    scaled = tf.math.divide_no_nan(values - low, high - low) * WHITE
+    return tf.cast(tf.round(tf.clip_by_value(scaled, 0.0, WHITE)), tf.uint16)
+
+
+def _percentile(values: tf.Tensor, percent: float) -> tf.Tensor:
+    """As NumPy interpolates it between two values."""
+    ordered = tf.sort(tf.reshape(values, [-1]))
+    place = tf.cast(tf.size(ordered) - 1, tf.float64) * (percent / 100)
+    below = tf.floor(place)
+    first = tf.gather(ordered, tf.cast(below, tf.int32))
+    second = tf.gather(ordered, tf.cast(tf.math.ceil(place), tf.int32))
+    return first + (second - first) * tf.cast(place - below, tf.float32)
 
 
 def _resize(pixels: tf.Tensor, shape: tuple[int, int, int], how: Resize) -> tf.Tensor:
@@ -87,9 +135,10 @@ def _central_part(pixels: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
 
 def _stretch(pixels: tf.Tensor, size: Size) -> tf.Tensor:
     smaller = tf.minimum(tf.shape(pixels)[:2], size)
+    dtype = pixels.dtype
     pixels = tf.image.resize(pixels, smaller, tf.image.ResizeMethod.AREA)
     pixels = tf.image.resize(pixels, size, tf.image.ResizeMethod.BILINEAR)
-    return tf.cast(tf.round(pixels), tf.uint8)
+    return tf.cast(tf.round(pixels), dtype)
 
 
 def _shift(images: tf.Tensor, axis: int, seed: tf.Tensor) -> tf.Tensor:

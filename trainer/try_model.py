@@ -93,6 +93,7 @@ def _parser(add_help: bool = True) -> argparse.ArgumentParser:
         help="made-up images of HEIGHTxWIDTHxCHANNELS (default: rows; 32x32x3 if the file's INPUTS "
         "are images alone)",
     )
+    add("--scale", metavar="RULE", help="of those images, as of trainer.export: they have 16 bits")
     add(
         "--feature",
         action="append",
@@ -134,7 +135,7 @@ def _dataset(
     if kind not in own.declaration.inputs:
         parser.error(f"{own.name} does not read {kind}s: its INPUTS are {own.declaration.inputs}")
     if shape:
-        return sample.images(shape, task, classes)
+        return sample.images(shape, task, classes, options.scale)
     named = {name: kind for name, kind, _ in options.feature or ()}
     lengths = {name: length for name, _, length in options.feature or () if length}
     return sample.rows(task, classes, named or sample.OF_EACH_KIND, lengths)

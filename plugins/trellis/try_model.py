@@ -68,6 +68,8 @@ def _of_experiment(experiment: Experiment) -> list[str]:
     if experiment.source.kind == "image":
         height, width = experiment.image_source.size
         flags["images"] = f"{height}x{width}x{experiment.image_source.channels}"
+        if experiment.image_source.scale is not None:
+            flags["scale"] = experiment.image_source.scale
     return [f"--{name}={flag(value)}" for name, value in flags.items()]
 
 

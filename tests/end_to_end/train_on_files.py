@@ -1,8 +1,9 @@
 """Exports image files of every kind, trains on them and writes what the training predicted.
 
-    python train_on_files.py gs://BUCKET/FOLDER COUNT
+    python train_on_files.py gs://BUCKET/FOLDER COUNT [SCALE]
 
 Runs in the trainer's environment. COUNT files are the test split, a few more train and validation.
+With SCALE, as of trainer.export, deep files are among them.
 Leaves below the folder: manifest.csv and files/, datasets/1/, training/ with model/, and
 
     offline.json    {"gs://BUCKET/FOLDER/files/00001.jpg": {"kind": "jpeg",
@@ -23,11 +24,11 @@ SIDE = 48
 OTHERS = {"training": 120, "validation": 30}
 
 
-def write_files(uri, count):
+def write_files(uri, count, deep):
     """Files and manifest; returns the kind of each file of the test split by its address."""
     lines, kinds = [], {}
     others = [split for split, size in OTHERS.items() for _ in range(size)]
-    for number, file in enumerate(image_files(count + len(others))):
+    for number, file in enumerate(image_files(count + len(others), deep)):
         address = f"{uri}/files/{file.name}"
         storage.write_bytes(address, file.data)
         split = others[number] if number < len(others) else "test"
@@ -38,10 +39,11 @@ def write_files(uri, count):
     return kinds
 
 
-def main(uri, count):
+def main(uri, count, scale=None):
     """Write, export, train, tell."""
-    kinds = write_files(uri, int(count))
+    kinds = write_files(uri, int(count), deep=scale is not None)
     flags = ["--fingerprint=1", f"--image_size={SIDE}", "--channels=3", "--max_rejected=0"]
+    flags += [f"--scale={scale}"] if scale else []
     source, dataset = f"{uri}/manifest.csv", f"{uri}/datasets/1/"
     assert export.main([f"--source={source}", f"--output={dataset}", *flags, "--shards=1"]) == 0
     output = f"{uri}/training/"

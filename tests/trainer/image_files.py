@@ -23,7 +23,9 @@ CLASSES = ("china", "digit", "flower")
 
 @dataclass(frozen=True)
 class ImageFile:
-    """One file. kind: how it is encoded, a key of KINDS; label: what it shows, one of CLASSES."""
+    """One file. kind: how it is encoded, a key of KINDS or DEEP_KINDS; label: what it shows, one
+    of CLASSES.
+    """
 
     name: str
     kind: str
@@ -31,12 +33,13 @@ class ImageFile:
     data: bytes
 
 
-def image_files(count: int) -> Iterator[ImageFile]:
-    """So many files, the kinds of KINDS in turn."""
-    for number, kind in zip(range(count), itertools.cycle(KINDS), strict=False):
+def image_files(count: int, deep: bool = False) -> Iterator[ImageFile]:
+    """So many files, the kinds of KINDS in turn; deep: those of DEEP_KINDS too."""
+    kinds = KINDS | DEEP_KINDS if deep else KINDS
+    for number, kind in zip(range(count), itertools.cycle(kinds), strict=False):
         random = np.random.default_rng(number)
         label = CLASSES[random.integers(len(CLASSES))]
-        extension, encode = KINDS[kind]
+        extension, encode = kinds[kind]
         large = kind == "large jpeg"
         data = encode(_picture(label, random, large), random)
         yield ImageFile(f"{number:05d}.{extension}", kind, label, data)
@@ -141,6 +144,11 @@ def _deep(extension: str, colour: bool) -> Callable[[Image.Image, np.random.Gene
     return encode
 
 
+def _float(image: Image.Image, random: np.random.Generator) -> bytes:
+    pixels = np.asarray(image.convert("L")).astype(np.float32) * 257
+    return _saved(Image.fromarray(pixels + random.random(pixels.shape, np.float32)), "TIFF")
+
+
 # Extension, and (RGB picture, random) -> file.
 KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], bytes]]] = {
     "jpeg": ("jpg", _jpeg()),
@@ -157,8 +165,6 @@ KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], bytes]]
     "transparent grey png": ("png", _transparent("PNG", "LA")),
     "palette png": ("png", _palette("PNG")),
     "transparent palette png": ("png", _palette("PNG", transparent=True)),
-    "16-bit png": ("png", _deep(".png", colour=True)),
-    "16-bit grey png": ("png", _deep(".png", colour=False)),
     "rotated png": ("png", _rotated_png),
     "animated png": ("png", _animated("PNG")),
     "gif": ("gif", _palette("GIF")),
@@ -168,5 +174,13 @@ KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], bytes]]
     "webp": ("webp", _plain("WEBP")),
     "transparent webp": ("webp", _transparent("WEBP", lossless=True)),
     "tiff": ("tif", _plain("TIFF")),
+}
+
+# Those with more than 8 bits per channel, which take a scale.
+DEEP_KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], bytes]]] = {
+    "16-bit png": ("png", _deep(".png", colour=True)),
+    "16-bit grey png": ("png", _deep(".png", colour=False)),
     "16-bit grey tiff": ("tif", _deep(".tif", colour=False)),
+    "16-bit tiff": ("tif", _deep(".tif", colour=True)),
+    "float tiff": ("tif", _float),
 }

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from tests.trainer.image_files import image_files
+from tests.trainer.image_files import DEEP_KINDS, KINDS, image_files
 from trainer import images
-from trainer.images import ImageError
+from trainer.images import ImageError, Scale
 from trellis_contracts.dataset import IMAGE_RULE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,11 +115,21 @@ def test_black_drawings_on_transparent_ground_stay_visible():
     assert pixels.max() == 255
 
 
-def test_sixteen_bits_keep_the_upper_eight():
-    deep = picture()[..., 0].astype(np.uint16) * 257
-    for image_format in ("PNG", "TIFF"):
-        pixels = seen(save(deep, image_format), channels=1)
-        assert np.array_equal(pixels[..., 0], picture()[..., 0])
+@pytest.mark.parametrize("image_format", ["PNG", "TIFF"])
+def test_sixteen_bits_are_refused_without_a_scale_and_kept_with_one(image_format):
+    camera = np.random.default_rng(0).integers(200, 3900, (60, 80)).astype(np.uint16)
+    data = save(camera, image_format)
+    with pytest.raises(ImageError, match=r"16 bits per channel, .*source\.scale"):
+        seen(data, channels=1)
+    pixels = images.pixels(data, (60, 80, 1), scale=Scale("full"))
+    assert np.array_equal(pixels[..., 0], camera)
+
+
+def test_deep_pixels_are_means_of_those_they_cover():
+    fine = np.random.default_rng(0).integers(0, 65536, (60, 80)).astype(np.uint16)
+    expected = fine.reshape(6, 10, 8, 10).mean(axis=(1, 3))
+    pixels = images.pixels(save(fine, "PNG"), (6, 8, 1), scale=Scale("full"))
+    assert np.abs(pixels[..., 0] - expected).max() <= 0.5
 
 
 def test_cmyk_is_converted():
@@ -236,8 +246,9 @@ def test_a_truncated_transparent_image_is_refused():
         (b"<html>404</html>", "not an image in one of JPEG, PNG"),
         (b"\x89PNG\r\n\x1a\n", "unreadable|not an image"),
         (save(picture(), "ICO", sizes=[(32, 32)]), "not an image in one of"),
-        (save(picture()[..., 0].astype(np.float32), "TIFF"), "pixels of type F"),
-        (save(picture()[..., 0].astype(np.int32), "TIFF"), "pixels of type I"),
+        (save(picture()[..., 0].astype(np.float32), "TIFF"), "32 float bits per channel"),
+        (save(picture()[..., 0].astype(np.int32), "TIFF"), "32 signed bits per channel"),
+        (save(Image.fromarray(picture()).convert("LAB"), "TIFF"), "pixels of type LAB"),
     ],
 )
 def test_what_is_no_usable_image_says_why(data, reason):
@@ -255,26 +266,50 @@ def test_an_image_of_absurd_size_is_refused_before_it_is_decoded():
 )
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_no_bytes_break_the_decoder(data, magic):
+    for scale in (None, Scale("full")):
+        with contextlib.suppress(ImageError):
+            images.pixels(magic + data, (4, 4, 3), scale=scale)
+
+
+@given(st.data())
+@pytest.mark.filterwarnings("ignore")
+def test_no_change_of_a_deep_file_breaks_the_decoder(data):
+    deep = np.arange(48, dtype=np.uint16).reshape(6, 8) * 1000
+    options = data.draw(st.sampled_from([{}, {"compression": "tiff_lzw"}]), "options")
+    kind = data.draw(st.sampled_from(["TIFF", "PNG"]), "kind")
+    content = bytearray(save(deep, kind, **(options if kind == "TIFF" else {})))
+    for _ in range(data.draw(st.integers(1, 4), "changes")):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(ImageError):
-        seen(magic + data, 4, 4)
+        images.pixels(bytes(content), (4, 4, 1), scale=Scale("percentiles", 0, 100))
 
 
-def digest(files):
+def digest(files, scale=None):
     """Of what models of two sizes, grey and colour, see of the files."""
     sha256 = hashlib.sha256()
     for file in files:
         for shape in ((48, 48, 3), (31, 77, 1)):
-            sha256.update(images.pixels(file.data, shape).tobytes())
+            sha256.update(images.pixels(file.data, shape, scale=scale).tobytes())
     return sha256.hexdigest()
 
 
-# Of 26 files, one of each kind.
-DIGEST = (2, "6b77431039d7702b552100e19d22bd1193200bc83fd853c2ed62fdddc57592d9")
+def digests():
+    """Of a file of each kind, by 8 bits; and of those and the deep ones, by a scale."""
+    scale = Scale("percentiles", 1, 99)
+    return digest(image_files(len(KINDS))), digest(
+        image_files(len(KINDS | DEEP_KINDS), True), scale
+    )
+
+
+DIGESTS = (
+    "31688ce24b8f88a926edb84422e45e067f50e99015946926061eecfc5fdff2fa",
+    "c1554caf9791950339d062c3d3f6f108e5274f75ddfd0ebbb44e4caa7a02f536",
+)
 
 
 def test_a_file_gives_the_same_pixels_as_in_datasets_of_before():
-    """If this fails after an upgrade or a change, raise IMAGE_RULE, and put the new pair here."""
-    assert (IMAGE_RULE, digest(image_files(26))) == DIGEST
+    """If this fails after an upgrade or a change, raise IMAGE_RULE, and put the new ones here."""
+    assert (IMAGE_RULE, digests()) == (2, DIGESTS)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +321,7 @@ def test_a_file_gives_the_same_pixels_as_in_datasets_of_before():
     ids=["an old processor", "libjpeg without vector instructions"],
 )
 def test_every_processor_gives_the_same_pixels(variables):
-    program = "from tests.trainer.test_images import *; print(digest(image_files(26)))"
+    program = "from tests.trainer.test_images import *; print(digests() == DIGESTS)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | variables | {"PYTHONPATH": str(ROOT)},
@@ -294,13 +329,13 @@ def test_every_processor_gives_the_same_pixels(variables):
         text=True,
         check=True,
     )
-    assert done.stdout.split()[-1] == DIGEST[1]
+    assert done.stdout.split()[-1] == "True"
 
 
 def test_threads_change_no_pixel():
     before = cv2.getNumThreads()
     try:
         cv2.setNumThreads(4)
-        assert digest(image_files(26)) == DIGEST[1]
+        assert digests() == DIGESTS
     finally:
         cv2.setNumThreads(before)

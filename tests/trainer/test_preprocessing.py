@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import preprocessing
-from trainer.dataset_features import RESIZES
-from trainer.images import resize
+from trainer.dataset_features import RESIZES, Feature
+from trainer.images import Scale, pixels, resize
 
 
 def noise(height, width, channels, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8)
+
+
+def described(shape, how="stretch", scale=None):
+    dtype = "uint8" if scale is None else "uint16"
+    return Feature("image", "image", dtype, "png", tuple(shape), resize=how, scale=scale)
 
 
 def encoded(pixels, extension=".png"):
@@ -24,21 +29,23 @@ def encoded(pixels, extension=".png"):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_stored_image_comes_back_as_it_was(channels):
     images = np.stack([noise(5, 7, channels, seed) for seed in range(3)])
-    decoded = preprocessing.decode(tf.constant([encoded(i) for i in images]), images.shape[1:])
+    decoded = preprocessing.decode(
+        tf.constant([encoded(i) for i in images]), described(images.shape[1:])
+    )
     np.testing.assert_array_equal(decoded, images)
 
 
 def test_grey_becomes_rgb_and_rgb_becomes_grey():
     grey, colour = noise(4, 4, 1), noise(4, 4, 3)
-    as_colour = preprocessing.decode(tf.constant([encoded(grey)]), (4, 4, 3))[0]
+    as_colour = preprocessing.decode(tf.constant([encoded(grey)]), described((4, 4, 3)))[0]
     np.testing.assert_array_equal(as_colour, np.repeat(grey, 3, axis=2))
-    as_grey = preprocessing.decode(tf.constant([encoded(colour)]), (4, 4, 1))[0, ..., 0]
+    as_grey = preprocessing.decode(tf.constant([encoded(colour)]), described((4, 4, 1)))[0, ..., 0]
     np.testing.assert_allclose(as_grey, colour @ [0.299, 0.587, 0.114], atol=1)
 
 
 def test_training_refuses_an_image_of_another_size():
     with pytest.raises(tf.errors.InvalidArgumentError):
-        preprocessing.decode(tf.constant([encoded(noise(4, 5, 1))]), (4, 4, 1))
+        preprocessing.decode(tf.constant([encoded(noise(4, 5, 1))]), described((4, 4, 1)))
 
 
 @settings(max_examples=30, deadline=None)
@@ -51,16 +58,32 @@ def test_training_refuses_an_image_of_another_size():
 def test_the_graph_resizes_nearly_as_the_export_does(size, wanted, channels, how):
     pixels = noise(*size, channels)
     shape = (*wanted, channels)
-    served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), shape, how)
+    served = preprocessing.decode_any_size(tf.constant([encoded(pixels)]), described(shape, how))
     exported = resize(pixels, *wanted, how).reshape(shape)
     # Both round to whole grey values, twice where one axis shrinks and the other grows.
     np.testing.assert_allclose(served[0].numpy().astype(int), exported.astype(int), atol=1)
 
 
+@pytest.mark.parametrize("scale", ["full", "range:200,39000", "percentiles:1,99"])
+@pytest.mark.parametrize("shape", [(30, 40, 1), (7, 9, 3)])
+def test_the_graph_scales_deep_images_nearly_as_the_export_does(scale, shape):
+    deep = np.random.default_rng(0).integers(0, 65536, (30, 40, shape[2])).astype(np.uint16)
+    data = encoded(deep)
+    served = preprocessing.decode_any_size(tf.constant([data]), described(shape, scale=scale))[0]
+    exported = pixels(data, shape, scale=Scale.parse(scale))
+    np.testing.assert_allclose(served.numpy().astype(int), exported.astype(int), atol=2)
+
+
+def test_the_graph_refuses_8_bits_where_16_are_expected():
+    batch = tf.constant([encoded(noise(4, 4, 1))])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="16 bits per channel"):
+        preprocessing.decode_any_size(batch, described((4, 4, 1), scale="full"))
+
+
 def test_the_graph_takes_jpeg_too_and_sizes_may_differ_within_a_batch():
     flat = np.full((30, 20, 3), (200, 100, 50), np.uint8)
     batch = tf.constant([encoded(flat, ".jpg"), encoded(flat[:8, :8])])
-    served = preprocessing.decode_any_size(batch, (8, 8, 3))
+    served = preprocessing.decode_any_size(batch, described((8, 8, 3)))
     np.testing.assert_allclose(served, np.full((2, 8, 8, 3), (200, 100, 50)), atol=3)
 
 

@@ -156,14 +156,19 @@ def _pixels(
     model: ImageModel, dataset_uri: str, dataset: DatasetDescription
 ) -> Iterator[tuple[Sequence[TestImage], Sequence[np.ndarray]]]:
     feature = dataset.features[0]
-    stored = (model.shape, model.resize) == (feature.image_shape, feature.image_resize)
+    scale = None if model.scale is None else str(model.scale)
+    stored = (model.shape, model.resize, scale) == (
+        feature.image_shape,
+        feature.image_resize,
+        feature.scale,
+    )
     # As in serving, limited so that the decoded images of one call have a bounded size.
     size = max(1, min(MAX_BATCH, MAX_BATCH_COST // (model.shape[0] * model.shape[1])))
     examples = originals.of_test_split(dataset_uri, dataset)
 
     def pixels(image: TestImage) -> np.ndarray:
         try:
-            return model.pixels(image.stored if stored else image.original())
+            return model.stored(image.stored) if stored else model.pixels(image.original())
         except (ImageError, OriginalError) as error:
             raise ScoreError(f"{image.key!r}: {error}") from error
 

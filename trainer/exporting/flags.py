@@ -27,8 +27,9 @@ _MAX_SHARDS = 99_999  # file names have five digits
 _IMAGE_DEFAULTS: dict[str, Any] = {
     "image_size": None,
     "channels": 3,
-    "encoding": "jpeg",
+    "encoding": None,
     "resize": "stretch",
+    "scale": None,
     "max_rejected": 0.05,
     "split_fractions": (80, 10, 10),
     "split_by": None,
@@ -79,10 +80,22 @@ def _image_settings(
         parser.error("--split_days: --split_by has to say what the days are")
     if values["stratify"] and (values["split_by"] or values["task"] != CLASSIFICATION):
         parser.error("--stratify true divides single classes, not groups, days, sets or numbers")
+    scale = values["scale"]
+    encoding = values["encoding"] or ("jpeg" if scale is None else "png")
+    if scale is not None and encoding == "jpeg":
+        parser.error("--encoding jpeg keeps 8 bits, and --scale makes 16: leave it out")
     shape = (*flags.image_size, values["channels"])
     return ImageExportSettings(
         **_common(flags),
-        image=Feature("image", IMAGE, "uint8", values["encoding"], shape, resize=values["resize"]),
+        image=Feature(
+            "image",
+            IMAGE,
+            "uint8" if scale is None else "uint16",
+            encoding,
+            shape,
+            resize=values["resize"],
+            scale=scale,
+        ),
         max_rejected=values["max_rejected"],
         fractions=values["split_fractions"],
         split_by=values["split_by"],
@@ -141,7 +154,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
         "--encoding",
         choices=ENCODINGS,
         help="images only: png: lossless; jpeg: quality 95, a fifth of the size for "
-        "photographs (default: jpeg)",
+        "photographs (default: jpeg; with --scale png, of 16 bits)",
     )
     add(
         "--resize",
@@ -149,6 +162,14 @@ def _parser(description: str) -> argparse.ArgumentParser:
         help="images only: how an image of another shape becomes that size: stretch; letterbox: "
         "all of it, between black bars; crop: the largest part around its middle "
         "(default: stretch)",
+    )
+    add(
+        "--scale",
+        type=_scale,
+        metavar="RULE",
+        help="images only: how values of more than 8 bits per channel become pixels, of 16 bits: "
+        "full: the whole range of the file's type; range:LOW,HIGH; percentiles:LOW,HIGH of each "
+        "image (default: a file of more than 8 bits is rejected)",
     )
     add(
         "--shards",
@@ -248,6 +269,17 @@ def _image_size(text: str) -> tuple[int, int]:
             f"{text!r} is not an image size: N or HEIGHTxWIDTH, each 1 to {MAX_SIDE} pixels"
         )
     return height, width
+
+
+def _scale(text: str) -> str:
+    from trainer.images.scale import Scale
+
+    try:
+        return str(Scale.parse(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of full, range:LOW,HIGH and percentiles:LOW,HIGH"
+        ) from error
 
 
 def _shards(text: str) -> int:

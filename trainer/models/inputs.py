@@ -86,9 +86,13 @@ class Row:
 
 
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
-    """The input, pixels (b, height, width, channels) uint8, and the same from -1 to 1."""
-    pixels = keras.Input(dataset.features[0].image_shape, dtype="uint8", name="image")
-    return pixels, layers.Rescaling(1 / 127.5, offset=-1, name=_SCALED, dtype=FLOAT)(pixels)
+    """The input, pixels (b, height, width, channels) of the feature's type (uint8, or uint16 with
+    source.scale), and the same from -1 to 1.
+    """
+    feature = dataset.features[0]
+    pixels = keras.Input(feature.image_shape, dtype=feature.dtype, name="image")
+    scaled = layers.Rescaling(2 / feature.white, offset=-1, name=_SCALED, dtype=FLOAT)
+    return pixels, scaled(pixels)
 
 
 def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
@@ -140,8 +144,8 @@ def joined(parts: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
 def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
     """Why a model's inputs are not those of `image` or `table`; None if they are."""
     if dataset.kind == "image":
-        shape = dataset.features[0].image_shape
-        wanted = {"image": ((None, *shape), "uint8")}
+        feature = dataset.features[0]
+        wanted = {"image": ((None, *feature.image_shape), feature.dtype)}
         remedy = "inputs.image(dataset)"
     else:
         wanted = {

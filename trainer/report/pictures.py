@@ -44,6 +44,8 @@ def _thumbnail(png: bytes) -> tuple[bytes, str]:
     if image is None:
         return png, "png"
     scale = min(1.0, _THUMBNAIL_SIDE / max(image.shape[:2]))
+    if image.dtype == np.uint16:
+        image = (image // 257).astype(np.uint8)
     size = [max(1, round(side * scale)) for side in image.shape[1::-1]]
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     done, jpeg = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 85])

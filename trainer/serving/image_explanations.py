@@ -19,7 +19,7 @@ _PIXELS = 1 << 19
 
 class ImageExplainer:
     """Of a model of images. pixels: an image file -> what the model sees of it, (height, width,
-    channels); gradient: the model's signature; shape: of those pixels.
+    channels); gradient: the model's signature; shape: of those pixels; white: their largest value.
     """
 
     unit = "pixels"
@@ -31,10 +31,12 @@ class ImageExplainer:
         pixels: Callable[[bytes], np.ndarray],
         gradient: Signature,
         shape: tuple[int, int, int],
+        white: int = 255,
     ):
         self._pixels = pixels
         self._gradient = gradient
         self._size = shape[0] * shape[1]
+        self._white = white
 
     def work(self, image: EncodedImage, how: Explain) -> int:
         """See Explainer."""
@@ -44,7 +46,10 @@ class ImageExplainer:
         """See Explainer."""
         pixels = self._pixels(image.data).astype(np.float32)
         found = integrated_gradients.integrate(
-            lambda images: self._ask(images, index), pixels, BASELINES[how.baseline], how.steps
+            lambda images: self._ask(images, index),
+            pixels,
+            BASELINES[how.baseline] * self._white,
+            how.steps,
         )
         png, scale = integrated_gradients.to_png(finite(found.attributions))
         read = integrated_gradients.from_png(png, scale).sum()

@@ -26,7 +26,9 @@ _SCAN_MARKER = b"\xff\xda"
 
 @dataclass(frozen=True)
 class EncodedImage:
-    """An image file whose header has been read. cost: its pixels, height times width."""
+    """An image file whose header has been read. cost: its pixels, height times width; more if a
+    pixel takes more memory than one of 8 bits per channel.
+    """
 
     data: bytes
     cost: int
@@ -39,11 +41,14 @@ def inspect(data: bytes) -> EncodedImage:
     """
     header = images.read_header(data)
     width, height = header.size
-    if width * height > MAX_PIXELS:
+    # Four bytes: of RGB, and of what OpenCV decodes it to.
+    cost = width * height * -(-header.pixel_bytes // 4)
+    if cost > MAX_PIXELS:
+        limit = MAX_PIXELS * width * height / cost
         raise ImageError(
             f"{width} x {height} pixels are {width * height / 1e6:.1f} megapixels; the limit is "
-            f"{MAX_PIXELS / 1e6:.1f}: send a smaller image"
+            f"{limit / 1e6:.1f}: send a smaller image"
         )
     if header.format in _JPEG and data.count(_SCAN_MARKER) > _MAX_SCANS:
         raise ImageError(f"a progressive JPEG of more than {_MAX_SCANS} scans")
-    return EncodedImage(data, width * height)
+    return EncodedImage(data, cost)

@@ -17,6 +17,7 @@ import numpy as np
 from trainer import images
 from trainer.dataset_description import CLASSIFICATION
 from trainer.dataset_features import Resize
+from trainer.images import Scale
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Explainer, Signature
@@ -28,6 +29,7 @@ from trellis_contracts.tasks import MULTILABEL, REGRESSION
 _SIGNATURE = "serving_default"
 _PIXELS = "pixels"
 _RESIZE = "resize"
+_SCALE = "scale"
 _CLASSES = "classes"
 _FEATURES = "features"
 _ORDINARY = "ordinary"
@@ -196,9 +198,10 @@ class Model:
 
 
 class ImageModel(Model):
-    """Its examples are pixels (height, width, channels) uint8, as `pixels` makes them of a file.
+    """Its examples are pixels (height, width, channels), as `pixels` makes them of a file.
 
-    shape: height, width, channels. resize: how a file of another shape becomes that size.
+    shape: height, width, channels. resize: how a file of another shape becomes that size. scale:
+    how a file's values become 16 bits; None: pixels are uint8.
     """
 
     _answers = _PIXELS
@@ -207,24 +210,35 @@ class ImageModel(Model):
         super().__init__(tensorflow, loaded)
         _, inputs = loaded.signatures[_PIXELS].structured_input_signature
         self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
+        self._type = np.dtype(inputs[_PIXELS].dtype.as_numpy_dtype)
         # A model trained before there was a choice does not tell: it stretches.
-        told = (
-            loaded.signatures[_RESIZE]()[_RESIZE].numpy() if _RESIZE in loaded.signatures else b""
-        )
-        self.resize = cast(Resize, told.decode() or "stretch")
+        self.resize = cast(Resize, self._told(_RESIZE) or "stretch")
+        scale = self._told(_SCALE)
+        self.scale = Scale.parse(scale) if scale else None
         if _GRADIENT in loaded.signatures:
-            self.explainer = ImageExplainer(self.pixels, self._signature(_GRADIENT), self.shape)
+            white = int(np.iinfo(self._type).max)
+            gradient = self._signature(_GRADIENT)
+            self.explainer = ImageExplainer(self.pixels, gradient, self.shape, white)
+
+    def _told(self, name: str) -> str:
+        """What the signature of this name, a constant, says; "" if there is none."""
+        signatures = self._loaded.signatures
+        return signatures[name]()[name].numpy().decode() if name in signatures else ""
 
     def pixels(self, data: bytes) -> np.ndarray:
         """See Model."""
-        return images.pixels(data, self.shape, self.resize)
+        return images.pixels(data, self.shape, self.resize, self.scale)
+
+    def stored(self, data: bytes) -> np.ndarray:
+        """Pixels of an image as a dataset of such images stores it: it is scaled already."""
+        return images.pixels(data, self.shape, scale=None if self.scale is None else Scale("full"))
 
     def predict(self, examples: Sequence[np.ndarray]) -> list[dict[str, Any] | Exception]:
         """See Model."""
         return self._predictions(pixels=np.stack(examples))
 
     def _placeholder(self) -> np.ndarray:
-        return np.zeros(self.shape, np.uint8)
+        return np.zeros(self.shape, self._type)
 
 
 class RowModel(Model):

@@ -26,7 +26,8 @@ EXPLAIN = "parameters.explain"
 # the paper on integrated gradients finds 20 to 300 steps enough.
 PATHS = (4, 50)
 STEPS = (16, 300)
-BASELINES = {"black": 0.0, "grey": 127.5, "white": 255.0}
+# Of the largest value that a pixel can have.
+BASELINES = {"black": 0.0, "grey": 0.5, "white": 1.0}
 
 Instance = TypeVar("Instance")
 

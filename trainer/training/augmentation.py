@@ -30,10 +30,12 @@ class Mixed(NamedTuple):
 
 
 class Augmentation:
-    """What a training varies its images by."""
+    """What a training varies its images by. white: the largest value of their pixels."""
 
-    def __init__(self, h: Common):
+    def __init__(self, h: Common, white: int = 255):
         self._h = h
+        # The layers take values from 0 to 255, as floats of any fineness.
+        self._step = white / 255
         self._draws = _Draws()
         self._operations = self._mix = None
         if h.rand_augment:
@@ -55,20 +57,31 @@ class Augmentation:
     def __call__(
         self, images: tf.Tensor, labels: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor | Mixed]:
-        """Images (b, height, width, channels) uint8 and labels (b,), varied. seed: (2,) int64."""
+        """Images (b, height, width, channels) uint8 or uint16 and labels (b,), varied. seed: (2,)
+        int64.
+        """
         h = self._h
         images = preprocessing.augment(images, seed, shift=h.augment, flip=h.flip)
         # Another seed than the shifts', of which those of the layers are made.
         self._draws.begin(tf.random.fold_in(seed, 1))
         if self._operations:
             drawn = self._operations.get_random_transformation(images)
-            images = _whole(self._operations.transform_images(images, drawn))
+            varied = self._operations.transform_images(self._layers_input(images), drawn)
+            images = self._whole(varied, images.dtype)
         if not self._mix:
             return images, labels
         drawn = self._mix.get_random_transformation({"images": images}, seed=self._draws)
-        mixed = _whole(self._mix.transform_images(images, drawn))
+        varied = self._mix.transform_images(self._layers_input(images), drawn)
+        mixed = self._whole(varied, images.dtype)
         share = tf.reshape(drawn["mix_weight"], [-1])
         return mixed, Mixed(labels, tf.gather(labels, drawn["permutation_order"]), share)
+
+    def _layers_input(self, images: tf.Tensor) -> tf.Tensor:
+        return images if self._step == 1 else tf.cast(images, tf.float32) / self._step
+
+    def _whole(self, images: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+        clipped = tf.clip_by_value(images, 0.0, 255.0)
+        return tf.cast(tf.round(clipped if self._step == 1 else clipped * self._step), dtype)
 
 
 class _Draws(keras.random.SeedGenerator):
@@ -87,7 +100,3 @@ class _Draws(keras.random.SeedGenerator):
         """See SeedGenerator."""
         self._drawn += 1
         return tf.random.fold_in(self._from, self._drawn)
-
-
-def _whole(images: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.round(tf.clip_by_value(images, 0.0, 255.0)), tf.uint8)

@@ -85,7 +85,7 @@ class Input:
         self._seed = seed
         self._epochs = epochs
         self._records = records.of(dataset)
-        self._varied: Augmentation | None = Augmentation(h)
+        self._varied: Augmentation | None = Augmentation(h, dataset.features[0].white)
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:

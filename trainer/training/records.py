@@ -86,13 +86,13 @@ def keyed(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
 
 
 class ImageRecords(Records):
-    """Reads images; inputs are pixels (b, height, width, channels) uint8."""
+    """Reads images; inputs are pixels (b, height, width, channels) of the feature's type."""
 
     def __init__(self, dataset: DatasetDescription):
-        self._name, self._label = dataset.features[0].name, dataset.label.name
+        self._feature, self._label = dataset.features[0], dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
-        self._shape = dataset.features[0].image_shape
-        self.example_bytes = int(np.prod(self._shape))
+        self._type = tf.as_dtype(self._feature.dtype)
+        self.example_bytes = int(np.prod(self._feature.image_shape)) * self._type.size
 
     def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """See Records."""
@@ -102,19 +102,20 @@ class ImageRecords(Records):
         parsed = tf.io.parse_example(
             serialized,
             {
-                self._name: tf.io.FixedLenFeature([], tf.string),
+                self._feature.name: tf.io.FixedLenFeature([], tf.string),
                 self._label: tf.io.FixedLenFeature([], self._label_type),
             },
         )
-        pixels, labels = preprocessing.decode(parsed[self._name], self._shape), parsed[self._label]
+        pixels = preprocessing.decode(parsed[self._feature.name], self._feature)
+        labels = parsed[self._label]
         return pixels, labels, tf.ones_like(labels, tf.float32)
 
     def blank(self) -> bytes:
         """See Records."""
-        image = tf.io.encode_png(tf.zeros(self._shape, tf.uint8)).numpy()
+        image = tf.io.encode_png(tf.zeros(self._feature.image_shape, self._type)).numpy()
         label = numbers(np.zeros(1), self._label_type)
         image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
-        return example({self._name: image, self._label: label})
+        return example({self._feature.name: image, self._label: label})
 
 
 class TableRecords(Records):

@@ -44,11 +44,14 @@ def stored(address: str, dataset: DatasetDescription, count: int) -> list[bytes]
     return [record.numpy() for record in tf.data.TFRecordDataset(paths).take(count)]
 
 
-def images(shape: Sequence[int], task: str, classes: int) -> DatasetDescription:
+def images(
+    shape: Sequence[int], task: str, classes: int, scale: str | None = None
+) -> DatasetDescription:
     """The description of made-up images. shape: height, width, channels. classes: 0 of a
-    regression.
+    regression. scale: as Feature's.
     """
-    features = (Feature("image", IMAGE, "uint8", "png", tuple(shape)),)
+    dtype = "uint8" if scale is None else "uint16"
+    features = (Feature("image", IMAGE, dtype, "png", tuple(shape), scale=scale),)
     return _description(features, task, classes)
 
 
@@ -154,8 +157,9 @@ def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
     else:
         label, kind = int(random.integers(answers)), tf.int64
         bright = 255 * (label + 1) / (answers + 1)
-    pixels = random.normal(bright, 20, dataset.features[0].image_shape).clip(0, 255)
-    png = tf.io.encode_png(pixels.astype(np.uint8)).numpy()
+    feature = dataset.features[0]
+    pixels = random.normal(bright, 20, feature.image_shape).clip(0, 255) * (feature.white / 255)
+    png = tf.io.encode_png(pixels.astype(feature.dtype)).numpy()
     image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
     return example({"image": image, "label": numbers(np.array([label]), kind)})
 

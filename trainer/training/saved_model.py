@@ -3,8 +3,9 @@
 Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 
     image_bytes  (n,) string      of a model of images: JPEG, PNG, BMP or GIF of any size, upright
-                                  and opaque. In TensorFlow Serving's JSON {"image_bytes": {"b64":
-                                  "..."}}: names that end in _bytes are decoded from base64
+                                  and opaque; with source.scale, PNG with 16 bits per channel.
+                                  In TensorFlow Serving's JSON {"image_bytes": {"b64": "..."}}:
+                                  names that end in _bytes are decoded from base64
     COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
                                   has the types, and the values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
@@ -15,12 +16,15 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 
 Further signatures:
 
-    pixels    pixels (n, height, width, channels) uint8, as trainer.images makes them of a file ->
+    pixels    pixels (n, height, width, channels) uint8, with source.scale uint16, as trainer.images
+              makes them of a file ->
               as serving_default; of a model of images. This is what trainer.serve and the
               predictions of the test split call: TensorFlow's decoders in serving_default resize
               and round otherwise, and neither turn an image upright nor know transparency
     resize    () -> resize () string: how trainer.images makes those pixels of a file of another
               shape; of a model of images
+    scale     () -> scale () string: how it makes 16 bits of a file's values; of a model of such
+              images
     classes   () -> classes (classes,) string, their names in order; not of a regression
     threshold () -> class () string, above () float32, as trainer.decision has them; only of a model
               that decides by a threshold
@@ -30,9 +34,9 @@ Further signatures:
     ordinary  () -> of a model of rows: its baseline for explanations, one row of the inputs of
               serving_default (trainer.training.ordinary_row)
     stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
-    gradient  image (n, height, width, channels) float32 from 0 to 255, index (n,) int64 of a class
-              -> score (n,) that class's probability, or the value; gradient, of the score by the
-              image; of a model of images
+    gradient  image (n, height, width, channels) float32, in the unit of `pixels`, index (n,) int64
+              of a class -> score (n,) that class's probability, or the value; gradient, of the
+              score by the image; of a model of images
 
 It contains the preprocessing, so serving cannot differ from training.
 """
@@ -164,23 +168,23 @@ def _add_image_endpoints(
     archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
 ) -> None:
     feature = dataset.features[0]
-    shape, resize = feature.image_shape, feature.image_resize
+    pixels_spec = tf.TensorSpec([None, *feature.image_shape], feature.dtype, name="pixels")
 
     @tf.function(
         autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")]
     )
     def serve(image_bytes):
-        return predict(preprocessing.decode_any_size(image_bytes, shape, resize))
+        return predict(preprocessing.decode_any_size(image_bytes, feature))
 
-    @tf.function(
-        autograph=False, input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="pixels")]
-    )
+    @tf.function(autograph=False, input_signature=[pixels_spec])
     def serve_pixels(pixels):
         return predict(pixels)
 
     archive.add_endpoint("serving_default", serve)
     archive.add_endpoint("pixels", serve_pixels)
-    _add_constants(archive, "resize", {"resize": resize})
+    _add_constants(archive, "resize", {"resize": feature.image_resize})
+    if feature.scale is not None:
+        _add_constants(archive, "scale", {"scale": feature.scale})
 
 
 def _add_gradient(
@@ -267,7 +271,7 @@ def _pixels(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
     """What the server makes of the files that the records were made of: see ImageRecords."""
     feature = dataset.features[0]
     parsed = tf.io.parse_example(records, {feature.name: tf.io.FixedLenFeature([], tf.string)})
-    return preprocessing.decode(parsed[feature.name], feature.image_shape)
+    return preprocessing.decode(parsed[feature.name], feature)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -29,6 +29,7 @@ def test_defaults():
     assert settings.image.shape == (8, 8, 3)
     assert settings.image.encoding == "jpeg"
     assert settings.image.resize == "stretch"
+    assert (settings.image.scale, settings.image.dtype) == (None, "uint8")
     assert (settings.shards, settings.max_rejected) == (8, 0.05)
     assert settings.fractions == (80, 10, 10)
     assert beam_flags == []
@@ -49,6 +50,14 @@ def test_every_flag_is_understood():
     assert settings.image.resize == "letterbox"
     assert (settings.shards, settings.max_rejected) == (3, 0.0)
     assert settings.fractions == (70, 20, 10)
+
+
+def test_with_a_scale_images_are_stored_with_16_bits(capsys):
+    image = parse(scale="range:200.0,3900")[0].image
+    assert (image.scale, image.dtype, image.encoding) == ("range:200,3900", "uint16", "png")
+    with pytest.raises(SystemExit):
+        parse(scale="full", encoding="jpeg")
+    assert "--encoding jpeg keeps 8 bits" in capsys.readouterr().err
 
 
 def test_other_flags_are_left_for_beam():
@@ -204,6 +213,7 @@ def test_the_template_offers_every_flag_and_requires_the_same(template):
         ("channels", ["1", "3"], ["0", "2", "13"]),
         ("encoding", ["png", "jpeg"], ["gif", "pngx"]),
         ("resize", ["stretch", "letterbox", "crop"], ["fit", "cropped"]),
+        ("scale", ["full", "range:-1,2.5", "percentiles:1,99"], ["max", "range:1", "percentiles"]),
         ("shards", ["1", "99999"], ["0", "100000", "1.5", ""]),
         ("max_rejected", ["0", "1", "0.05", "1.0"], ["5", "-0.1", "0.", "5%"]),
         ("split_fractions", ["80,10,10", "1,1,98"], ["80,20", "80,10,10,0", "a,b,c", "90,10,0"]),

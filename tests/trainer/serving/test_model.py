@@ -11,6 +11,7 @@ from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import image
 from trainer import images
 from trainer.dataset_features import Feature
+from trainer.exporting.images.convert import convert
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
@@ -50,6 +51,22 @@ def test_it_resizes_a_file_as_the_export_did(tmp_path, how):
     wide = cv2.imencode(".png", np.arange(200, dtype=np.uint8).reshape(5, 40))[1].tobytes()
     served = Model.load(folder).pixels(wide)
     np.testing.assert_array_equal(served, images.pixels(wide, (8, 8, 1), how))
+
+
+@pytest.mark.parametrize("scale", ["full", "range:200,3900", "percentiles:1,99"])
+def test_it_scales_a_deep_file_as_the_export_did(tmp_path, scale):
+    feature = Feature("image", "image", "uint16", "png", (8, 8, 1), scale=scale)
+    model = Model.load(exported(brightness_model, (feature,), tmp_path / "model"))
+    camera = np.random.default_rng(0).integers(200, 3900, (9, 40)).astype(np.uint16)
+    for extension in (".png", ".tif"):
+        data = cv2.imencode(extension, camera)[1].tobytes()
+        stored, _ = convert(data, feature, "test")
+        served = model.pixels(inspect(data).data)
+        np.testing.assert_array_equal(served, model.stored(stored))
+    model.warm_up(2)
+    white, black = model.predict([np.full((8, 8, 1), 65535, np.uint16), np.zeros_like(served)])
+    assert white["probabilities"]["light"] == pytest.approx(1 / (1 + math.exp(-4)))
+    assert black["label"] == "dark"
 
 
 def test_it_says_what_the_bare_savedmodel_says(model, model_folder):

@@ -51,6 +51,22 @@ def test_mixup_is_a_weighted_mean_of_two_images():
     np.testing.assert_allclose(mixed.numpy(), expected, atol=0.51)
 
 
+@pytest.mark.parametrize("h", [{"mix": "mixup", "mix_alpha": 1}, {"rand_augment": 0.5}])
+def test_deep_images_are_varied_as_those_of_8_bits(h):
+    images = noise()
+    deep = tf.cast(images, tf.uint16) * 257
+    shallow, _ = Augmentation(Hyperparameters(**h))(images, LABELS, SEED)
+    found, _ = Augmentation(Hyperparameters(**h), white=65535)(deep, LABELS, SEED)
+    assert (found.dtype, found.shape) == (tf.uint16, images.shape)
+    np.testing.assert_allclose(found.numpy() / 257, shallow.numpy(), atol=0.51)
+
+
+def test_mixtures_of_deep_images_have_more_than_256_levels():
+    deep = tf.cast(noise(), tf.uint16) * 257
+    found, _ = Augmentation(Hyperparameters(mix="mixup", mix_alpha=1), 65535)(deep, LABELS, SEED)
+    assert (found.numpy() % 257 != 0).any()
+
+
 def test_cutmix_is_a_rectangle_of_one_image_in_another():
     images = noise()
     mixed, labels = varied(images, mix="cutmix", mix_alpha=1)

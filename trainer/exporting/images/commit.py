@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from trainer import images
 from trainer.dataset_description import (
     CLASSIFICATION,
     FILE_NAME,
@@ -27,7 +28,7 @@ from trainer.exporting.settings import ImageExportSettings
 from trellis_contracts.tasks import REGRESSION
 
 _REASONS_SHOWN = 5
-_COPIES_SHOWN = 10
+_KEYS_SHOWN = 10
 
 
 def commit(
@@ -67,10 +68,23 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=(*_copies(results), *absent_classes(counts)),
+        warnings=(*_losses(results), *_copies(results), *absent_classes(counts)),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
+
+
+def _losses(results: Sequence[ShardResult]) -> Iterator[str]:
+    """A warning for each kind of what files hold and the model is not given."""
+    examples = sum(result.shard.examples for result in results)
+    for loss, text in images.TEXTS.items():
+        keys = sorted(key for result in results for key in result.lost.get(loss, ()))
+        if keys:
+            yield f"{len(keys)} of {examples} images have {text}: {_shown(keys)}"
+
+
+def _shown(keys: Sequence[str]) -> str:
+    return ", ".join(map(repr, keys[:_KEYS_SHOWN])) + (", ..." if len(keys) > _KEYS_SHOWN else "")
 
 
 def _copies(results: Sequence[ShardResult]) -> Iterator[str]:
@@ -79,12 +93,10 @@ def _copies(results: Sequence[ShardResult]) -> Iterator[str]:
     others = [file for result in results if result.split != "train" for file in result.files]
     copies = sorted(key for hash_, key in others if hash_ in train)
     if copies:
-        shown = ", ".join(map(repr, copies[:_COPIES_SHOWN]))
-        shown += ", ..." if len(copies) > _COPIES_SHOWN else ""
         yield (
             f"{len(copies)} of the {len(others)} images of validation and test are in the train "
-            f"split too, byte for byte, under another name: {shown}; leave one of each out, or "
-            "keep them together (split.by)"
+            f"split too, byte for byte, under another name: {_shown(copies)}; leave one of each "
+            "out, or keep them together (split.by)"
         )
 
 

@@ -9,15 +9,19 @@ import numpy as np
 
 from trainer import images
 from trainer.dataset_features import Feature
-from trainer.images import ImageError
+from trainer.images import ImageError, Loss, Scale
 
 _JPEG_QUALITY = 95
 
 
-def convert(data: bytes, feature: Feature, split: str) -> bytes:
-    """The image in `data`, shaped as `feature` says and encoded as its split is. ImageError."""
-    stored = images.pixels(data, feature.image_shape, feature.image_resize)
-    return _jpeg(stored) if feature.encoding_of(split) == "jpeg" else _png(stored)
+def convert(data: bytes, feature: Feature, split: str) -> tuple[bytes, tuple[Loss, ...]]:
+    """The image in `data`, shaped as `feature` says and encoded as its split is; and what of the
+    file is lost. Raises ImageError.
+    """
+    scale = None if feature.scale is None else Scale.parse(feature.scale)
+    seen = images.view(data, feature.image_shape, feature.image_resize, scale)
+    encode = _jpeg if feature.encoding_of(split) == "jpeg" else _png
+    return encode(seen.pixels), seen.lost
 
 
 def _png(pixels: np.ndarray) -> bytes:

@@ -9,9 +9,9 @@ same file again.
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import farmhash
 import google_crc32c
@@ -25,7 +25,7 @@ from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tfrecord import Column, tfrecords
-from trainer.images import ImageError
+from trainer.images import ImageError, Loss
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 _PROGRESS_SECONDS = 10
@@ -36,7 +36,8 @@ class ShardResult:
     """Result of one shard. class_counts: number of examples by class index, without zeros.
 
     files: of each example a hash of the file that it was made of, and its key; "" in train. values:
-    of a regression, in place of those counts, the labels of a train shard, as stored.
+    of a regression, in place of those counts, the labels of a train shard, as stored. lost: keys of
+    the examples whose files hold more than the model is given, by what it is.
     """
 
     split: str
@@ -45,6 +46,7 @@ class ShardResult:
     rejected: tuple[Rejection, ...]
     files: tuple[tuple[int, str], ...] = ()
     values: tuple[float, ...] = ()
+    lost: Mapping[Loss, tuple[str, ...]] = field(default_factory=dict)
 
 
 def write_shard(
@@ -101,7 +103,16 @@ def write_shard(
             for image, row in zip(images, rows, strict=True)
         ),
         values=tuple(label_column.tolist()) if regression and work.split == "train" else (),
+        lost=_lost(rows, images),
     )
+
+
+def _lost(rows: list[Row], images: "list[_Converted]") -> dict[Loss, tuple[str, ...]]:
+    keys: dict[Loss, list[str]] = {}
+    for row, image in zip(rows, images, strict=True):
+        for loss in image.lost:
+            keys.setdefault(loss, []).append(row.key)
+    return {loss: tuple(found) for loss, found in keys.items()}
 
 
 def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
@@ -113,11 +124,14 @@ def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class _Converted:
-    """stored: as it stands in the dataset. crc32c, hash: of the file that it was made of."""
+    """stored: as it stands in the dataset. crc32c, hash: of the file that it was made of. lost:
+    what of that file it lacks.
+    """
 
     stored: bytes
     crc32c: int
     hash: int
+    lost: tuple[Loss, ...]
 
 
 def _convert(
@@ -127,7 +141,8 @@ def _convert(
         data = read(row.uri)
         # A checksum of 32 bits would find copies that are none among 100,000 images.
         hash_ = farmhash.fingerprint64(data)
-        return _Converted(convert(data, feature, split), google_crc32c.value(data), hash_)
+        stored, lost = convert(data, feature, split)
+        return _Converted(stored, google_crc32c.value(data), hash_, lost)
     except FileNotFoundError:
         reason = "no such object"
     except ImageError as error:

@@ -350,6 +350,7 @@ def fingerprint(
         "encoding": source.encoding,
         # Names of datasets from before there was a choice stay.
         **({} if source.resize == "stretch" else {"resize": source.resize}),
+        **({} if source.scale is None else {"scale": source.scale}),
         "split": recorded(source.split),
         "shards": source.shards,
         # Keys had no bucket before, and decide the split.

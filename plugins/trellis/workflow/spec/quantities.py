@@ -25,6 +25,9 @@ class Form:
 
 _LENGTH = {"type": "string", "pattern": "^[0-9]{1,9} (second|minute|hour|day)s?$"}
 
+# Of ends that a file may give: whole numbers beyond it are no floats.
+_LARGEST = 1e300
+
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -73,6 +76,34 @@ def _pixels(value: Any) -> tuple[int, int]:
 
 def _pixels_text(size: tuple[int, int]) -> int | list[int]:
     return size[0] if size[0] == size[1] else list(size)
+
+
+def _scale(value: Any) -> str:
+    """As --scale of trainer.export has it."""
+    if value == "percentiles":
+        value = {"percentiles": [1, 99]}
+    if value == "full":
+        return "full"
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise ValueError("no scale")
+    ((rule, ends),) = value.items()
+    if rule not in ("range", "percentiles") or not isinstance(ends, list) or len(ends) != 2:
+        raise ValueError("no scale")
+    low, high = (float(_number(end)) for end in ends if abs(_number(end)) <= _LARGEST)
+    if low >= high or (rule == "percentiles" and not 0 <= low < high <= 100):
+        raise ValueError("no rising ends")
+    return f"{rule}:{_plain(low)},{_plain(high)}"
+
+
+def _scale_text(scale: str | None) -> str | dict[str, list[int | float]] | None:
+    if scale is None or ":" not in scale:
+        return scale
+    rule, _, ends = scale.partition(":")
+    return {rule: [json.loads(end) for end in ends.split(",")]}
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if number.is_integer() else number
 
 
 def _percents(value: Any) -> tuple[int, ...]:
@@ -235,6 +266,37 @@ Date = Annotated[
     Form("a day, as in 2024-01-31", {"type": "string", "format": "date"}),
 ]
 """A day; written `2024-01-31`, with or without quotes."""
+
+Scale = Annotated[
+    str,
+    BeforeValidator(_scale),
+    PlainSerializer(_scale_text),
+    Form(
+        "full, percentiles, {range: [200, 3900]} or {percentiles: [0.1, 99.9]}",
+        {
+            "anyOf": [
+                {"enum": ["full", "percentiles"]},
+                *(
+                    {
+                        "type": "object",
+                        "properties": {
+                            rule: {
+                                "type": "array",
+                                "items": {"type": "number"},
+                                "minItems": 2,
+                                "maxItems": 2,
+                            }
+                        },
+                        "required": [rule],
+                        "additionalProperties": False,
+                    }
+                    for rule in ("range", "percentiles")
+                ),
+            ]
+        },
+    ),
+]
+"""How values of deep images become pixels, as --scale of trainer.export has it."""
 
 Pixels = Annotated[
     tuple[int, int],

@@ -3,11 +3,14 @@
 Images, a table or a query: the keys that are present decide, and each form has only its own keys.
 """
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
-from trellis.workflow.spec.quantities import Pixels, TableName
-from trellis.workflow.spec.sections import OneOf, Variant, key
+from trellis.workflow.spec.quantities import Pixels, Scale, TableName
+from trellis.workflow.spec.sections import OneOf, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 
 Kind = Literal["image", "table"]
@@ -44,8 +47,17 @@ class ImageSource(_Stored):
         "stretch",
     )
     channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
+    scale: Scale | None = key(
+        "how files of more than 8 bits per channel become pixels, which then have 16: full, the "
+        "range of the file's type; range, from the first number (black) to the second (white); "
+        "percentiles, the same with two percentiles of each image, 1 and 99 unless they are given. "
+        "Left out: such files are refused",
+        None,
+    )
     encoding: Literal["png", "jpeg"] = key(
-        "of train images: png keeps every pixel, jpeg is smaller; others are png", "jpeg"
+        "of train images: png keeps every pixel, jpeg is smaller; others are png, and all of them "
+        "with `scale`",
+        "jpeg",
     )
     max_rejected: float = key(
         "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
@@ -53,6 +65,15 @@ class ImageSource(_Stored):
         ge=0,
         le=1,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _scaled_as_png(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or values.get("scale") is None:
+            return values
+        if values.get("encoding", "png") == "jpeg":
+            raise broken("`encoding: jpeg` keeps 8 bits, and `scale` makes 16: leave it out")
+        return {"encoding": "png", **values}
 
     @property
     def address(self) -> str:

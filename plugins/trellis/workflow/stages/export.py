@@ -138,6 +138,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         "channels": str(source.channels),
         "encoding": source.encoding,
         "max_rejected": str(source.max_rejected),
+        **({} if source.scale is None else {"scale": source.scale}),
         **_split_flags(source.split),
         **({"task": task} if task in (REGRESSION, MULTILABEL) else {}),
     }

@@ -190,6 +190,12 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
     if baselines.automl is not None and kind == "image" and regression:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
         yield Problem(where, "AutoML learns classes of images, no numbers: leave it out")
+    elif baselines.automl is not None and kind == "image" and experiment.image_source.scale:
+        yield Problem(
+            where,
+            "AutoML reads the files itself, with 8 bits per channel, and not by source.scale: "
+            "leave it out",
+        )
     elif baselines.automl is not None and experiment.task == MULTILABEL:
         yield Problem(where, "is trained on one class of each example, not several: leave it out")
     elif baselines.automl is not None:

@@ -149,6 +149,18 @@ def test_files_that_train_has_too_are_named():
     )
 
 
+def test_what_models_are_not_given_is_counted_by_kind():
+    of_split = {"train": {"frames": ("c.tif", "a.tif")}, "test": {"frames": ("b.tif",)}}
+    of_split["validation"] = {"profile": tuple(f"{n:02d}.jpg" for n in range(12))}
+    found = [dataclasses.replace(r, lost=of_split[r.split]) for r in results()]
+    files, _ = run(found)
+    frames, profiles = DatasetDescription.from_json(files["dataset.json"].decode()).warnings
+    assert frames.startswith("3 of 13 images have further frames or pages")
+    assert frames.endswith(": 'a.tif', 'b.tif', 'c.tif'")
+    assert profiles.startswith("12 of 13 images have a colour profile")
+    assert profiles.endswith("'09.jpg', ...")
+
+
 def numbered(*values):
     """Results of shards of numbers: those of train, and two examples in each other split."""
     train = result("train", {0: len(values)})

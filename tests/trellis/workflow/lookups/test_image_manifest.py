@@ -220,6 +220,12 @@ def test_automl_gets_the_split_of_the_group():
     assert usable(named, set()) == [("test", "gs://bucket/1.png", "cat", "1.png")]
 
 
+def test_a_scale_is_part_of_the_datasets_name(pets):
+    scales = ["full", "percentiles", {"range": [0, 4095]}, {"range": [0, 4096]}]
+    scaled = [with_changes(pets, {("source", "scale"): scale}) for scale in scales]
+    assert len({fingerprint(AT, VERSION, one) for one in [pets, *scaled]}) == 5
+
+
 SITES = ["gs://a/1.png,cat\n", "gs://b/1.png,dog\n", "gs://b/2.png,dog\n"]
 
 

@@ -225,6 +225,9 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
         "max_rejected": "0.05",
         "split_fractions": "80,10,10",
     }
+    deep = with_changes(plan.experiment, {("source", "scale"): {"range": [200, 3900]}})
+    parameters = export.body(a_plan(deep, RUN), group)["launchParameter"]["parameters"]
+    assert parameters == launch["parameters"] | {"scale": "range:200,3900"}
     numbers = a_plan(with_changes(plan.experiment, NUMBERS), RUN)
     parameters = export.body(numbers, group)["launchParameter"]["parameters"]
     assert parameters == launch["parameters"] | {"task": "regression"}

@@ -1,0 +1,31 @@
+"""Looks at a few images before any is exported: a paid job need not read all to refuse them."""
+
+from collections.abc import Callable, Sequence
+
+from trainer.dataset_features import Feature
+from trainer.exporting import ExportError
+from trainer.exporting.images.convert import convert
+from trainer.exporting.images.manifest import Row
+from trainer.images import DeepImageError, ImageError
+
+_IMAGES = 8
+
+
+def refuse_deep(rows: Sequence[Row], feature: Feature, read: Callable[[str], bytes]) -> None:
+    """Raise ExportError if all of a few images, spread over the rows, need a scale and none is
+    given. What else is wrong with images is told of each, in rejected.jsonl.
+
+    read(uri) returns an object's bytes or raises FileNotFoundError.
+    """
+    reason = ""
+    for row in rows[:: max(1, len(rows) // _IMAGES)][:_IMAGES]:
+        try:
+            convert(read(row.uri), feature, "test")
+        except DeepImageError as error:
+            reason = reason or f"{row.uri} is {error}"
+        except (ImageError, FileNotFoundError):
+            return
+        else:
+            return
+    if reason:
+        raise ExportError(f"{reason}. So are the others that were looked at")

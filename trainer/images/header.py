@@ -1,0 +1,145 @@
+"""Reads the header of an image file: format, size, pixels, and what the file holds beside them.
+
+Nothing is decoded. Pillow reads it, of a TIFF file trainer.images.tiff.
+"""
+
+import functools
+import io
+from dataclasses import dataclass, replace
+
+from PIL import Image, ImageCms, UnidentifiedImageError
+
+from trainer.images import tiff
+from trainer.images.errors import ImageError
+from trainer.images.losses import Loss
+from trainer.images.tiff import Samples
+
+# Formats that both libraries read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
+# cannot read.
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
+
+# Pillow's names of pixel types that OpenCV decodes to 8 bits per channel. Not here: 32-bit
+# integers, floats, Lab.
+_PIXEL_TYPES = {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"}
+_GREY = {"1", "L", "LA"}
+# IHDR's colour types: https://www.w3.org/TR/png-3/#11IHDR
+_PNG_DEPTH, _PNG_TYPE, _PNG_GREY, _PNG_ALPHA = 24, 25, (0, 4), (4, 6)
+
+# Of sRGB, which PNG files may spell out: https://www.w3.org/TR/png-3/#11cHRM
+_GAMMA = 1 / 2.2
+_CHROMATICITY = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
+_NEAR = 0.01
+# A chunk's name, and the codes of sRGB's primaries and transfer function (ITU-T H.273).
+_CODE_POINTS, _SRGB_CODE_POINTS = b"cICP", b"\x01\x0d"
+_BEFORE_PIXELS = 4096
+
+
+@dataclass(frozen=True)
+class Header:
+    """format: Pillow's name. size: (width, height) before it is turned upright.
+
+    opened: by Pillow; None of a TIFF file with deep samples. deep: the samples of a file with more
+    than 8 bits per channel; None if all are kept in 8. lost: what the model is not given.
+    """
+
+    format: str
+    size: tuple[int, int]
+    opened: Image.Image | None
+    deep: Samples | None
+    grey: bool
+    lost: tuple[Loss, ...] = ()
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Memory of one decoded pixel."""
+        return 3 if self.deep is None else self.deep.pixel_bytes
+
+
+def read_header(data: bytes) -> Header:
+    """Format, size, pixel type and metadata, without decoding. Raises ImageError."""
+    if not data:
+        raise ImageError("the file is empty")
+    if not tiff.is_tiff(data):
+        return _of_pillow(data)
+    found = tiff.read(data)
+    if found.deep is not None:
+        grey = found.deep.colours == 1
+        header = Header("TIFF", found.size, None, found.deep, grey)
+    else:
+        header = _of_pillow(data)
+    lost = [*found.lost, *(loss for loss in header.lost if loss not in ("frames", "profile"))]
+    if _is_foreign(found.profile):
+        lost.append("profile")
+    return replace(header, lost=tuple(lost))
+
+
+def _of_pillow(data: bytes) -> Header:
+    opened = _open(data)
+    deep = None
+    grey = opened.mode in _GREY
+    if opened.format == "PNG" and data[_PNG_DEPTH] == 16:
+        # Pillow's pixel type does not tell it of colours.
+        grey = data[_PNG_TYPE] in _PNG_GREY
+        alpha = data[_PNG_TYPE] in _PNG_ALPHA or "transparency" in opened.info
+        deep = Samples("u", 16, 1 if grey else 3, alpha)
+    elif opened.mode not in _PIXEL_TYPES:
+        raise ImageError(
+            f"{opened.format} with pixels of type {opened.mode}; convert the file to grey or RGB"
+        )
+    lost: list[Loss] = []
+    if _has_frames(opened, data):
+        lost.append("frames")
+    if opened.mode == "CMYK":
+        lost.append("cmyk")
+    elif _is_foreign(opened.info.get("icc_profile")) or _has_foreign_gamma(opened, data):
+        lost.append("profile")
+    return Header(opened.format or "", opened.size, opened, deep, grey, tuple(lost))
+
+
+def _open(data: bytes) -> Image.Image:
+    try:
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError as error:
+        raise ImageError(f"not an image in one of {', '.join(FORMATS)}") from error
+    except Image.DecompressionBombError as error:
+        raise ImageError(f"too large: {error}") from error
+    except Exception as error:  # Pillow's readers raise struct.error, SyntaxError and others
+        raise ImageError(f"unreadable image header: {error}") from error
+
+
+def _has_frames(opened: Image.Image, data: bytes) -> bool:
+    if opened.format != "GIF":
+        return getattr(opened, "n_frames", 1) > 1
+    try:
+        # Looks for a second frame, which changes what has been read of the first.
+        return bool(getattr(_open(data), "is_animated", False))
+    except Exception:  # as in _open: behind the first frame is something, and it is broken
+        return True
+
+
+def _has_foreign_gamma(opened: Image.Image, data: bytes) -> bool:
+    """Whether a PNG file's values mean other colours than sRGB's, and no profile says which."""
+    if opened.format != "PNG" or opened.info.get("icc_profile"):
+        return False
+    place = data.find(_CODE_POINTS, 0, _BEFORE_PIXELS)
+    if place >= 0:
+        return data[place + 4 : place + 6] != _SRGB_CODE_POINTS
+    if "srgb" in opened.info:
+        return False
+    gamma = opened.info.get("gamma", _GAMMA)
+    primaries = opened.info.get("chromaticity", _CHROMATICITY)
+    return abs(gamma - _GAMMA) > _NEAR or any(
+        abs(found - usual) > _NEAR for found, usual in zip(primaries, _CHROMATICITY, strict=False)
+    )
+
+
+@functools.lru_cache(64)
+def _is_foreign(profile: bytes | None) -> bool:
+    """Whether an ICC profile is of another space than sRGB."""
+    if not profile:
+        return False
+    try:
+        read = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        return "srgb" not in ImageCms.getProfileDescription(read).lower()
+    except (OSError, ImageCms.PyCMSError):
+        return True

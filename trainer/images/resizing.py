@@ -1,0 +1,54 @@
+"""An image as one of another size.
+
+- INTER_AREA where an axis shrinks (each pixel is the mean of those it covers: no aliasing),
+  bilinear where it grows
+- an image of another shape than the requested one: stretch changes its proportions; letterbox keeps
+  them and all of the image, between black bars, as TensorFlow's resize_with_pad does; crop keeps
+  them, and of the image the largest part around its middle, as Keras's smart_resize does
+"""
+
+import cv2
+import numpy as np
+
+from trainer.dataset_features import Resize
+
+
+def resize(decoded: np.ndarray, height: int, width: int, how: Resize = "stretch") -> np.ndarray:
+    """An image as one of (height, width); the module's docstring has the three ways."""
+    if how == "crop":
+        part = largest_within(decoded.shape[:2], (height, width))
+        return _stretch(_middle(decoded, *part), height, width)
+    if how == "letterbox":
+        inner = largest_within((height, width), decoded.shape[:2])
+        return _with_bars(_stretch(decoded, *inner), height, width)
+    return _stretch(decoded, height, width)
+
+
+def largest_within(size: tuple[int, int], proportions: tuple[int, int]) -> tuple[int, int]:
+    """The largest (height, width) of these proportions within `size`; at least one pixel."""
+    height, width = size
+    h, w = proportions
+    return max(1, min(height, width * h // w)), max(1, min(width, height * w // h))
+
+
+def _middle(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    top, left = (decoded.shape[0] - height) // 2, (decoded.shape[1] - width) // 2
+    return decoded[top : top + height, left : left + width]
+
+
+def _with_bars(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    above, before = (height - decoded.shape[0]) // 2, (width - decoded.shape[1]) // 2
+    below, after = height - decoded.shape[0] - above, width - decoded.shape[1] - before
+    return cv2.copyMakeBorder(decoded, above, below, before, after, cv2.BORDER_CONSTANT, value=0)
+
+
+def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
+    """To (height, width): area means where an axis shrinks, bilinear where it grows."""
+    smaller = min(decoded.shape[0], height), min(decoded.shape[1], width)
+    for (h, w), interpolation in (
+        (smaller, cv2.INTER_AREA),
+        ((height, width), cv2.INTER_LINEAR),
+    ):
+        if decoded.shape[:2] != (h, w):
+            decoded = cv2.resize(decoded, (w, h), interpolation=interpolation)
+    return decoded

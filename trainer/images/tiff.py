@@ -1,0 +1,221 @@
+"""TIFF files: how their samples are stored, and deep samples, of more than 8 bits.
+
+tifffile reads the structure, and samples without compression; OpenCV decompresses. (tifffile has
+no bound for what a compressed strip becomes, and knows few methods without its codecs.)
+"""
+
+import io
+import logging
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import tifffile
+from tifffile import COMPRESSION, PHOTOMETRIC, PLANARCONFIG, SAMPLEFORMAT, TiffPage
+
+from trainer.images.errors import ImageError
+from trainer.images.losses import Loss
+
+_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+_GREY = (PHOTOMETRIC.MINISBLACK, PHOTOMETRIC.MINISWHITE)
+_KINDS = {SAMPLEFORMAT.UINT: "u", SAMPLEFORMAT.INT: "i", SAMPLEFORMAT.IEEEFP: "f"}
+_STRAIGHT_ALPHA, _UNSPECIFIED = 2, 0
+_ORIENTATION, _PROFILE = 274, 34675
+_REDUCED = 1
+# Pages that are looked at for being thumbnails of the first.
+_PAGES = 8
+
+# Callers tell what is wrong with a file themselves.
+logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Of one pixel. kind: u, i or f, as NumPy names types. bits: of one. colours: 1, grey, or 3.
+    alpha: whether there is another one that says how opaque the pixel is.
+    """
+
+    kind: str
+    bits: int
+    colours: int
+    alpha: bool = False
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Memory of a decoded pixel."""
+        return self.bits // 8 * (self.colours + self.alpha)
+
+    def __str__(self) -> str:
+        kinds = {"u": "", "i": "signed ", "f": "float "}
+        return f"{self.bits} {kinds[self.kind]}bits per channel"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """size: (width, height) as stored. deep: None if 8 bits hold all samples. lost: as Header's.
+    profile: the ICC profile.
+    """
+
+    size: tuple[int, int]
+    deep: Samples | None
+    lost: tuple[Loss, ...]
+    profile: bytes | None
+
+
+def is_tiff(data: bytes) -> bool:
+    """Whether the file begins as a TIFF or BigTIFF file."""
+    return data[:4] in _MAGIC
+
+
+def read(data: bytes) -> Structure:
+    """The structure of a file's first page. Raises ImageError if it is none that is read."""
+    try:
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            return _structure(file)
+    except ImageError:
+        raise
+    except Exception as error:  # tifffile raises struct.error, IndexError and others
+        raise ImageError(f"unreadable image header: {error}") from error
+
+
+def decode(data: bytes, samples: Samples) -> tuple[np.ndarray, np.ndarray | None]:
+    """Upright samples of the first page, whose structure was read: (h, w) or (h, w, 3) RGB, and
+    alpha (h, w). 0 is black. Raises ImageError.
+    """
+    try:
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            page = _first(file)
+            if page.compression == COMPRESSION.NONE:
+                found = upright(_uncompressed(page, len(data)), _tag(page, _ORIENTATION) or 1)
+            else:
+                found = _decompressed(data, page)
+            inverted = page.photometric == PHOTOMETRIC.MINISWHITE
+    except ImageError:
+        raise
+    except Exception as error:  # as in read
+        raise ImageError("corrupt or truncated TIFF image") from error
+    if found.ndim == 2:
+        found = found[..., np.newaxis]
+    colours = found[..., : samples.colours]
+    if inverted:
+        colours = np.invert(colours)
+    if samples.colours == 1:
+        colours = colours[..., 0]
+    return colours, found[..., samples.colours] if samples.alpha else None
+
+
+def _first(file: tifffile.TiffFile) -> TiffPage:
+    page = file.pages[0]
+    assert isinstance(page, TiffPage)
+    return page
+
+
+def _structure(file: tifffile.TiffFile) -> Structure:
+    page = _first(file)
+    if page.imagedepth > 1:
+        raise ImageError(f"a TIFF volume of {page.imagedepth} planes; save one plane as an image")
+    lost: list[Loss] = []
+    if _has_frames(file):
+        lost.append("frames")
+    extra = tuple(int(kind) for kind in page.extrasamples)
+    if len(extra) > (extra[:1] != (_UNSPECIFIED,)):
+        lost.append("channels")
+    if page.photometric == PHOTOMETRIC.PALETTE and page.colormap is not None:
+        entries = page.colormap.astype(int)
+        # Of 8 bits, as the two ways of writers to make 16 of them have it.
+        if ((entries % 257 != 0) & (entries % 256 != 0)).any():
+            lost.append("palette")
+    return Structure(
+        size=(page.imagewidth, page.imagelength),
+        deep=_deep(page, extra),
+        lost=tuple(lost),
+        profile=_tag(page, _PROFILE),
+    )
+
+
+def _deep(page: TiffPage, extra: tuple[int, ...]) -> Samples | None:
+    kind = _KINDS.get(page.sampleformat or SAMPLEFORMAT.UINT)
+    bits = page.bitspersample
+    if bits <= 8 and kind == "u":
+        return None
+    name = PHOTOMETRIC(page.photometric).name
+    if kind is None or page.dtype is None or page.dtype.itemsize * 8 != bits:
+        raise ImageError(
+            f"a TIFF image with {bits} bits per channel of a kind that is not read; save it with "
+            "8, 16 or 32 bits, or as floats"
+        )
+    if page.photometric not in (*_GREY, PHOTOMETRIC.RGB):
+        raise ImageError(f"a TIFF image of {bits}-bit {name}; save it as grey or RGB")
+    colours = 3 if page.photometric == PHOTOMETRIC.RGB else 1
+    if page.photometric == PHOTOMETRIC.MINISWHITE and kind != "u":
+        raise ImageError("a TIFF image whose 0 is white, with negative values or floats")
+    if page.samplesperpixel != colours + len(extra) or extra not in (
+        (),
+        (_STRAIGHT_ALPHA,),
+        *(((_UNSPECIFIED,),) if colours == 3 else ()),
+    ):
+        raise ImageError(
+            f"a TIFF image of {page.samplesperpixel} channels; expected 1 of grey or 3 of colour, "
+            "and alpha that is not multiplied in"
+        )
+    if page.planarconfig == PLANARCONFIG.SEPARATE and page.compression != COMPRESSION.NONE:
+        # OpenCV takes the planes for pixels.
+        raise ImageError("a compressed TIFF image with a plane for each channel; save it otherwise")
+    return Samples(kind, bits, colours, extra == (_STRAIGHT_ALPHA,))
+
+
+def _has_frames(file: tifffile.TiffFile) -> bool:
+    # ImageJ writes a large stack as one page and says so in its description.
+    if file.is_imagej and (file.imagej_metadata or {}).get("images", 1) > 1:
+        return True
+    pages = len(file.pages)
+    if pages > _PAGES:
+        return True
+    others = (file.pages[index] for index in range(1, pages))
+    return any(not int(getattr(page, "subfiletype", 0)) & _REDUCED for page in others)
+
+
+def _tag(page: TiffPage, code: int) -> "int | bytes | None":
+    tag = page.tags.get(code)
+    return None if tag is None else tag.value
+
+
+def _uncompressed(page: TiffPage, size: int) -> np.ndarray:
+    """(h, w) or (h, w, channels)."""
+    ends = map(sum, zip(page.dataoffsets, page.databytecounts, strict=True))
+    if max(ends) > size or sum(page.databytecounts) < page.nbytes:
+        raise ImageError("corrupt or truncated TIFF image")
+    found = page.asarray()
+    if page.axes.startswith("S"):
+        found = np.moveaxis(found, 0, -1)
+    return np.ascontiguousarray(found).astype(page.dtype.newbyteorder("="), copy=False)
+
+
+def _decompressed(data: bytes, page: TiffPage) -> np.ndarray:
+    """The same, upright; by OpenCV."""
+    try:
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise ImageError(f"corrupt TIFF image: {error.err}") from error
+    if found is None or found.dtype != page.dtype:
+        method = COMPRESSION(page.compression).name
+        raise ImageError(
+            f"a TIFF image that cannot be decompressed ({method}): corrupt, or a method that is "
+            "not read; save it without compression"
+        )
+    if found.ndim == 2 or found.shape[2] == 1:
+        return found
+    order = [2, 1, 0, 3][: found.shape[2]]
+    return found[..., order]
+
+
+def upright(found: np.ndarray, orientation: int) -> np.ndarray:
+    """By the values of the tag Orientation."""
+    if orientation >= 5:
+        found = np.swapaxes(found, 0, 1)
+    if orientation in (3, 4, 7, 8):
+        found = found[::-1]
+    if orientation in (2, 3, 6, 7):
+        found = found[:, ::-1]
+    return np.ascontiguousarray(found)
