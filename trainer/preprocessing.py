@@ -81,8 +81,8 @@ def _decode_one(image: tf.Tensor, feature: Feature) -> tf.Tensor:
 def _assert_deep(image: tf.Tensor) -> tf.Operation:
     """That a file is a PNG with 16 bits per channel: TensorFlow would make them of 8."""
     found = tf.strings.substr(image, 0, 4) + tf.strings.substr(image, 24, 1)
-    return tf.debugging.assert_equal(
-        found, b"\x89PNG\x10", "expected a PNG file with 16 bits per channel"
+    return tf.debugging.Assert(
+        tf.equal(found, b"\x89PNG\x10"), ["expected a PNG file with 16 bits per channel"]
     )
 
 

@@ -45,10 +45,23 @@ def _with_bars(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
 def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
     """To (height, width): area means where an axis shrinks, bilinear where it grows."""
     smaller = min(decoded.shape[0], height), min(decoded.shape[1], width)
-    for (h, w), interpolation in (
-        (smaller, cv2.INTER_AREA),
-        ((height, width), cv2.INTER_LINEAR),
-    ):
-        if decoded.shape[:2] != (h, w):
-            decoded = cv2.resize(decoded, (w, h), interpolation=interpolation)
-    return decoded
+    if decoded.shape[:2] != smaller:
+        decoded = cv2.resize(decoded, smaller[::-1], interpolation=cv2.INTER_AREA)
+    if decoded.shape[:2] == (height, width):
+        return decoded
+    if decoded.dtype == np.uint8:
+        return cv2.resize(decoded, (width, height), interpolation=cv2.INTER_LINEAR)
+    # Of 16 bits, OpenCV's result depends on the processor's instructions.
+    between = _between(_between(decoded, height, 0), width, 1)
+    return np.rint(between).astype(decoded.dtype)
+
+
+def _between(values: np.ndarray, size: int, axis: int) -> np.ndarray:
+    """Values along an axis as so many, float64: linear between the middles of pixels."""
+    known = values.shape[axis]
+    places = np.clip((np.arange(size) + 0.5) * (known / size) - 0.5, 0, known - 1)
+    before = places.astype(int)
+    after = np.minimum(before + 1, known - 1)
+    share = np.expand_dims(places - before, tuple(n for n in range(values.ndim) if n != axis))
+    first, second = (values.take(index, axis).astype(np.float64) for index in (before, after))
+    return first * (1 - share) + second * share

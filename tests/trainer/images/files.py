@@ -184,7 +184,7 @@ FILES: dict[str, File] = {
     "TIFF, big-endian": File(tiff(RGB, ">", photometric="rgb"), RGB),
     "BigTIFF": File(tiff(RGB, big=True, photometric="rgb"), RGB),
     "TIFF, compressed (LZW)": File(pillow(RGB, "TIFF", compression="tiff_lzw"), RGB),
-    "TIFF, tiles": File(tiff(RGB, photometric="rgb", tile=(16, 16)), RGB),
+    "TIFF, tiles": File(tiff(RGB, photometric="rgb", tile=(32, 32)), RGB),
     "TIFF, a plane for each channel": File(
         tiff(planes(RGB), photometric="rgb", planarconfig="separate"), RGB
     ),
@@ -212,6 +212,7 @@ FILES: dict[str, File] = {
     "TIFF, volume": File(tiff(np.stack([GREY] * 2), volumetric=True, tile=(2, 16, 16))),
     "TIFF, 16 bits": File(tiff(DEEP), DEEP),
     "TIFF, 16 bits, RGB": File(tiff(DEEP_RGB, photometric="rgb"), DEEP_RGB),
+    "TIFF, 16 bits, tiles": File(tiff(DEEP, tile=(16, 16)), DEEP),
     "TIFF, 16 bits, big-endian": File(tiff(DEEP, ">"), DEEP),
     "TIFF, 16 bits, compressed (LZW)": File(pillow(DEEP, "TIFF", compression="tiff_lzw"), DEEP),
     "TIFF, 16 bits, 0 is white": File(tiff(65535 - DEEP, photometric="miniswhite"), DEEP),
