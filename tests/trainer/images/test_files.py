@@ -14,7 +14,7 @@ LINES = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in PAG
 ROWS = {
     cells[0]: cells[1:] for cells in LINES if len(cells) == 5 and cells[1] in ("read", "refused")
 }
-LOSSES = {cells[0].strip("`"): cells[1] for cells in LINES if len(cells) == 2}
+LOSSES = {cells[0].strip("`"): cells[1] for cells in LINES if len(cells) == 2 and "`" in cells[0]}
 SCALES = (None, "full", "percentiles:0,100")
 NONE = "\N{EN DASH}"
 WIDE = "range:-2000,70000"

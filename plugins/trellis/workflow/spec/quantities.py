@@ -25,9 +25,6 @@ class Form:
 
 _LENGTH = {"type": "string", "pattern": "^[0-9]{1,9} (second|minute|hour|day)s?$"}
 
-# Of ends that a file may give: whole numbers beyond it are no floats.
-_LARGEST = 1e300
-
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -89,7 +86,7 @@ def _scale(value: Any) -> str:
     ((rule, ends),) = value.items()
     if rule not in ("range", "percentiles") or not isinstance(ends, list) or len(ends) != 2:
         raise ValueError("no scale")
-    low, high = (float(_number(end)) for end in ends if abs(_number(end)) <= _LARGEST)
+    low, high = (float(_number(end)) for end in ends)
     if low >= high or (rule == "percentiles" and not 0 <= low < high <= 100):
         raise ValueError("no rising ends")
     return f"{rule}:{_plain(low)},{_plain(high)}"
@@ -133,8 +130,14 @@ def _date(value: Any) -> date:
 
 
 def _number(value: Any) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("no number")
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        finite = False
+    if not finite:
+        raise ValueError("no finite number")
     return value
 
 

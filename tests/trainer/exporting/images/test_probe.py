@@ -17,7 +17,7 @@ SHALLOW = cv2.imencode(".png", np.zeros((4, 4), np.uint8))[1].tobytes()
 
 def probe(files, feature=FEATURE):
     """How many files were read. files: contents, None where there is none."""
-    lines = "".join(f"gs://b/{number},x\n" for number in range(len(files)))
+    lines = "".join(f"gs://bkt/{number},x\n" for number in range(len(files)))
     asked = []
 
     def read(uri):
@@ -27,13 +27,13 @@ def probe(files, feature=FEATURE):
             raise FileNotFoundError(uri)
         return data
 
-    refuse_deep(parse(lines.encode(), "gs://b/m.csv").rows, feature, read)
+    refuse_deep(parse(lines.encode(), "gs://bkt/m.csv").rows, feature, read)
     return len(asked)
 
 
 def test_a_manifest_of_deep_images_is_refused_at_once():
     for count in (1, 3, 1000):
-        with pytest.raises(ExportError, match=r"gs://b/0 is a PNG image with 16 bits .*scale"):
+        with pytest.raises(ExportError, match=r"gs://bkt/0 is a PNG image with 16 bits .*scale"):
             probe([DEEP] * count)
 
 
