@@ -24,6 +24,7 @@ names = st.sampled_from(
 images = st.builds("gs://bucket/{}".format, names) | st.sampled_from(
     ["gs://bucket/folder/", "gs://B/x.png", "gs://bucket", "s3://bucket/x.png", "x.png", ""]
 )
+buckets = st.sampled_from(["bucket", "bucket", "site"])
 uses = st.sampled_from(["training", "TEST", "Validation"])
 spaces = st.sampled_from(["", " ", "  ", "\t"])
 
@@ -33,7 +34,7 @@ def lines(draw):
     """A line as people write it: fields in quotes or not, spaces around them, commas at its end."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.sampled_from(["", "   ", ",", ",,", '""', '{"image": "gs://bucket/1.png"}']))
-    image = draw(images) if draw(st.integers(0, 9)) == 0 else f"gs://bucket/{draw(names)}"
+    image = draw(images) if draw(st.integers(0, 9)) == 0 else f"gs://{draw(buckets)}/{draw(names)}"
     fields = [image, draw(labels)]
     if draw(st.booleans()):
         fields.insert(0, draw(uses))
