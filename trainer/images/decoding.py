@@ -123,5 +123,6 @@ def _composed(opened: Image.Image, channels: int) -> Decoded:
         raise ImageError(f"corrupt or truncated {opened.format} image") from error
     composed = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
     conversion = cv2.COLOR_RGBA2GRAY if channels == 1 else cv2.COLOR_RGBA2BGR
-    least, _ = upright.getextrema()[3]
-    return cv2.cvtColor(np.asarray(composed), conversion), ("transparency",) * (least < 255)
+    opaque = np.asarray(upright)[..., 3].min() == 255
+    decoded: np.ndarray = cv2.cvtColor(np.asarray(composed), conversion)
+    return decoded, () if opaque else ("transparency",)

@@ -7,6 +7,7 @@ no bound for what a compressed strip becomes, and knows few methods without its 
 import io
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -19,7 +20,7 @@ from trainer.images.losses import Loss
 _MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 _GREY = (PHOTOMETRIC.MINISBLACK, PHOTOMETRIC.MINISWHITE)
-_KINDS = {SAMPLEFORMAT.UINT: "u", SAMPLEFORMAT.INT: "i", SAMPLEFORMAT.IEEEFP: "f"}
+_KINDS: dict[int, str] = {SAMPLEFORMAT.UINT: "u", SAMPLEFORMAT.INT: "i", SAMPLEFORMAT.IEEEFP: "f"}
 _STRAIGHT_ALPHA, _UNSPECIFIED = 2, 0
 _ORIENTATION, _PROFILE = 274, 34675
 _REDUCED = 1
@@ -135,7 +136,7 @@ def _structure(file: tifffile.TiffFile) -> Structure:
 
 
 def _deep(page: TiffPage, extra: tuple[int, ...]) -> Samples | None:
-    kind = _KINDS.get(page.sampleformat or SAMPLEFORMAT.UINT)
+    kind = _KINDS.get(int(page.sampleformat or SAMPLEFORMAT.UINT))
     bits = page.bitspersample
     if bits <= 8 and kind == "u":
         return None
@@ -176,9 +177,10 @@ def _has_frames(file: tifffile.TiffFile) -> bool:
     return any(not int(getattr(page, "subfiletype", 0)) & _REDUCED for page in others)
 
 
-def _tag(page: TiffPage, code: int) -> "int | bytes | None":
-    tag = page.tags.get(code)
-    return None if tag is None else tag.value
+def _tag(page: TiffPage, code: int) -> Any:
+    """A tag's value; None if there is none."""
+    values = {tag.code: tag.value for tag in page.tags if tag.code == code}
+    return values.get(code)
 
 
 def _uncompressed(page: TiffPage, size: int) -> np.ndarray:
@@ -189,7 +191,7 @@ def _uncompressed(page: TiffPage, size: int) -> np.ndarray:
     found = page.asarray()
     if page.axes.startswith("S"):
         found = np.moveaxis(found, 0, -1)
-    return np.ascontiguousarray(found).astype(page.dtype.newbyteorder("="), copy=False)
+    return np.ascontiguousarray(found).astype(found.dtype.newbyteorder("="), copy=False)
 
 
 def _decompressed(data: bytes, page: TiffPage) -> np.ndarray:
