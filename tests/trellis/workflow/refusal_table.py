@@ -10,6 +10,7 @@ MACHINES = "What the machines of a job have, or become of them, shows when it ru
 EXECUTED = "Only executing the model's file tells; `trellis try` does so in seconds."
 PASSED_ON = "Passes on a refusal that is listed by itself."
 OTHER_FILE = "The weights are read in the job; `plan` sees that the file is there."
+BY_HAND = "Only a manifest beside files of this machine leads here; a run's lies in a bucket."
 
 TABLE = {
     ("exporting.beam:Beam.__init__", "unknown to this program"): OURS,
@@ -34,6 +35,8 @@ TABLE = {
     ("exporting.images.manifest:_split_fields", "is not CSV"): "no CSV",
     ("exporting.images.manifest:_refuse_lines_without_image", "lines name no"): "no image",
     ("exporting.images.manifest:_refuse_lines_without_image", "like a header"): "a header",
+    ("exporting.images.manifest:_tell_buckets_apart", "have one key"): BY_HAND,
+    ("exporting.images.probe:refuse_deep", "others that were looked at"): FILES,
     ("exporting.images.manifest:_check_ml_use", "unknown ML_USE"): "unknown ML_USE",
     ("exporting.images.manifest:_check_ml_use", "is given on"): "ML_USE on some",
     ("exporting.images.manifest:_take_last", "the lines name splits"): "ML_USE and groups",
