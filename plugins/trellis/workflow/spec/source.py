@@ -72,7 +72,9 @@ class ImageSource(_Stored):
         if not isinstance(values, Mapping) or values.get("scale") is None:
             return values
         if values.get("encoding", "png") == "jpeg":
-            raise broken("`encoding: jpeg` keeps 8 bits, and `scale` makes 16: leave it out")
+            raise broken(
+                "`encoding: jpeg` keeps 8 bits, and `scale` makes 16: write `encoding: png`"
+            )
         return {"encoding": "png", **values}
 
     @property

@@ -222,23 +222,25 @@ def test_automl_gets_the_split_of_the_group():
 
 def test_a_scale_is_part_of_the_datasets_name(pets):
     scales = ["full", "percentiles", {"range": [0, 4095]}, {"range": [0, 4096]}]
-    scaled = [with_changes(pets, {("source", "scale"): scale}) for scale in scales]
-    assert len({fingerprint(AT, VERSION, one) for one in [pets, *scaled]}) == 5
+    as_png = with_changes(pets, {("source", "encoding"): "png"})
+    scaled = [with_changes(as_png, {("source", "scale"): scale}) for scale in scales]
+    assert len({fingerprint(AT, VERSION, one) for one in [as_png, *scaled]}) == 5
 
 
-SITES = ["gs://a/1.png,cat\n", "gs://b/1.png,dog\n", "gs://b/2.png,dog\n"]
+SITES = ["gs://one/1.png,cat\n", "gs://two/1.png,dog\n", "gs://two/2.png,dog\n"]
 
 
 def test_a_key_has_its_bucket_where_there_are_several():
-    assert [key for *_, key in usable(lines(AT, SITES), set())] == ["a/1.png", "b/1.png", "b/2.png"]
+    keys = [key for *_, key in usable(lines(AT, SITES), set())]
+    assert keys == ["one/1.png", "two/1.png", "two/2.png"]
     assert [key for *_, key in usable(lines(AT, SITES[1:]), set())] == ["1.png", "2.png"]
     # A line that the export rejected names a bucket too.
-    assert [key for *_, key in usable(lines(AT, SITES), {"gs://a/1.png"})] == ["b/1.png", "b/2.png"]
+    assert [key for *_, key in usable(lines(AT, SITES), {"gs://one/1.png"})] == keys[1:]
 
 
 def test_images_of_several_buckets_are_another_dataset_than_before(pets):
     contents = contents_of(SITES)
-    assert contents.buckets == {"a", "b"}
+    assert contents.buckets == {"one", "two"}
     assert fingerprint(AT, VERSION, pets, 2) != fingerprint(AT, VERSION, pets)
     assert fingerprint(AT, VERSION, pets, 1) == fingerprint(AT, VERSION, pets)
 
