@@ -66,6 +66,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
+        # Where a DAG is built only to see whether it can be, Airflow must not take it.
+        auto_register=False,
         tags=["research", experiment.model, *experiment.other_models, experiment.task],
         access_control=access_control(platform, [experiment.owner]),
         deadline=deadline(experiment, platform),
