@@ -49,7 +49,7 @@ def test_regression_leaves_out_what_is_not_defined():
     }
 
 
-def test_objectives_are_smaller_for_better_predictions():
+def test_objectives_tell_better_predictions_from_worse():
     worse = SCORES[:, ::-1]
     for name, value in {
         "minimize-log-loss": None,
@@ -58,10 +58,13 @@ def test_objectives_are_smaller_for_better_predictions():
         "maximize-precision-at-recall": 0.5,
         "maximize-recall-at-precision": 0.9,
     }.items():
-        loss = evaluation.objective(name, value, 2)
-        assert loss(LABELS, SCORES, np.ones(4)) < loss(LABELS, worse, np.ones(4))
+        objective = evaluation.objective(name, value, 2)
+        better, less = (objective.measure(LABELS, p, np.ones(4)) for p in (SCORES, worse))
+        assert objective.loss(better) < objective.loss(less)
+        assert better >= 0  # its own value: no area under a curve is negative
+        assert objective.maximize == name.startswith("maximize-")
     for name in ("minimize-rmse", "minimize-mae", "minimize-rmsle"):
-        loss = evaluation.objective(name, None, 0)
+        loss = evaluation.objective(name, None, 0).measure
         truth = np.array([1.0, 2.0])
         assert loss(truth, truth, None) == 0 < loss(truth, truth + 1, None)
     with pytest.raises(DataError, match="is for two classes"):

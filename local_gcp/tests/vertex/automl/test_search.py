@@ -21,17 +21,25 @@ def data(rows, seed=0):
     return Data(x, y, np.ones(rows))
 
 
-def run(training, validation, tried=LINEAR, seconds=60.0, early_stopping=True):
+def run(
+    training,
+    validation,
+    tried=LINEAR,
+    seconds=60.0,
+    early_stopping=True,
+    objective="minimize-log-loss",
+    say=lambda line: None,
+):
     return search.search(
         training,
         validation,
         "classification",
         2,
-        evaluation.objective("minimize-log-loss", None, 2),
+        evaluation.objective(objective, None, 2),
         iter(tried),
         time.monotonic() + seconds,
         early_stopping,
-        lambda line: None,
+        say,
     )
 
 
@@ -41,6 +49,16 @@ def test_the_best_on_the_validation_rows_wins():
     assert scores[str(outcome.best)] == min(scores.values())
     assert outcome.how == "the 100 validation rows"
     assert not outcome.out_of_time
+
+
+def test_the_progress_has_the_objectives_own_value():
+    said = []
+    outcome = run(data(200), data(100, 1), objective="maximize-au-roc", say=said.append)
+    scores = {str(trial.candidate): trial.score for trial in outcome.trials}
+    assert scores[str(outcome.best)] == max(scores.values())
+    shown = [float(line.rpartition(" (")[0].rpartition(" ")[2]) for line in said]
+    assert shown == pytest.approx(list(scores.values()), rel=1e-4)
+    assert all(0 <= score <= 1 for score in shown)
 
 
 def test_without_enough_validation_rows_it_cross_validates():

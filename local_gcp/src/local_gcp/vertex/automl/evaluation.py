@@ -15,7 +15,7 @@ from sklearn import metrics
 
 from local_gcp.vertex.automl.features import DataError
 from local_gcp.vertex.automl.inputs import CLASSIFICATION
-from local_gcp.vertex.automl.search import Loss
+from local_gcp.vertex.automl.search import Objective
 
 THRESHOLDS = [n / 100 for n in (*range(0, 100, 5), 96, 97, 98, 99)]
 _MOST_PREDICTIONS = 2**31 - 1
@@ -30,8 +30,8 @@ def default_objective(kind: str, classes: int) -> str:
     return "maximize-au-roc" if classes == 2 else "minimize-log-loss"
 
 
-def objective(name: str, value: float | None, classes: int) -> Loss:
-    """The loss to be minimized for an optimization objective; DataError if it does not fit.
+def objective(name: str, value: float | None, classes: int) -> Objective:
+    """The optimization objective of a name; DataError if it does not fit.
 
     `value`: the recall or precision that the objective is about.
     """
@@ -39,18 +39,19 @@ def objective(name: str, value: float | None, classes: int) -> Loss:
         raise DataError(
             f"The objective {name} is for two classes, and the target column has {classes}."
         )
-    return {
+    measure = {
         "minimize-log-loss": _log_loss,
-        "maximize-au-roc": lambda y, p, w: -metrics.roc_auc_score(y, p[:, 1], sample_weight=w),
-        "maximize-au-prc": lambda y, p, w: (
-            -metrics.average_precision_score(y, p[:, 1], sample_weight=w)
+        "maximize-au-roc": lambda y, p, w: metrics.roc_auc_score(y, p[:, 1], sample_weight=w),
+        "maximize-au-prc": lambda y, p, w: metrics.average_precision_score(
+            y, p[:, 1], sample_weight=w
         ),
-        "maximize-precision-at-recall": lambda y, p, w: -_best(y, p, w, recall=value),
-        "maximize-recall-at-precision": lambda y, p, w: -_best(y, p, w, precision=value),
+        "maximize-precision-at-recall": lambda y, p, w: _best(y, p, w, recall=value),
+        "maximize-recall-at-precision": lambda y, p, w: _best(y, p, w, precision=value),
         "minimize-rmse": lambda y, p, w: metrics.root_mean_squared_error(y, p, sample_weight=w),
         "minimize-mae": lambda y, p, w: metrics.mean_absolute_error(y, p, sample_weight=w),
         "minimize-rmsle": _rmsle,
     }[name]
+    return Objective(measure, maximize=name.startswith("maximize-"))
 
 
 def classification(

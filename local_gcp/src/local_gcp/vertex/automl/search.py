@@ -72,7 +72,7 @@ class Trial:
 
     candidate: Candidate
     score: float
-    """What is minimized."""
+    """By the objective, in its own direction: an area under a curve is at most 1."""
     seconds: float
 
 
@@ -96,8 +96,17 @@ class OutOfTimeError(Exception):
     """The budget is used up."""
 
 
-Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
-"""loss(targets, predictions, weights): the objective, as something to be minimized."""
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """What candidates are compared by."""
+
+    measure: Callable[[np.ndarray, np.ndarray, Any], float]
+    """measure(targets, predictions, weights)"""
+    maximize: bool
+
+    def loss(self, score: float) -> float:
+        """A score as something to be minimized."""
+        return -score if self.maximize else score
 
 
 def search(
@@ -105,7 +114,7 @@ def search(
     validation: Data,
     kind: str,
     classes: int,
-    loss: Loss,
+    objective: Objective,
     candidates: Iterator[Candidate],
     deadline: float,
     early_stopping: bool,
@@ -127,11 +136,12 @@ def search(
                     break
                 started = time.monotonic()
                 (targets, predictions, weights), model = _held_out(candidate, folds, kind, classes)
-                score = loss(targets, predictions, weights)
+                score = objective.measure(targets, predictions, weights)
+                loss = objective.loss(score)
                 trials.append(Trial(candidate, score, time.monotonic() - started))
                 since += 1
-                if np.isfinite(score) and (best is None or score < best[0] - 1e-9):
-                    best, since = (score, candidate, (targets, predictions), model), 0
+                if np.isfinite(loss) and (best is None or loss < best[0] - 1e-9):
+                    best, since = (loss, candidate, (targets, predictions), model), 0
                 say(f"trial {len(trials)}: {candidate}: {score:.5g} ({trials[-1].seconds:.1f} s)")
             out_of_time = False
     except OutOfTimeError:

@@ -91,11 +91,12 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
     parts = [_data(part, encoder, inputs, classes) for part in (training, validation)]
 
     name = inputs.objective or evaluation.default_objective(inputs.prediction_type, len(classes))
+    objective = evaluation.objective(name, inputs.objective_value, len(classes))
     outcome = search.search(
         *(part.sample(SEARCHED) for part in parts),
         inputs.prediction_type,
         len(classes),
-        evaluation.objective(name, inputs.objective_value, len(classes)),
+        objective,
         candidates.tabular(),
         started + SEARCH * inputs.budget,
         inputs.early_stopping,
@@ -112,7 +113,7 @@ def train_table(given: dict[str, Any], data: dict[str, Any], work: Path, started
         (0.0, 0.0) if classes else _interval(*outcome.held_out),
     )
     model.save(trained, work)
-    result = _result(outcome, fitted, name, started, 1)
+    result = _result(outcome, fitted, name, objective, started, 1)
     rows = sum(pq.read_metadata(data[name]).num_rows for name in splits.NAMES)
     if rows < LEAST_ROWS:
         result.description += f" Google asks for {LEAST_ROWS} rows or more; these are {rows}."
@@ -135,12 +136,13 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
         parts[name] = _image_data([i for i in data["items"] if i["set"] == name], classes)
     if not len(parts["training"]):
         raise DataError("No training image has a label and can be decoded.")
+    objective = evaluation.objective("minimize-log-loss", None, len(classes))
     outcome = search.search(
         parts["training"],
         parts["validation"],
         CLASSIFICATION,
         len(classes),
-        evaluation.objective("minimize-log-loss", None, len(classes)),
+        objective,
         candidates.images(),
         started + SEARCH * inputs.budget,
         inputs.early_stopping,
@@ -150,7 +152,7 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
     estimator, fitted = _fit(outcome, every, CLASSIFICATION, started, inputs.budget)
     ids = [data["ids"][label] for label in classes]
     model.save(model.ImageModel(estimator, classes, ids), work)
-    result = _result(outcome, fitted, "minimize-log-loss", started, inputs.nodes)
+    result = _result(outcome, fitted, "minimize-log-loss", objective, started, inputs.nodes)
     tested = [i for i in data["items"] if i["set"] == "test" and i["label"] in classes]
     test = _image_data(tested, classes)
     if len(test):
@@ -173,7 +175,7 @@ def attributions(
     kind, classes = trained.kind, trained.classes
     data = _data(table, trained.features, inputs, classes)
     name = "minimize-log-loss" if kind == CLASSIFICATION else "minimize-rmse"
-    loss = evaluation.objective(name, None, len(classes))
+    loss = evaluation.objective(name, None, len(classes)).measure
     order = np.random.default_rng(candidates.SEED).permutation(len(data))
 
     def score(x: np.ndarray) -> float:
@@ -340,17 +342,22 @@ def _metrics(trained: model.TabularModel, test: pa.Table, inputs: TabularInputs)
 
 
 def _result(
-    outcome: search.Outcome, fitted: str, objective: str, started: float, nodes: int
+    outcome: search.Outcome,
+    fitted: str,
+    name: str,
+    objective: search.Objective,
+    started: float,
+    nodes: int,
 ) -> Result:
     hours = (time.monotonic() - started) / 3600
-    ranked = sorted(outcome.trials, key=lambda trial: trial.score)
+    ranked = sorted(outcome.trials, key=lambda trial: objective.loss(trial.score))
     tried = "; ".join(f"{trial.candidate} {trial.score:.4g}" for trial in ranked[:12])
     more = f"; and {len(ranked) - 12} more" if len(ranked) > 12 else ""
     return Result(
         description=(
             "A local emulation of AutoML, not Google's: the best of "
-            f"{len(ranked)} scikit-learn models by {objective} on {outcome.how}, {fitted}: "
-            f"{outcome.best}. Tried (objective as a loss, lower is better): {tried}{more}."
+            f"{len(ranked)} scikit-learn models by {name} on {outcome.how}, {fitted}: "
+            f"{outcome.best}. Tried, the best first: {tried}{more}."
         ),
         milli_node_hours=math.ceil(hours * 1000 * nodes),
         converged=not outcome.out_of_time,
