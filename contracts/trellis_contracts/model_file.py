@@ -46,6 +46,7 @@ IMPORTABLE = ("PIL", "cv2", "keras", "numpy", "scipy", "sklearn", "tensorflow", 
 
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _NUMBERS = ("integer", "number")
+_LARGEST = 1e300
 _LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 _WORDS = ("type", "default", "description", "unit", "enum", *_LOWER, *_UPPER)
 _INPUTS = (
@@ -123,7 +124,7 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
     inputs = KINDS
     if node := names.get("INPUTS"):
         value = _literal(node, "INPUTS", mistakes)
-        if isinstance(value, list | tuple) and value and set(value) <= set(KINDS):
+        if isinstance(value, list | tuple) and value and all(kind in KINDS for kind in value):
             inputs = tuple(value)
         elif value is not None:
             mistakes.append(Mistake(node.lineno, f"INPUTS: {_INPUTS}"))
@@ -324,11 +325,18 @@ def _literal(node: ast.expr, name: str, mistakes: list[Mistake]) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         message = (
-            f"{name}: `{ast.unparse(node)[:60]}` would have to be computed, and the file is read "
+            f"{name}: `{_written(node)}` would have to be computed, and the file is read "
             "without executing it: write literals"
         )
         mistakes.append(Mistake(node.lineno, message))
         return None
+
+
+def _written(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)[:60]
+    except RecursionError:
+        return "..."
 
 
 def _problems(name: str, words: dict[str, Any], common: Collection[str]) -> Iterator[str]:
@@ -359,11 +367,14 @@ def _bounds(words: dict[str, Any], kind: str) -> Iterator[str]:
     values = choices if isinstance(choices, list) else []
     for value in [words["default"], *limits.values(), *values]:
         if not _is(value, kind):
-            yield f"got {value!r} for a hyperparameter of type {kind}"
+            number = isinstance(value, int) and abs(value) > _LARGEST  # too long to be shown
+            got = "a number above 1e300" if number else repr(value)
+            yield f"got {got} for a hyperparameter of type {kind}"
             return
     if choices is not None and (len(values) < 2 or len(set(values)) < len(values)):
         yield "enum: expected a list of at least two different values"
-    elif kind == "string" and choices is None:
+        return
+    if kind == "string" and choices is None:
         yield 'a text needs "enum", the list of its values'
     elif kind in _NUMBERS and choices is None:
         if not all(any(word in limits for word in side) for side in (_LOWER, _UPPER)):
@@ -375,6 +386,9 @@ def _bounds(words: dict[str, Any], kind: str) -> Iterator[str]:
 
 
 def _is(value: Any, kind: str) -> bool:
+    """Whether a value is of a type of JSON Schema's, and, if a number, one that JSON can have."""
+    if isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
+        return False
     if kind == "number":
         return isinstance(value, int | float) and not isinstance(value, bool)
     return _TYPES.get(type(value)) == kind

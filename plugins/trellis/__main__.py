@@ -11,9 +11,9 @@ from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
-from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.profile import Profile, named
-from trellis.workflow.validation.file import check_on, load, profiles_of
+from trellis.workflow.validation.file import FOLDER, check_on, load, profiles_of
 from trellis_contracts.catalog import load as load_catalog
 
 DESCRIPTION = """\
@@ -117,6 +117,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check(file: Path, folder: Path | None) -> int:
     try:
+        if file.name == platform.FILE:
+            platform.read(file)
+            print(f"{file}: good")
+            return 0
         profiles = profiles_of(file)
     except FileError as error:
         print(error, file=sys.stderr)
@@ -128,7 +132,11 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
     """Check one of the two forms of a file that has a section `local`."""
     try:
         experiment = load(file, profile=profile)
-        group = platform.load(folder or file.resolve().parents[1])
+        if folder is None and file.absolute().parent.name != FOLDER:
+            message = f"lies in no folder {FOLDER}/, so no DAG is made of it"
+            raise FileError(str(file), [Problem((), message)])
+        # Not resolved: a link is read where it is.
+        group = platform.load(folder or file.absolute().parents[1])
         check_on(group, file, experiment, profile)
     except FileError as error:
         print(error, file=sys.stderr)

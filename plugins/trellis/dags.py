@@ -10,6 +10,8 @@ as fast with many experiments as with one. For the same reason each function imp
 DAGs need.
 """
 
+import itertools
+import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,20 +20,17 @@ from airflow.sdk import DAG, get_parsing_context
 
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.problems import FileError, about_file
 from trellis.workflow.spec.schedule import MANUAL, by_time
-from trellis.workflow.validation.file import check_on, load
+from trellis.workflow.validation.file import FOLDER, check_on, files, load
+
+_log = logging.getLogger(__name__)
 
 
 def training(dag_file: str) -> dict[str, DAG]:
     """A DAG for every experiment, by id: its name, after the group's prefix."""
-    from trellis.workflow.assembly import training as assembly
-
     group = _platform(dag_file)
-    return {
-        group.dag_id(experiment.name): assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, group, group.dag_id)
-    }
+    return _each(dag_file, group, group.dag_id, _training)
 
 
 def prediction(dag_file: str) -> dict[str, DAG]:
@@ -39,11 +38,7 @@ def prediction(dag_file: str) -> dict[str, DAG]:
     from trellis.workflow.assembly import prediction as assembly
 
     group = _platform(dag_file)
-    return {
-        assembly.dag_id(group, experiment.name): assembly.build(experiment, group)
-        for experiment in _experiments(dag_file, group, partial(assembly.dag_id, group))
-        if experiment.predict is not None
-    }
+    return _each(dag_file, group, partial(assembly.dag_id, group), _prediction)
 
 
 def rollback(dag_file: str) -> dict[str, DAG]:
@@ -131,15 +126,48 @@ def check(dag_file: str) -> None:
     """
     group = _platform(dag_file)
     wrong = []
-    for file in sorted(_folder(dag_file).glob("*.y*ml")):
+    for file in sorted(itertools.chain(*files(_folder(dag_file)))):
         try:
-            check_on(group, file, load(file, profile=group.profile), group.profile)
+            experiment = load(file, profile=group.profile)
+            check_on(group, file, experiment, group.profile)
+            # As the other files do: what nobody has foreseen is reported, too.
+            with about_file(file):
+                _training(experiment, group)
+                _prediction(experiment, group)
         except FileError as error:
             wrong.append(str(error))
-        if file.suffix != ".yaml":
-            wrong.append(f"{file}: experiment files end with .yaml, so this one is not read")
     if wrong:
         raise ImportError("\n\n".join(["Experiment files with problems.", *wrong]))
+
+
+def _training(experiment: Experiment, group: platform.Platform) -> dict[str, DAG]:
+    from trellis.workflow.assembly import training as assembly
+
+    return {group.dag_id(experiment.name): assembly.build(experiment, group)}
+
+
+def _prediction(experiment: Experiment, group: platform.Platform) -> dict[str, DAG]:
+    from trellis.workflow.assembly import prediction as assembly
+
+    if experiment.predict is None:
+        return {}
+    return {assembly.dag_id(group, experiment.name): assembly.build(experiment, group)}
+
+
+def _each(
+    dag_file: str,
+    group: platform.Platform,
+    dag_id: Callable[[str], str],
+    build: Callable[[Experiment, platform.Platform], dict[str, DAG]],
+) -> dict[str, DAG]:
+    """The DAGs that `build` makes of each good experiment; without those that it fails for."""
+    made: dict[str, DAG] = {}
+    for experiment in _experiments(dag_file, group, dag_id):
+        try:
+            made |= build(experiment, group)
+        except Exception:
+            _log.exception("%s has no DAG: it cannot be built", experiment.name)
+    return made
 
 
 def _experiments(
@@ -147,8 +175,8 @@ def _experiments(
 ) -> Iterator[Experiment]:
     """The good experiments that this process needs. dag_id: of the DAG that one of a name is in."""
     wanted = get_parsing_context().dag_id
-    files = _folder(dag_file).glob("*.yaml")
-    for file in sorted(file for file in files if wanted in (None, dag_id(file.stem))):
+    read, _ = files(_folder(dag_file))
+    for file in (file for file in read if wanted in (None, dag_id(file.stem))):
         try:
             yield load(file, profile=group.profile)
         except FileError:
@@ -156,7 +184,7 @@ def _experiments(
 
 
 def _folder(dag_file: str) -> Path:
-    return Path(dag_file).parent / "experiments"
+    return Path(dag_file).parent / FOLDER
 
 
 def _platform(dag_file: str) -> platform.Platform:

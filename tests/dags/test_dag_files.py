@@ -1,5 +1,6 @@
 """The DAG files as the DAG processor reads them, with good and wrong experiments."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 from tests.airflow_side import ROOT
+from trellis.workflow.validation.file import NAME, OTHER_DAGS
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
@@ -100,6 +102,41 @@ def test_a_file_with_another_ending_is_not_left_out_silently(parse, folder):
     assert "experiment files end with .yaml" in report
 
 
+def test_an_experiment_that_cannot_be_built_harms_no_other(parse, folder, monkeypatch):
+    """Whatever no rule has foreseen: here, its last stage cannot be made."""
+    from trellis.workflow.stages import result
+
+    task = result.task
+
+    def broken(experiment, platform):
+        if experiment.name == "digits":
+            raise RecursionError("too deep")
+        return task(experiment, platform)
+
+    monkeypatch.setattr(result, "task", broken)
+    dags, errors = parse("trellis_training.py")
+    assert (set(dags), errors) == (EXPERIMENTS - {"digits"}, {})
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "experiments/digits.yaml: 1 problem" in report
+    assert "RecursionError: too deep" in report
+
+
+def test_a_file_whose_name_is_no_text_is_reported(parse, folder):
+    name = os.fsdecode(b"m\xfc.yaml")
+    (folder / "experiments" / name).write_text("owner: lab\n")
+    dags, errors = parse("trellis_training.py")
+    assert (set(dags), errors) == (EXPERIMENTS, {})
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "m\\udcfc.yaml" in report
+    report.encode()
+
+
+def test_what_editors_leave_is_no_experiment(parse, folder):
+    for name in (".#digits.yaml", "._digits.yaml", "digits.yaml~"):
+        (folder / "experiments" / name).write_bytes(b"\0")
+    assert parse("trellis_errors.py") == ({}, {})
+
+
 def test_a_wrong_platform_is_everyones_error(parse, folder):
     (folder / "platform.yaml").write_text("project: local-gcp\n")
     dags, errors = parse("trellis_training.py")
@@ -139,6 +176,7 @@ def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
     file = folder / "platform.yaml"
     file.write_text(f"dag_prefix: lab-\n{name}: {asked}\n{file.read_text()}")
     dags, errors = parse(f"trellis_{name}.py")
+    assert not NAME.fullmatch(name) or name in OTHER_DAGS
     assert (set(dags), errors) == ({f"lab-{name}"}, {})
     assert dags[f"lab-{name}"].schedule == {"digest": "0 7 * * 1"}.get(name, "@daily")
 
@@ -150,6 +188,7 @@ def test_what_experiments_wait_for_is_watched(parse, folder):
         file.write_text(file.read_text().replace("schedule: manual", f"schedule: {schedule}"))
     dags, errors = parse("trellis_watch.py")
     assert (set(dags), errors) == ({"watch"}, {})
+    assert "watch" in OTHER_DAGS
     assert set(dags["watch"].task_ids) == {"digits.source", "digits.champion"}
     assert parse("trellis_errors.py") == ({}, {})
 

@@ -1,6 +1,7 @@
 """The command for people who write experiments."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -44,6 +45,47 @@ def test_both_forms_of_a_file_are_checked(tmp_path, capsys):
     assert "a.yaml: good" in found.out
     line = file.read_text().count("\n")
     assert f"with its section `local`: 1 problem\n  line {line}, budget: " in found.err
+
+
+def copied(tmp_path, name):
+    """A good experiment under another name, in a group's folder."""
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    shutil.copy(ROOT / "dags/platform.yaml", tmp_path)
+    (folder / name).write_text((ROOT / "dags/experiments/digits.yaml").read_text())
+    return folder / name
+
+
+@pytest.mark.parametrize("name", ["x.yml", "x.YAML", "x.yaml.txt"])
+def test_a_file_that_is_never_read_is_not_good(tmp_path, capsys, name):
+    assert main(["check", str(copied(tmp_path, name))]) == 1
+    assert f"{name}: 1 problem\n  the file: experiment files end with .yaml" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_file_in_another_folder_is_not_good(tmp_path, capsys):
+    file = copied(tmp_path, "x.yaml")
+    (file.parent / "old").mkdir()
+    file = file.rename(file.parent / "old" / file.name)
+    assert main(["check", str(file)]) == 1
+    assert "lies in no folder experiments/" in capsys.readouterr().err
+
+
+def test_a_link_is_checked_on_the_platform_beside_it(tmp_path, capsys):
+    file = copied(tmp_path, "x.yaml")
+    file.unlink()
+    file.symlink_to(ROOT / "dags/experiments/digits.yaml")
+    (tmp_path / "platform.yaml").write_text("project: local-gcp\n")
+    assert main(["check", str(file)]) == 1
+    assert str(tmp_path / "platform.yaml") in capsys.readouterr().err
+
+
+def test_the_platform_is_checked_itself(tmp_path, capsys):
+    assert main(["check", str(ROOT / "dags/platform.yaml")]) == 0
+    (tmp_path / "platform.yaml").write_text("project: local-gcp\nbucket: 1\n")
+    assert main(["check", str(tmp_path / "platform.yaml")]) == 1
+    assert "line 2, bucket: got 1; expected text" in capsys.readouterr().err
 
 
 OWN = """

@@ -36,6 +36,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         else CronDataIntervalTimetable(schedule, timezone="UTC"),
         start_date=_FIRST_DAY,
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
         tags=["research", "prediction"],

@@ -77,7 +77,8 @@ class Experiment(Section):
     name: str = Field(exclude=True)
     about: str = Field(exclude=True)
     own_model: SkipValidation[OwnModel | None] = Field(None, exclude=True)
-    owner: str = key("person or group who answers for it", min_length=1)
+    # Airflow's database has room for no more in one of its columns.
+    owner: str = key("person or group who answers for it", min_length=1, max_length=250)
     schedule: ExperimentSchedule = key("when it runs (UTC)", MANUAL)
     until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
     budget: USD = key("limit for one run: a run that may cost more is refused")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from pydantic import ValidationInfo, field_validator
 
+from trellis.workflow.spec import yaml_file
 from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.notifier import Notifier
-from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.problems import about_file
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.quantities import USD, Duration
 from trellis.workflow.spec.schedule import Schedule
 from trellis.workflow.spec.sections import Section, broken, key
-from trellis.workflow.spec.yaml_file import parse
 
 FILE = "platform.yaml"
 
@@ -295,13 +295,9 @@ def load(folder: Path) -> Platform:
 
 def read(path: Path) -> Platform:
     """Read and check a platform file. Raises FileError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        named = f" ({CHOICE} names it)" if CHOICE in os.environ else ""
-        raise FileError(str(path), [Problem((), f"cannot be read{named}: {error}")]) from None
-    document = parse(str(path), text)
-    platform, problems = check(Platform, document.values)
-    if platform is None:
-        raise document.error(problems)
-    return platform
+    with about_file(path):
+        document = yaml_file.read(path, CHOICE if CHOICE in os.environ else "")
+        platform, problems = check(Platform, document.values)
+        if platform is None:
+            raise document.error(problems)
+        return platform

@@ -1,7 +1,8 @@
 """What is wrong with a file that a person wrote: everything at once, with line and field."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # Names in a message; a table may have thousands of columns.
@@ -31,11 +32,28 @@ class FileError(ValueError):
     """A file cannot be used as it is. `problems` are in the order of the file."""
 
     def __init__(self, name: str, problems: Iterable[Problem]):
-        self.name = name
+        # A file's name may be no text; who shows or stores the message expects one.
+        self.name = name = name.encode("utf-8", "backslashreplace").decode()
         self.problems = sorted(problems, key=lambda problem: problem.line or 0)
         count = len(self.problems)
         title = f"{name}: {count} problem{'s' if count > 1 else ''}"
         super().__init__("\n  ".join([title, *map(str, self.problems)]))
+
+
+@contextmanager
+def about_file(name: object) -> Iterator[None]:
+    """Makes any exception a FileError: what is wrong with a file must cost that file alone.
+
+    What can be wrong with one is refused by rules, with its line; this is for what no rule knows.
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"[:400]
+        problem = Problem((), f"Trellis cannot read it, and has no rule that says why: {message}")
+        raise FileError(str(name), [problem]) from error
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

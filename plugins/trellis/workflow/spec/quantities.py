@@ -25,11 +25,16 @@ class Form:
 
 _LENGTH = {"type": "string", "pattern": "^[0-9]{1,9} (second|minute|hour|day)s?$"}
 
+# Longer than any job or pause; moments that Python cannot count are far beyond it.
+_LONGEST = timedelta(days=366)
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def _usd(value: Any) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]{1,2})?) USD", str(value))
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,2})?) USD", str(value))
     if not match or float(match[1]) <= 0:
         raise ValueError("no such amount")
     return float(match[1])
@@ -44,7 +49,10 @@ def _pause(value: Any) -> timedelta:
     match = re.fullmatch(r"([0-9]{1,9}) (second|minute|hour|day)s?", str(value))
     if not match:
         raise ValueError("no length of time")
-    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    pause = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    if pause > _LONGEST:
+        raise ValueError("too long")
+    return pause
 
 
 def _duration(value: Any) -> timedelta:
@@ -122,11 +130,12 @@ def _replicas(value: Any) -> tuple[int, int]:
 
 
 def _date(value: Any) -> date:
-    if isinstance(value, str):
-        return date.fromisoformat(value)
-    if not isinstance(value, date) or isinstance(value, datetime):
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    # Python's reader takes weeks and days without dashes, too.
+    if not isinstance(value, str) or not _DAY.fullmatch(value):
         raise ValueError("no date")
-    return value
+    return date.fromisoformat(value)
 
 
 def _number(value: Any) -> int | float:
@@ -148,14 +157,16 @@ def _scalar(value: Any) -> bool | int | float | str:
 def _flag_value(value: Any) -> bool | int | float | str:
     if not isinstance(value, Mapping):
         return _scalar(value)
-    # As the trainer's flag has it. YAML reads the classes 0 and true as no texts.
-    names = [str(name).lower() if isinstance(name, bool) else str(name) for name in value]
-    return json.dumps(dict(zip(names, map(_number, value.values()), strict=True)))
+    # As the trainer's flag has it.
+    return json.dumps({str(name): _number(number) for name, number in value.items()})
 
 
 # As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
 _TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
-_FOLDER = re.compile(r"(gs://[a-z0-9][a-z0-9._-]+(/.*)?|(?!gs:)[^/].*)")
+# A path has neither another scheme (s3://, https://, C:\\), nor spaces around it.
+_PATH = r"(?![A-Za-z][A-Za-z0-9+.-]*:)[^/\s](.*[^\s])?"
+_FOLDER = re.compile(rf"gs://[a-z0-9][a-z0-9._-]+(/(.*[^\s])?)?|{_PATH}")
+_OBJECT = re.compile(rf"gs://[a-z0-9][a-z0-9._-]+/[^/\s](.*[^\s])?|{_PATH}")
 
 
 def _matches(form: re.Pattern[str]) -> PlainValidator:
@@ -186,6 +197,13 @@ Folder = Annotated[
     Form("a path in the group's bucket, or gs://BUCKET/FOLDER", {"type": "string"}),
 ]
 """A folder in Cloud Storage."""
+
+Object = Annotated[
+    str,
+    _matches(_OBJECT),
+    Form("a path in the group's bucket, or gs://BUCKET/OBJECT", {"type": "string"}),
+]
+"""An object in Cloud Storage."""
 
 Number = Annotated[Any, PlainValidator(_number), Form("a number", {"type": "number"})]
 """An int stays an int, a float a float: an integer hyperparameter's bounds are integers."""
@@ -222,7 +240,7 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
     PlainSerializer(duration_text),
-    Form("a whole number and a unit, as in '30 minutes' or '2 hours'", _LENGTH),
+    Form("a whole number and a unit, as in '30 minutes' or '2 hours', up to 366 days", _LENGTH),
 ]
 """A positive length of time; written `30 minutes`."""
 

@@ -157,6 +157,8 @@ def _expected(annotation: Any, metadata: Iterable[Any] = ()) -> str:
     for rule in rules:
         if isinstance(rule, annotated_types.MinLen):
             text += ", not empty"
+        elif isinstance(rule, annotated_types.MaxLen):
+            text += f", up to {rule.max_length} characters"
         elif pattern := getattr(rule, "pattern", None):
             text += f" that matches {pattern}"
     low, high = _bounds(rules)
@@ -178,8 +180,14 @@ def found(value: Any) -> str:
     """`got 'x'; `: the value that is wrong; nothing of a whole section."""
     if isinstance(value, Mapping):
         return ""
-    return f"got {value!r}; " if value is not None else "got nothing; "
+    if value is None:
+        return "got nothing; "
+    text = repr(value)
+    return f"got {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}; "
 
+
+# Characters of a wrong value.
+_SHOWN = 200
 
 _KINDS: dict[Any, str] = {
     int: "a whole number",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
-from trellis.workflow.spec.quantities import Pixels, Scale, TableName
+from trellis.workflow.spec.quantities import Object, Pixels, Scale, TableName
 from trellis.workflow.spec.sections import OneOf, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 
@@ -34,11 +34,10 @@ class ImageSource(_Stored):
     title = "images"
     kind: ClassVar[Kind] = "image"
 
-    images: str = key(
+    images: Object = key(
         "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
         "being TRAIN, VALIDATION or TEST, on every line or on none; of a "
-        "regression with a number as label: a path in the group's bucket, or a gs:// address",
-        min_length=1,
+        "regression with a number as label"
     )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")
     resize: Literal["stretch", "letterbox", "crop"] = key(

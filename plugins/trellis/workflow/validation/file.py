@@ -18,10 +18,11 @@ from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.problems import FileError, Problem, did_you_mean
+from trellis.workflow.spec.problems import FileError, Problem, about_file, did_you_mean
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.schedule import after
-from trellis.workflow.spec.yaml_file import Document, parse
+from trellis.workflow.spec.yaml_file import Document
+from trellis.workflow.spec.yaml_file import read as read_yaml
 from trellis.workflow.validation import deployment, group, notifiers, prediction
 from trellis.workflow.validation import experiment as sections
 from trellis_contracts.catalog import Catalog, Hyperparameter
@@ -30,6 +31,17 @@ from trellis_contracts.catalog import load as load_catalog
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """An experiment's name: it becomes a DAG id, a folder, a label, a part of job names, and the ID of
 an endpoint, which must not end with a dash."""
+
+OTHER_DAGS = ("digest", "rollback", "watch")
+"""DAGs of these names are made beside those of the experiments."""
+
+FOLDER = "experiments"
+"""The folder beside platform.yaml whose files are read."""
+
+ENDING = ".yaml"
+
+# As people, editors and Windows write it.
+_NEARLY = re.compile(r".*\.(ya?ml|ya?ml\.txt)", re.IGNORECASE)
 
 _RESERVED = {
     "name": "no key: the file's name is the experiment's name",
@@ -45,6 +57,11 @@ def load(
 
     profile: the platform's; it decides whether the file's section `local` counts.
     """
+    with about_file(path):
+        return _load(path, schema, profile)
+
+
+def _load(path: Path, schema: Catalog | None, profile: Profile | None) -> Experiment:
     document = _read(path, profile)
     problems = []
     if not NAME.fullmatch(path.stem):
@@ -54,8 +71,7 @@ def load(
             "the last of them no dash"
         )
         problems.append(Problem((), message))
-    elif path.stem in ("digest", "rollback") or path.stem.endswith("-predict"):
-        # DAGs of these names are made beside those of the experiments.
+    elif path.stem in OTHER_DAGS or path.stem.endswith("-predict"):
         message = (
             f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"
         )
@@ -75,9 +91,20 @@ def load(
     return experiment
 
 
+def files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The experiment files of a folder, and those that only look like one, in order.
+
+    Hidden files are neither: editors and file systems leave them.
+    """
+    found = sorted(file for file in folder.glob("[!.]*") if _NEARLY.fullmatch(file.name))
+    read = [file for file in found if file.suffix == ENDING]
+    return read, [file for file in found if file.suffix != ENDING]
+
+
 def profiles_of(path: Path) -> tuple[Profile | None, ...]:
     """The profiles in which the file differs: without one, and with its section `local`."""
-    return (None, profiles.LOCAL) if profiles.has_local(_parsed(path)) else (None,)
+    with about_file(path):
+        return (None, profiles.LOCAL) if profiles.has_local(_parsed(path)) else (None,)
 
 
 def check_on(
@@ -88,8 +115,9 @@ def check_on(
 
     The size of a table or query, which only BigQuery knows, is left out of the cost here.
     """
-    if problems := [*_on(platform, experiment), *_others(path, experiment)]:
-        raise _read(path, profile).error(problems)
+    with about_file(path):
+        if problems := [*_on(platform, experiment), *_others(path, experiment)]:
+            raise _read(path, profile).error(problems)
 
 
 def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
@@ -111,7 +139,7 @@ def _others(path: Path, experiment: Experiment) -> Iterator[Problem]:
     waits = after(experiment.schedule)
     if waits is None:
         return
-    known = {file.stem for file in path.parent.glob("*.yaml")}
+    known = {file.stem for file in files(path.parent)[0]}
     if waits.experiment == experiment.name:
         yield Problem(("schedule",), f"waits for its own {waits.what}, and would run for ever")
     elif waits.experiment not in known:
@@ -124,11 +152,10 @@ def _read(path: Path, profile: Profile | None) -> Document:
 
 
 def _parsed(path: Path) -> Document:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(str(path), [Problem((), f"cannot be read: {error}")]) from None
-    return parse(str(path), text)
+    if path.suffix != ENDING:
+        message = f"experiment files end with {ENDING}, so this one is not read"
+        raise FileError(str(path), [Problem((), message)])
+    return read_yaml(path)
 
 
 def validate(

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
@@ -201,3 +203,9 @@ def test_days_in_the_wrong_order_are_refused(breast_cancer):
     days = {"from": "2024-01-03", "to": "2024-01-03"}
     with pytest.raises(FileError, match="from: 2024-01-03 is not before `to`, 2024-01-03"):
         apply(breast_cancer, {**conf_of(breast_cancer), **days})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 10**400])
+def test_numbers_that_only_python_reads_in_json_are_refused(digits, value):
+    with pytest.raises(FileError, match="clip_norm"):
+        apply(digits, {**conf_of(digits), "clip_norm": value})

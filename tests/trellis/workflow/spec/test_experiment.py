@@ -89,7 +89,9 @@ def test_the_files_name_must_name_an_experiment(write, name):
         load(write(GOOD, name))
 
 
-@pytest.mark.parametrize("name", ["rollback.yaml", "digits-predict.yaml", "digest.yaml"])
+@pytest.mark.parametrize(
+    "name", ["rollback.yaml", "digits-predict.yaml", "digest.yaml", "watch.yaml"]
+)
 def test_the_names_of_other_dags_are_taken(write, name):
     with pytest.raises(FileError, match=r"'.*' is the name of another DAG"):
         load(write(GOOD, name))
@@ -98,7 +100,7 @@ def test_the_names_of_other_dags_are_taken(write, name):
 def test_a_file_that_is_no_text_is_a_problem_like_others(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="UTF-16; save it as UTF-8"):
         load(path)
 
 

@@ -1,7 +1,14 @@
+import math
+import re
+
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.spec.yaml_file import parse
+from trellis.workflow.spec.yaml_file import parse, read
 
 
 def test_values_lines_and_the_leading_comment():
@@ -50,3 +57,129 @@ def test_what_is_no_mapping_is_refused_with_its_line(text, message):
     with pytest.raises(FileError) as raised:
         parse("f.yaml", text)
     assert message in str(raised.value)
+
+
+def refusal(text):
+    with pytest.raises(FileError) as raised:
+        parse("f.yaml", text)
+    return str(raised.value)
+
+
+WORDS = st.one_of(
+    st.from_regex(r"[-+]?[0-9_:.]{1,6}([eE][-+]?[0-9]{1,2})?", fullmatch=True).filter(
+        lambda word: not word.endswith(":")  # a key
+    ),
+    st.from_regex(r"[-+]?0[xob]?[0-9a-fA-F_]{1,4}", fullmatch=True),
+    st.sampled_from(["y", "n", "yes", "No", "ON", "off", "true", "True", "TRUE", "null", "Null"]),
+    st.sampled_from(["~", "=", ".inf", "-.INF", ".NaN"]),
+    st.dates().map(str),
+    st.datetimes().map(str),
+)
+
+
+def as_ruamel_reads(word):
+    """By a YAML 1.2 parser that is not ours."""
+    return YAML(typ="safe", pure=True).load(f"a: {word}")["a"]
+
+
+@given(WORDS)
+def test_a_word_is_read_as_version_1_2_does_or_refused_with_quotes(word):
+    try:
+        value = parse("f.yaml", f"a: {word}").values["a"]
+    except FileError as error:
+        (problem,) = error.problems
+        assert (problem.line, problem.field) == (1, ("a",))
+        assert word[:10] in problem.message
+        # Only what versions differ in, or what no field takes.
+        old, new = yaml.safe_load(f"a: {word}")["a"], as_ruamel_reads(word)
+        assert old != new or isinstance(new, float) or re.match(r"[-+]?0", word)
+        return
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*", word):
+        assert value == word  # ruamel has kept version 1.1's dates
+    elif not isinstance(value, str):
+        assert value == as_ruamel_reads(word)
+        assert not isinstance(value, float) or math.isfinite(value)
+    else:
+        assert value == word
+
+
+@pytest.mark.parametrize("word", ["yes", "no", "On", "off", "y", "N", "=", "2024-02-30", "1:30 h"])
+def test_words_are_text(word):
+    assert parse("f.yaml", f"a: {word}").values == {"a": word}
+
+
+@pytest.mark.parametrize(
+    "word", ["010", "-012", "08", "0o10", "0b11", "1:30", "190:20:30.15", "1_000", "1_0.5", "0x_1"]
+)
+def test_numbers_of_which_the_versions_differ_are_refused(word):
+    said = refusal(f"b: 1\na: {word}\n")
+    assert f"line 2, a: versions 1.1 and 1.2 of YAML read {word} differently" in said
+    assert f'"{word}" in quotes' in said
+    assert parse("f.yaml", f'a: "{word}"').values == {"a": word}
+
+
+@pytest.mark.parametrize("word", [".inf", "-.INF", ".nan", "1e999", "9" * 30, "-" + "9" * 400])
+def test_numbers_that_nothing_can_count_with_are_refused(word):
+    assert "line 1, a: " in refusal(f"a: {word}")
+
+
+def test_names_of_keys_are_as_they_are_written():
+    text = "{yes: 1, no: 2, 010: 3, 1: 4, 1.0: 5, true: 6, null: 7, 1:30: 8}"
+    names = ["yes", "no", "010", "1", "1.0", "true", "null", "1:30"]
+    assert list(parse("f.yaml", f"a: {text}").values["a"]) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: !env USER", "line 1: the tag !env"),
+        ("a: !!str 5", "line 1: the tag !!str"),
+        ("a: 1\nb:\n  <<: 2", "line 3, b: <<: YAML 1.2 merges no keys"),
+        ("a: &x [*x]", "line 1: *x: no value before this one is marked &x"),
+        ("a: *x", "line 1: *x"),
+        ("a: 1\n---\nb: 1", "line 2: a second document"),
+        ("%YAML 1.1\n---\na: 1", "leave the line %YAML out"),
+        ("# pasted\x0b\na: 1", "line 1: U+000B (a control character) at column 9"),
+        ("a: 1\nb: x\u2028y", "line 2: U+2028 (line separator) at column 5"),
+        ('a: "x\\0y"', "line 1, a: has U+0000"),
+        ("a:\n\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}b: [1\nc: 1", "line 2, column 1, is no space"),
+        ("a: " + "[" * 100_000, "line 1: more than 32 sections in one another"),
+        ("a: " + "{b: " * 5000, "line 1: more than 32 sections in one another"),
+        ('1: 1\n"1": 2', "line 2, 1: written twice, first on line 1"),
+    ],
+)
+def test_what_no_file_has_a_use_for_is_refused_with_its_line(text, message):
+    assert message in refusal(text)
+
+
+def test_an_alias_means_the_value_that_it_repeats():
+    document = parse("f.yaml", "a: &x {b: 1}\nc: *x\n")
+    assert document.values == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+def test_aliases_of_aliases_are_counted():
+    layers = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 9)]
+    assert "more than 20,000 values" in refusal("\n".join(["l0: &l0 x", *layers]))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: 1\nb: M\xfcller", "line 2: byte 0xfc: the file is no UTF-8; save it as UTF-8"),
+        ("a: 1".encode("utf-16"), "line 1: byte 0xff: the file is UTF-16; save it as UTF-8"),
+        (b"#" * 2_000_000, "has 2,000,000 bytes; expected up to 1 MiB"),
+    ],
+)
+def test_files_of_other_encodings_are_refused(tmp_path, content, message):
+    (tmp_path / "f.yaml").write_bytes(content)
+    with pytest.raises(FileError, match=message):
+        read(tmp_path / "f.yaml")
+
+
+@pytest.mark.parametrize("lines", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_files_of_other_systems_are_read(tmp_path, lines, mark):
+    (tmp_path / "f.yaml").write_bytes((mark + lines.join(["# One.", "a: 1", "b: 2"])).encode())
+    document = read(tmp_path / "f.yaml")
+    assert (document.values, document.comment) == ({"a": 1, "b": 2}, "One.")
+    assert document.line(("b",)) == 3
