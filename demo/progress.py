@@ -25,6 +25,8 @@ WORDS = {
 }
 # The label of an experiment's endpoint.
 EXPERIMENT = "trellis-experiment"
+# The label of a job that a task has started: the DAG's id, which is a label as it is.
+DAG = "airflow-dag"
 # Lines that TensorFlow's C++ parts and local_gcp's launcher log before the program's own output.
 NOISE = re.compile(r"[IWEF]\d{4} |local_gcp: ")
 # How many characters of a job's last line are shown.
@@ -128,13 +130,15 @@ def _task_name(task: dict) -> str:
 
 
 def _belongs(job: dict, dag: str, started: str) -> bool:
-    """Experiments run one after the other: a job is the run's if it is not older.
+    """Whether a job is the run's: of its DAG, and not older. While it is queued, none is.
 
     dag: the id of the run's DAG, the experiment's name with the group's prefix.
     """
+    labels = job["labels"]
     if job["kind"] == "endpoint":
-        return EXPERIMENT in job["labels"] and dag.endswith(job["labels"][EXPERIMENT])
-    return _same_clock(job["create_time"]) >= _same_clock(started)
+        return EXPERIMENT in labels and dag.endswith(labels[EXPERIMENT])
+    own = labels.get(DAG) == dag
+    return own and bool(started) and _same_clock(job["create_time"]) >= _same_clock(started)
 
 
 def _work(job: dict) -> Iterator[Work]:

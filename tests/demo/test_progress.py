@@ -25,6 +25,7 @@ def replica(kind, index, state, last_line):
 
 def job(created, **more):
     named = {"name": "customJobs/1", "display_name": "digits-train", "kind": "custom"}
+    named |= {"labels": {"airflow-dag": "digits"}}
     return {"create_time": created, **named, **more}
 
 
@@ -86,6 +87,19 @@ def test_what_libraries_log_is_not_shown():
 def test_jobs_of_earlier_runs_are_not_shown():
     old = job("2026-01-05T09:59:59Z", replicas=[replica("chief", 0, "succeeded", "bye")])
     assert snapshot(RUN, [], [old], ORDER).work == []
+
+
+def test_jobs_of_other_experiments_are_not_shown():
+    replicas = [replica("chief", 0, "running", "epoch 1")]
+    other = job("2026-01-05T10:01:00Z", replicas=replicas, labels={"airflow-dag": "patients"})
+    nobodys = job("2026-01-05T10:01:00Z", replicas=replicas, labels={})
+    assert snapshot(RUN, [], [other, nobodys], ORDER).work == []
+
+
+def test_a_run_that_has_not_started_has_no_jobs():
+    old = job("2026-01-05T09:59:59Z", replicas=[replica("chief", 0, "succeeded", "bye")])
+    queued = RUN | {"state": "queued", "start_date": None}
+    assert snapshot(queued, [], [old], ORDER).work == []
 
 
 def deployed(version, traffic, state, last_line=""):

@@ -97,6 +97,7 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
     )
     if len(found) > options.last:
         lines.append(f"and {len(found) - options.last} older ones")
+    lines += _causes(found[: options.last])
     lines += [f"{name} cannot be read by this version of Trellis" for name in known.unreadable]
     return [*added, *lines] if found else [*added, f"No such run in gs://{bucket}."]
 
@@ -116,6 +117,18 @@ def _row(run: RunRecord) -> list[str]:
         f"{run.at_most_usd:.2f} USD",
         f"{run.so_far_usd:.2f} USD" if run.so_far_usd is not None else "",
     ]
+
+
+def _causes(runs: Sequence[RunRecord]) -> list[str]:
+    """Why runs have failed, below the table."""
+    lines: list[str] = []
+    for run in runs:
+        failed = run.failure.why if run.failure else (run.result and run.result.failure)
+        if failed:
+            first, *more = failed.splitlines()
+            task = f"{run.failure.task}: " if run.failure else ""
+            lines += ["", f"{run.experiment}/{run.folder} failed. {task}{first}", *more]
+    return lines
 
 
 def _no_result(run: RunRecord) -> str:

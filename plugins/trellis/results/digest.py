@@ -53,10 +53,10 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
 
 
 def _why(run: RunRecord) -> str | None:
-    """The first line of what a run failed of."""
+    """What a run failed of, in one line."""
     if run.failure:
-        return f"{run.failure.task}: {run.failure.why}"
-    return run.result.failure.splitlines()[0] if run.result and run.result.failure else None
+        return " ".join(f"{run.failure.task}: {run.failure.why}".split())
+    return " ".join(run.result.failure.split()) if run.result and run.result.failure else None
 
 
 def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:

@@ -1,6 +1,9 @@
 """What the pages say, gathered and rendered."""
 
 import functools
+import os
+import shlex
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -197,9 +200,22 @@ def _environment() -> jinja2.Environment:
         "version": number,
         "console": console.vertex,
         "bucket": console.bucket,
+        "tensorboard": _tensorboard,
     }
     environment.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
     return environment
+
+
+def _tensorboard(uri: str) -> str:
+    """The command that shows the logs below a gs:// folder. In a local run the bucket is a folder,
+    and TensorBoard is in the environment that trains.
+    """
+    root = os.environ.get("GCS_ROOT")
+    if not root:
+        return f"tensorboard --logdir {shlex.quote(uri)}"
+    program = Path(sys.prefix).parent / "trainer/bin/tensorboard"
+    folder = Path(root, uri.removeprefix("gs://"))
+    return shlex.join([str(program if program.exists() else program.name), "--logdir", str(folder)])
 
 
 def _interval(estimate: Mapping[str, Any], decimals: int) -> str:

@@ -18,6 +18,7 @@ from tests.trellis.results.made import (
     with_cost,
     write_files,
 )
+from trellis.workflow.contracts.record import Failure
 
 VOID = {"meta", "link", "input", "br", "line", "circle"}
 
@@ -55,6 +56,23 @@ def page(get):
         return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", answer.text)))
 
     return page
+
+
+def test_on_google_cloud_tensorboard_reads_the_bucket(
+    google, digits, add, bucket, page, monkeypatch
+):
+    monkeypatch.delenv("GCS_ROOT")
+    add(a_run(digits, "r", a_board(), bucket=bucket))
+    write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
+    text = page("/trellis/experiments/digits/runs/r")
+    assert f" tensorboard --logdir gs://{bucket}/digits/runs/r/ " in text
+
+
+def test_the_whole_cause_of_a_failure_is_shown(digits, add, bucket, page):
+    cause = "The rows of this run:\n  no row is of the class a\n  all rows are in train"
+    failure = Failure(at="2026-01-05T10:00:00+00:00", task="check", why=cause, so_far_usd=None)
+    add(a_run(digits, "r", None, bucket=bucket).model_copy(update={"failure": failure}))
+    assert " ".join(f"check failed: {cause}".split()) in page("/trellis/experiments/digits")
 
 
 def test_all_runs(digits, breast_cancer, add, bucket, page):
@@ -120,7 +138,8 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     assert "training/1 (winner) 0.9700 [0.9500, 0.9800]" in text
     assert "training/1 is promoted: training/1 passes all 2 checks." in text
     assert "at most 1.92 USD" in text
-    assert f"tensorboard --logdir gs://{bucket}/digits/runs/r/ " in text
+    folder = re.search(r"tensorboard --logdir (\S+)", text)[1]
+    assert f"{folder}/" == f"{google.buckets}/{bucket}/digits/runs/r/"
     raw = get("ada", "/trellis/experiments/digits/runs/r").text
     assert 'src="/trellis/experiments/digits/runs/r/report"' in raw
     assert "https://console.cloud.google.com/agent-platform/models?project=1" in raw

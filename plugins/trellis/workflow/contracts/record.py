@@ -104,7 +104,7 @@ class Result(_Document):
 class Failure(_Document):
     """A task that has failed for good in a run without a result; of several, the last.
 
-    at: ISO 8601. why: the first line of its cause. so_far_usd: what the jobs that had ended by then
+    at: ISO 8601. why: its cause, in lines. so_far_usd: what the jobs that had ended by then
     have cost, by stage, an estimate without baselines; None if it is not known.
     """
 

@@ -13,6 +13,9 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import spent
 
+# A record is read again and again, for lists of hundreds of runs.
+_LONGEST = 4000
+
 _LOST = "its process was lost; Airflow knows no more"
 
 
@@ -24,12 +27,20 @@ def recorder(experiment: Experiment, platform: Platform) -> Callable[[Any], None
         failure = Failure(
             at=records.now(),
             task=ti.task_id if ti.map_index < 0 else f"{ti.task_id} [{ti.map_index}]",
-            why=(str(context.get("exception") or _LOST).splitlines() or [_LOST])[0][:400],
+            why=_why(context),
             so_far_usd=_so_far(experiment, platform, ti),
         )
         records.fail(platform, layout.Run.of(experiment, platform, ti.run_id), failure)
 
     return record
+
+
+def _why(context: Any) -> str:
+    """The whole cause, as the log has it: `check` puts each reason into a line of its own."""
+    text = str(context.get("exception") or _LOST).strip() or _LOST
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST].rstrip()} ... (the task's log has the rest)"
 
 
 def _so_far(experiment: Experiment, platform: Platform, ti: Any) -> dict[str, float] | None:

@@ -31,12 +31,14 @@ def fail(google, digits, group):
     return fail
 
 
-def test_it_names_the_task_and_the_first_line_of_its_cause(fail):
-    record = fail("one", OSError("no quota\nTraceback"), map_index=1)
-    assert (record.failure.task, record.failure.why) == ("train [1]", "no quota")
+def test_it_names_the_task_and_its_whole_cause(fail):
+    cause = "The rows of this run:\n  no row is of the class a\n  all rows are in train"
+    record = fail("one", OSError(cause), map_index=1)
+    assert (record.failure.task, record.failure.why) == ("train [1]", cause)
     # There is no plan: what its jobs have cost is not known, and the bound counts.
     assert (record.so_far_usd, record.usd) == (None, record.at_most_usd)
     assert "its process was lost" in fail("two", None).failure.why
+    assert fail("four", OSError("x" * 9999)).failure.why.endswith("(the task's log has the rest)")
 
 
 def test_a_result_is_not_touched(fail):
