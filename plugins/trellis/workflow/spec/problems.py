@@ -32,12 +32,13 @@ class FileError(ValueError):
     """A file cannot be used as it is. `problems` are in the order of the file."""
 
     def __init__(self, name: str, problems: Iterable[Problem]):
-        # A file's name may be no text; who shows or stores the message expects one.
-        self.name = name = name.encode("utf-8", "backslashreplace").decode()
+        self.name = name
         self.problems = sorted(problems, key=lambda problem: problem.line or 0)
         count = len(self.problems)
         title = f"{name}: {count} problem{'s' if count > 1 else ''}"
-        super().__init__("\n  ".join([title, *map(str, self.problems)]))
+        text = "\n  ".join([title, *map(str, self.problems)])
+        # A file's name may be no text; who shows or stores the message expects one.
+        super().__init__(text.encode("utf-8", "backslashreplace").decode())
 
 
 @contextmanager

@@ -166,7 +166,7 @@ _TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
 # A path has neither another scheme (s3://, https://, C:\\), nor spaces around it.
 _PATH = r"(?![A-Za-z][A-Za-z0-9+.-]*:)[^/\s](.*[^\s])?"
 _FOLDER = re.compile(rf"gs://[a-z0-9][a-z0-9._-]+(/(.*[^\s])?)?|{_PATH}")
-_OBJECT = re.compile(rf"gs://[a-z0-9][a-z0-9._-]+/[^/\s](.*[^\s])?|{_PATH}")
+_OBJECT = re.compile(rf"gs://[a-z0-9][a-z0-9._-]*/[^/\s](.*[^\s])?|{_PATH}")
 
 
 def _matches(form: re.Pattern[str]) -> PlainValidator:

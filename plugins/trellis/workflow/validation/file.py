@@ -58,10 +58,10 @@ def load(
     profile: the platform's; it decides whether the file's section `local` counts.
     """
     with about_file(path):
-        return _load(path, schema, profile)
+        return _load(path, catalog, profile)
 
 
-def _load(path: Path, schema: Catalog | None, profile: Profile | None) -> Experiment:
+def _load(path: Path, catalog: Catalog | None, profile: Profile | None) -> Experiment:
     document = _read(path, profile)
     problems = []
     if not NAME.fullmatch(path.stem):
