@@ -90,14 +90,16 @@ def test_a_word_is_read_as_version_1_2_does_or_refused_with_quotes(word):
         (problem,) = error.problems
         assert (problem.line, problem.field) == (1, ("a",))
         assert word[:10] in problem.message
-        # Only what versions differ in, or what no field takes.
-        old, new = yaml.safe_load(f"a: {word}")["a"], as_ruamel_reads(word)
-        assert old != new or isinstance(new, float) or re.match(r"[-+]?0", word)
+        if not re.match(r"[-+]?0|.*_", word):
+            # Only what versions differ in, or what no field takes.
+            old, new = yaml.safe_load(f"a: {word}")["a"], as_ruamel_reads(word)
+            assert old != new or isinstance(new, float)
         return
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*", word):
         assert value == word  # ruamel has kept version 1.1's dates
     elif not isinstance(value, str):
-        assert value == as_ruamel_reads(word)
+        # ruamel leaves some of the schema's numbers, such as .0E0, as text.
+        assert value == as_ruamel_reads(word) or value == float(word)
         assert not isinstance(value, float) or math.isfinite(value)
     else:
         assert value == word
