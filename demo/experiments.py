@@ -189,10 +189,11 @@ def _jobs(gcp: str) -> list[dict]:
 
 
 def _leaderboard(board: dict) -> Table:
-    metrics = list(next(c for c in board["contenders"] if c["status"] == "ok")["metrics"])
+    """Contenders by metric, under the metrics' full names: these say what is averaged."""
+    metrics = board["metrics"]
     table = Table(box=None, header_style="bold")
-    for heading in ("", "contender", *metrics):
-        table.add_column(heading.replace("_", " "), no_wrap=heading == "contender")
+    for heading in ("", "contender", *(metric["title"] for metric in metrics.values())):
+        table.add_column(heading, no_wrap=heading == "contender")
     for contender in board["contenders"]:
         mark = "*" if contender["name"] == board["winner"] else ""
         scored = contender["status"] == "ok"
@@ -203,4 +204,6 @@ def _leaderboard(board: dict) -> Table:
             for m in metrics
         ]
         table.add_row(mark, contender["name"], *(values if scored else ["failed"]))
+    chances = [metric["chance"] for metric in metrics.values()]
+    table.add_row("", "chance", *("-" if c is None else f"{c:.4f}" for c in chances), style="dim")
     return table

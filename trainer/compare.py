@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainer import storage
-from trainer.comparison import challenger, importance, leaderboard, scoreboard
+from trainer.comparison import binary, challenger, importance, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.importance import Importance
@@ -72,7 +72,8 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     challenger.json to `output`, by default RUN/leaderboard/. Raises the errors that `main` catches.
     """
     run = read_run(run_uri)
-    primary = scoreboard.metric_named(metric_name, run.dataset.family)
+    classes = run.dataset.classes
+    primary = scoreboard.metric_named(metric_name, run.dataset.family, classes)
     split = read_test_split(run.dataset_uri, run.dataset)
     run = with_served(with_baselines(run, split), split)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
@@ -82,7 +83,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     outcomes = _outcomes(scored, split)
     selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
-    scores = Scoreboard(outcomes, primary, others)
+    scores = Scoreboard(outcomes, primary, others, classes)
     deploy = run.plan.deploy
     promotion, challenging = None, None
     if deploy is not None:
@@ -186,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_listing("classification", CLASSIFICATION_METRICS)
+        + _listing("classification of two classes", binary.metrics())
         + _listing("multi-label classification", MULTILABEL_METRICS)
         + _listing("regression", REGRESSION_METRICS),
     )

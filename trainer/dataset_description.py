@@ -158,6 +158,11 @@ class DatasetDescription:
         return self.task if self.task in (MULTILABEL, REGRESSION) else CLASSIFICATION
 
     @property
+    def positive(self) -> str | None:
+        """Of a classification of two classes the positive one, the second; else None."""
+        return self.classes[1] if self.family == CLASSIFICATION and len(self.classes) == 2 else None
+
+    @property
     def is_regression(self) -> bool:
         """Whether the label is a number to predict, not a class."""
         return self.task == REGRESSION

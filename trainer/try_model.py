@@ -66,11 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         from trainer.training import trial
 
         dataset = _dataset(parser, options, own)
-        trial.run(own, dataset, own.table(**given), options.dataset)
+        warnings = trial.run(own, dataset, own.table(**given), options.dataset)
     except (ModelError, DatasetError, StorageError) as error:
         print(f"{first.file}: refused: {error}", file=sys.stderr)
         return 1
-    print(f"{own.name} can be trained.")
+    but = f", but see the {len(warnings)} warnings above" if len(warnings) > 1 else ""
+    but = ", but see the warning above" if len(warnings) == 1 else but
+    print(f"{own.name} can be trained{but}.")
     return 0
 
 

@@ -6,7 +6,7 @@ a metric reads this table.
 
 from dataclasses import dataclass
 
-from trellis_contracts.tasks import ALL, MULTILABEL, ONE_CLASS, REGRESSION
+from trellis_contracts.tasks import ALL, BINARY, MULTILABEL, ONE_CLASS, REGRESSION
 
 _CLASSES_AND_SETS = (*ONE_CLASS, MULTILABEL)
 
@@ -36,28 +36,30 @@ METRICS = {
     "balanced_accuracy": Metric(
         "maximize",
         _CLASSES_AND_SETS,
-        "recall, averaged over the classes: rare classes count as much as frequent ones; "
+        "macro recall: averaged over the classes, rare classes count as much as frequent ones; "
         "multi-label: over each class and its absence",
         by_decision=True,
     ),
     "f1": Metric(
         "maximize",
         _CLASSES_AND_SETS,
-        "harmonic mean of precision and recall, averaged over the classes, also if there are only "
-        "two; multi-label: not of their absence",
+        "macro F1: harmonic mean of precision and recall, averaged over the classes, also if there "
+        "are only two; multi-label: not of their absence",
         by_decision=True,
     ),
     "auc": Metric(
         "maximize",
         _CLASSES_AND_SETS,
         "area under the ROC curve: chance that an example of a class is given a higher probability "
-        "of it than one of another class, ties counting half; averaged over the classes",
+        "of it than one of another class, ties counting half; the same for both of two classes, "
+        "macro (averaged over the classes) of more and multi-label; chance is 0.5",
     ),
     "average_precision": Metric(
         "maximize",
         _CLASSES_AND_SETS,
-        "area under the precision-recall curve by steps, one class against the rest, averaged over "
-        "the classes, also if there are only two",
+        "area under the precision-recall curve by steps: of two classes that of the positive one, "
+        "the second; of more and multi-label macro: one class against the rest, averaged over the "
+        "classes; chance is the share of the class",
     ),
     "exact_match": Metric(
         "maximize",
@@ -99,6 +101,34 @@ METRICS = {
         "mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
         "classes half of it; multi-label: of each class, averaged over them",
     ),
+    "sensitivity": Metric(
+        "maximize",
+        (BINARY,),
+        "of two classes: recall of the positive one, the second, at the decision threshold; only "
+        "for the gate, as a model that always decides for it has 1",
+        gate_only=True,
+    ),
+    "specificity": Metric(
+        "maximize",
+        (BINARY,),
+        "of two classes: recall of the other one, at the decision threshold; only for the gate",
+        gate_only=True,
+    ),
+    "ppv": Metric(
+        "maximize",
+        (BINARY,),
+        "of two classes: positive predictive value, the precision of the positive one at the "
+        "decision threshold; undefined, and so below any bound, if none is decided as such; only "
+        "for the gate",
+        gate_only=True,
+    ),
+    "npv": Metric(
+        "maximize",
+        (BINARY,),
+        "of two classes: negative predictive value, the precision of the other one at the decision "
+        "threshold; only for the gate",
+        gate_only=True,
+    ),
     "ece": Metric(
         "minimize",
         ONE_CLASS,
@@ -121,3 +151,7 @@ def of_task(task: str) -> list[str]:
 def gate_only(task: str) -> list[str]:
     """Names of the further metrics of a task, which only a gate may bound."""
     return [n for n, m in METRICS.items() if task in m.tasks and m.gate_only]
+
+
+IN_TRAINING = tuple(name for name, metric in METRICS.items() if not metric.gate_only)
+"""Names of the metrics that trainings report; the others are the comparison's alone."""

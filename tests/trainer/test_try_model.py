@@ -25,7 +25,7 @@ def test_a_good_file_learns_its_batch_and_exports(capsys):
     shown = capsys.readouterr().out
     assert "settings   width 16, depth 2, activation gelu, focus 1.0, batch_size 32" in shown
     assert "-> (32, 2)" in shown
-    assert "It did not fall" not in shown
+    assert "warning" not in shown
     assert "export     a SavedModel that answers the same" in shown
     assert shown.endswith("residual.py can be trained.\n")
 
@@ -75,6 +75,43 @@ def test_rows_can_be_made_up_as_a_dataset_will_have_them(tmp_path, capsys):
     assert "scans.py, line 8: LookupError: there is no sequence 'scan'; known: pulse" in error
     assert main([str(path), "--feature=scan=sequence:64", "--feature=age=numeric"]) == 0
     assert "sequence_scan (32, 64)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("last", "task"),
+    [
+        ('layers.Dense(dataset.outputs, activation="softmax")(x)', "binary_classification"),
+        ('layers.Dense(dataset.outputs, activation="sigmoid")(x)', "multilabel_classification"),
+        ('layers.Dense(1, activation="sigmoid")(x)', "regression"),
+        # Nothing in the graph is called softmax here.
+        (
+            "(lambda e: e / keras.ops.sum(e, axis=1, keepdims=True))"
+            "(keras.ops.exp(layers.Dense(dataset.outputs)(x)))",
+            "multiclass_classification",
+        ),
+    ],
+)
+def test_outputs_that_are_probabilities_already_are_refused(last, task, tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(START + f"    return keras.Model(row.inputs, {last})\n")
+    assert main([str(path), f"--task={task}"]) == 1
+    refused = capsys.readouterr().err
+    assert "layers.Dense(" in refused
+    assert "from 0 to 1" in refused if task == "regression" else "logits" in refused
+
+
+def test_a_loss_that_does_not_fall_is_a_warning(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        START
+        + "    return keras.Model(row.inputs, layers.Dense(dataset.outputs)(x))\n\n"
+        + "def loss(labels, outputs, hyperparameters):\n"
+        + "    return 1 + 0 * outputs[:, 0]\n"
+    )
+    assert main([str(path), "--task=regression"]) == 0
+    shown = capsys.readouterr().out
+    assert "warning    the loss did not fall" in shown
+    assert shown.endswith("can be trained, but see the warning above.\n")
 
 
 def test_wrong_flags(capsys):

@@ -8,11 +8,14 @@ Tests check that both agree.
 
 Metrics averaged over classes leave out undefined classes (without an example in the split or
 resample), like scikit-learn's defaults.
+
+CLASSIFICATION_METRICS are those of several classes; `binary.metrics` are those of two.
 """
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
+from trainer.comparison import chance
 from trainer.comparison.auc import macro_auc, macro_auc_resampled
 from trainer.comparison.calibration import BINS, calibration_error, calibration_error_resampled
 from trainer.comparison.metric import Metric
@@ -76,20 +79,25 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
         Metric(
             "accuracy",
             "accuracy",
+            "examples",
             "maximize",
             "Share of examples whose predicted class is the true one.",
             _accuracy,
             _accuracy_resampled,
             interval="clopper-pearson",
             difference_interval="bonett-price",
+            chance=chance.most_frequent,
+            share=lambda outcome: (outcome.correct, np.ones(len(outcome.labels), bool)),
         ),
         Metric(
             "balanced_accuracy",
-            "balanced accuracy",
+            "balanced accuracy (macro recall)",
+            "macro",
             "maximize",
             "Recall, averaged over the classes: rare classes count as much as frequent ones.",
             _balanced_accuracy,
             _balanced_accuracy_resampled,
+            chance=chance.equal_recalls,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
@@ -97,9 +105,10 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
         Metric(
             "f1",
             "macro F1",
+            "macro",
             "maximize",
             "Harmonic mean of precision and recall, averaged over the classes, also if there are "
-            "only two: neither is declared the positive one.",
+            "only two.",
             _macro_f1,
             _macro_f1_resampled,
             interval="pseudo-error bootstrap",
@@ -108,24 +117,28 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
         ),
         Metric(
             "auc",
-            "AUC",
+            "macro AUC",
+            "macro",
             "maximize",
             "Area under the ROC curve, one class against the rest, averaged over the classes.",
             macro_auc,
             macro_auc_resampled,
+            chance=chance.half,
             interval="newcombe or pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
         ),
         Metric(
             "average_precision",
-            "average precision",
+            "macro average precision",
+            "macro",
             "maximize",
             "Area under the precision-recall curve, one class against the rest, averaged over the "
-            "classes, also if there are only two. Of a class's examples that are found, few may be "
-            "right though the AUC is high, if the class is rare.",
+            "classes. Of a class's examples that are found, few may be right though the AUC is "
+            "high, if the class is rare.",
             macro_precision,
             macro_precision_resampled,
+            chance=chance.mean_share,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
@@ -133,25 +146,30 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
         Metric(
             "log_loss",
             "log loss",
+            "examples",
             "minimize",
             "Mean negative log probability of the true class, in nats.",
             _log_loss,
             _log_loss_resampled,
             terms=lambda outcome: outcome.surprise,
+            chance=chance.entropy,
         ),
         Metric(
             "brier",
             "Brier score",
+            "examples",
             "minimize",
             "Mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
             "classes half of it, 0 to 1.",
             _brier,
             _brier_resampled,
             terms=lambda outcome: outcome.brier,
+            chance=chance.brier,
         ),
         Metric(
             "ece",
             "calibration error",
+            "examples",
             "minimize",
             "Expected calibration error: mean gap between confidence and accuracy over "
             f"{BINS} equal bins of confidence. Biased upwards on small splits: an interval that "

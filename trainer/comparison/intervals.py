@@ -29,9 +29,13 @@ def _bootstrap(
 
 
 def _clopper_pearson(
-    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
+    metric: Metric, outcome: Any, value: float, samples: Samples, level: float
 ) -> Interval:
-    return proportions.share_interval(outcome.correct, level, outcome.groups)
+    if metric.share is None:
+        raise TypeError(f"the metric {metric.name} is no share of the examples")
+    hits, among = metric.share(outcome)
+    groups = outcome.groups.subset(among) if outcome.groups else None
+    return proportions.share_interval(hits[among], level, groups)
 
 
 def _pseudo_error(
@@ -75,27 +79,37 @@ METHODS: dict[str, Callable[[Metric, Any, float, Samples, float], Interval]] = {
 
 
 def _paired_bootstrap(
-    outcome: Any, other: Any, samples: Samples, others: Samples, level: float
+    metric: Metric, outcome: Any, other: Any, samples: Samples, others: Samples, level: float
 ) -> Interval:
     return bootstrap.interval(samples.plain - others.plain, level)
 
 
 def _bonett_price(
-    outcome: Outcome, other: Outcome, samples: Samples, others: Samples, level: float
+    metric: Metric, outcome: Any, other: Any, samples: Samples, others: Samples, level: float
 ) -> Interval:
-    return proportions.difference_interval(outcome.correct, other.correct, level, outcome.groups)
+    if metric.share is None:
+        raise TypeError(f"the metric {metric.name} is no share of the examples")
+    # Both are shares of the same examples.
+    (hits, among), (found, _) = metric.share(outcome), metric.share(other)
+    groups = outcome.groups.subset(among) if outcome.groups else None
+    return proportions.difference_interval(hits[among], found[among], level, groups)
 
 
 def _paired_pseudo_error(
-    outcome: Outcome, other: Outcome, samples: Samples, others: Samples, level: float
+    metric: Metric,
+    outcome: Outcome,
+    other: Outcome,
+    samples: Samples,
+    others: Samples,
+    level: float,
 ) -> Interval:
     return pseudo_error.difference_interval(
         samples.with_pseudo_errors, others.with_pseudo_errors, level
     )
 
 
-# (outcome, the other's outcome, the score's resamples, the other's, level) -> interval
-DIFFERENCE_METHODS: dict[str, Callable[[Any, Any, Samples, Samples, float], Interval]] = {
+# (metric, outcome, the other's outcome, the score's resamples, the other's, level) -> interval
+DIFFERENCE_METHODS: dict[str, Callable[[Metric, Any, Any, Samples, Samples, float], Interval]] = {
     "paired bootstrap": _paired_bootstrap,
     "bonett-price": _bonett_price,
     "paired pseudo-error bootstrap": _paired_pseudo_error,

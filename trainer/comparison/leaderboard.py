@@ -5,14 +5,14 @@ time: the same run and the same image give the same bytes.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from trainer.comparison import bootstrap, provenance
+from trainer.comparison import bootstrap, learned, provenance
 from trainer.comparison.importance import PERMUTATIONS, Importance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.notes import notes, of_data, reused
+from trainer.comparison.notes import notes, of_data, of_learning, reused
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Promotion
 from trainer.comparison.repeats import Repeats
@@ -22,8 +22,6 @@ from trainer.comparison.scoreboard import (
     Estimate,
     Scoreboard,
     Standing,
-    decimals,
-    metrics_for,
 )
 from trainer.dataset_description import DatasetDescription
 from trellis_contracts import documents
@@ -50,9 +48,14 @@ def document(
     plan, dataset = run.plan, run.dataset
     primary, standings = scores.primary, scores.standings
     contenders = {contender.name: contender for contender in run.contenders}
-    ranked = [_ranked(contenders[s.name], s, s.name == selected) for s in standings]
+    idle = learned.findings(scores)
+    ranked = [
+        _ranked(contenders[s.name], s, s.name == selected)
+        | ({"learned_nothing": idle[s.name]} if s.name in idle else {})
+        for s in standings
+    ]
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
-    labels, groups = next(iter((o.labels, o.groups) for o in outcomes.values()))
+    groups = next(iter(outcomes.values())).groups
     remarks = [run.served.remark] if run.served and run.served.remark else []
     remarks += reused(plan.reused)
     return {
@@ -73,17 +76,20 @@ def document(
             "examples": {split: counts.examples for split, counts in dataset.counts.items()},
             "rejected": dataset.rejected,
         },
+        **({"positive": dataset.positive} if dataset.positive else {}),
         "primary_metric": primary.name,
         "metrics": {
             metric.name: {
                 "title": metric.title,
+                "average": metric.average,
                 "goal": metric.goal,
                 "description": metric.description,
                 "interval": metric.interval,
                 "difference_interval": metric.difference_interval,
-                "decimals": decimals(metric, labels),
+                "decimals": scores.decimals(metric),
+                "chance": scores.chance(metric),
             }
-            for metric in metrics_for(dataset.family).values()
+            for metric in scores.metrics.values()
         },
         "uncertainty": {
             "level": LEVEL,
@@ -97,7 +103,8 @@ def document(
             "versions": provenance.versions(),
             "code_sha256": provenance.code_sha256(),
         },
-        "notes": of_data(dataset.warnings)
+        "notes": of_learning(idle, contenders, scores, selected)
+        + of_data(dataset.warnings)
         + notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats)
         + remarks,
         "winner": standings[0].name,
@@ -256,32 +263,18 @@ def _promotion(promotion: Promotion | None) -> dict | None:
 
 
 def table(board: Mapping) -> str:
-    """The leaderboard as plain text, for a terminal or a job's log."""
+    """The leaderboard as plain text, for a terminal or a job's log: the ranking, then every metric
+    by name, with the contenders' ranks as heads, and what chance scores.
+    """
+    ranked = [c for c in board["contenders"] if c["status"] == "ok"]
     primary = board["primary_metric"]
-    metrics = [primary, *(name for name in board["metrics"] if name != primary)]
-    shown = {name: shown_decimals(metric) for name, metric in board["metrics"].items()}
-    rows = [["", "", "contender", f"{primary} [95% interval]", *metrics[1:]]]
-    for contender in board["contenders"]:
-        if contender["status"] != "ok":
-            continue
-        scores = contender["metrics"]
-        places = shown[primary]
-        low, high = scores[primary]["interval"]
-        rows.append(
-            [
-                str(contender["rank"]),
-                _mark(contender, board),
-                contender["name"],
-                f"{scores[primary]['value']:.{places}f} [{low:.{places}f}, {high:.{places}f}]",
-                *(
-                    f"{scores[m]['value']:.{shown[m]}f}" if m in scores else "-"
-                    for m in metrics[1:]
-                ),
-            ]
-        )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines += [
+    title = board["metrics"][primary]["title"]
+    rows = [["", "", "contender", f"{title} [{board['uncertainty']['level']:.0%} interval]"]]
+    rows += [
+        [str(c["rank"]), _mark(c, board), c["name"], _with_interval(c["metrics"][primary], board)]
+        for c in ranked
+    ]
+    failed = [
         f"-  {contender['name']}  failed: {contender['reason']}"
         for contender in board["contenders"]
         if contender["status"] != "ok"
@@ -289,16 +282,43 @@ def table(board: Mapping) -> str:
     better = "larger" if board["metrics"][primary]["goal"] == "maximize" else "smaller"
     tests = board["dataset"]["examples"]["test"]
     classes = board["dataset"]["classes"]
+    positive = f", positive is {board['positive']}" if "positive" in board else ""
     heading = (
         f"{board['experiment']}, {board['run']}: {tests:,} test examples, "
-        f"{f'{len(classes)} classes' if classes else 'regression'}, "
-        f"ranked by {primary} ({better} is better)"
+        f"{f'{len(classes)} classes' if classes else 'regression'}{positive}, "
+        f"ranked by {title} ({better} is better)"
     )
-    closing = [f"Note: {note}" for note in board["notes"]]
+    notes = [f"Note: {note}" for note in board["notes"]]
     if promotion := board["promotion"]:
         verdict = "Promoted" if promotion["promoted"] else "Not promoted"
-        closing.append(f"{verdict}: {promotion['reason']}.")
-    return "\n".join([heading, "", *lines, "", *closing])
+        notes.append(f"{verdict}: {promotion['reason']}.")
+    lines = [heading, "", *_aligned(rows), *failed, "", *_aligned(_by_metric(board, ranked)), ""]
+    return "\n".join([*lines, *notes])
+
+
+def _with_interval(estimate: Mapping, board: Mapping) -> str:
+    places = shown_decimals(board["metrics"][board["primary_metric"]])
+    low, high = estimate["interval"]
+    return f"{estimate['value']:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+
+
+def _by_metric(board: Mapping, ranked: Sequence[Mapping]) -> list[list[str]]:
+    rows = [["metric", "better", *(f"#{c['rank']}" for c in ranked), "chance"]]
+    for name, metric in board["metrics"].items():
+        values = [c["metrics"].get(name, {}).get("value") for c in ranked]
+        better = "larger" if metric["goal"] == "maximize" else "smaller"
+        cells = ["-" if v is None else _shown(v, metric) for v in [*values, metric["chance"]]]
+        rows.append([metric["title"], better, *cells])
+    return rows
+
+
+def _shown(value: float, metric: Mapping) -> str:
+    return f"{value:.{shown_decimals(metric)}f}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _mark(contender: Mapping, board: Mapping) -> str:

@@ -6,16 +6,25 @@ from typing import Any
 
 import numpy as np
 
+AVERAGES = ("examples", "macro", "micro", "positive class")
+"""What a score is an average over: examples, each counted once; classes, each counted once (macro);
+decisions over all examples and classes (micro); or it is that of the positive class alone."""
+
 
 @dataclass(frozen=True)
 class Metric:
     """One column of the leaderboard.
 
-    title: its name in a sentence. goal: "maximize" or "minimize".
+    title: its name in a sentence, which says what is averaged. average: the same as one of
+    AVERAGES. goal: "maximize" or "minimize".
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
     pseudo_errors: whether its intervals need the resamples of `pseudo_error`.
+    chance: outcome -> the score of an answer that does not look at the example, from the labels
+    alone: trainer.comparison.chance; None if there is no such score.
+    share: outcome -> two (n,) bool, hits and the examples among which the value is their share;
+    None if it is no share. The intervals of shares need it.
     terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it
     is no such mean. The interval "studentized bootstrap" needs them.
     of_label: whether its values have the unit of the label, so that the number of meaningful
@@ -26,6 +35,7 @@ class Metric:
 
     name: str
     title: str
+    average: str
     goal: str
     description: str
     point: Callable[[Any], float]
@@ -33,6 +43,8 @@ class Metric:
     interval: str = "bootstrap"
     difference_interval: str = "paired bootstrap"
     pseudo_errors: bool = False
+    chance: Callable[[Any], float] | None = None
+    share: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
     terms: Callable[[Any], np.ndarray] | None = None
     of_label: bool = False
 

@@ -28,7 +28,7 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
-from trainer.comparison import auc, precision
+from trainer.comparison import auc, chance, precision
 from trainer.comparison.auc import EXACT_UP_TO
 from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
@@ -187,7 +187,8 @@ MULTILABEL_METRICS: dict[str, Metric] = {
     for metric in (
         Metric(
             "accuracy",
-            "accuracy",
+            "accuracy of decisions (micro)",
+            "micro",
             "maximize",
             "Share of right decisions, class present or absent, over all examples and classes. "
             "High for rare classes even if none is found.",
@@ -195,6 +196,7 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             lambda outcome, weights: weighted_mean(
                 1 - outcome.misses / outcome.class_count, weights
             ),
+            chance=chance.most_frequent_decisions,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
@@ -202,22 +204,27 @@ MULTILABEL_METRICS: dict[str, Metric] = {
         Metric(
             "exact_match",
             "exact match",
+            "examples",
             "maximize",
             "Share of examples whose classes are all decided rightly.",
             _exact_match,
             lambda outcome, weights: weighted_mean(outcome.correct.astype(np.float64), weights),
             interval="clopper-pearson",
             difference_interval="bonett-price",
+            share=lambda outcome: (outcome.correct, np.ones(len(outcome.labels), bool)),
+            chance=chance.most_frequent_set,
         ),
         Metric(
             "balanced_accuracy",
-            "balanced accuracy",
+            "macro balanced accuracy",
+            "macro",
             "maximize",
             "Mean of the recalls of a class and of its absence, averaged over the classes.",
             _over_parts(
                 lambda part: sklearn_metrics.balanced_accuracy_score(part.labels, part.predicted)
             ),
             _over_parts_resampled(_balanced),
+            chance=chance.half,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
@@ -225,6 +232,7 @@ MULTILABEL_METRICS: dict[str, Metric] = {
         Metric(
             "f1",
             "macro F1",
+            "macro",
             "maximize",
             "Harmonic mean of precision and recall, averaged over the classes.",
             _over_parts(
@@ -237,20 +245,23 @@ MULTILABEL_METRICS: dict[str, Metric] = {
         ),
         Metric(
             "auc",
-            "AUC",
+            "macro AUC",
+            "macro",
             "maximize",
             "Area under the ROC curve of a class against its absence, averaged over the classes.",
             _over_parts(
                 lambda part: sklearn_metrics.roc_auc_score(part.labels, part.probabilities[:, 1])
             ),
             _over_parts_resampled(_auc),
+            chance=chance.half,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
         ),
         Metric(
             "average_precision",
-            "average precision",
+            "macro average precision",
+            "macro",
             "maximize",
             "Area under the precision-recall curve of a class, averaged over the classes. Of a "
             "rare class's examples that are found, few may be right though the AUC is high.",
@@ -260,29 +271,34 @@ MULTILABEL_METRICS: dict[str, Metric] = {
                 )
             ),
             _over_parts_resampled(_precision),
+            chance=chance.mean_share,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
         ),
         Metric(
             "log_loss",
-            "log loss",
+            "log loss of decisions (micro)",
+            "micro",
             "minimize",
             "Mean negative log probability of a class's presence or absence, in nats, over all "
             "examples and classes.",
             lambda outcome: outcome.surprise.mean(),
             lambda outcome, weights: weighted_mean(outcome.surprise, weights),
             terms=lambda outcome: outcome.surprise,
+            chance=chance.mean_entropy,
         ),
         Metric(
             "brier",
-            "Brier score",
+            "Brier score of decisions (micro)",
+            "micro",
             "minimize",
             "Mean squared error of the predicted probabilities, 0 to 1, over all examples and "
             "classes.",
             lambda outcome: outcome.brier.mean(),
             lambda outcome, weights: weighted_mean(outcome.brier, weights),
             terms=lambda outcome: outcome.brier,
+            chance=chance.mean_brier,
         ),
     )
 }

@@ -5,10 +5,12 @@ The notes are in leaderboard.json, below the table in the terminal and at the to
 
 from collections.abc import Mapping, Sequence
 
+from trainer.comparison import learned
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.repeats import Repeats
+from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import Scoreboard, Standing
 from trellis_contracts.tasks import MULTILABEL
 
@@ -53,6 +55,47 @@ def notes(
         else None,
     ]
     return [note for note in found if note]
+
+
+def of_learning(
+    idle: Mapping[str, str],
+    contenders: Mapping[str, Contender],
+    scores: Scoreboard,
+    selected: str | None,
+) -> list[str]:
+    """Who has learned nothing, and whose score may be chance: what a reader must know first.
+
+    idle: why, by name, as `learned.findings`. contenders: by name. selected: as in `notes`.
+    """
+    found = [f"{name} has learned nothing: {why}." for name, why in idle.items()]
+    for name, contender in contenders.items():
+        if name not in idle and (why := learned.stalled(contender.training)):
+            found.append(f"{name} may have learned nothing: {why}.")
+        for warning in (contender.training or {}).get("warnings", ()):
+            found.append(f"{name}, in its first epoch: {warning.rstrip('.')}.")
+    first = scores.standings[0].name
+    for name in dict.fromkeys([first, selected or first]):
+        if name not in idle and (note := _chance(name, scores)):
+            found.append(note)
+    return found
+
+
+def _chance(name: str, scores: Scoreboard) -> str | None:
+    """That the interval of the score in the ranking's metric does not exclude chance."""
+    primary, chance = scores.primary, scores.chance(scores.primary)
+    score = next(s.metrics[primary.name] for s in scores.standings if s.name == name)
+    if chance is None:
+        return None
+    better = score.low > chance if primary.sign > 0 else score.high < chance
+    if better:
+        return None
+    places = max(0, scores.decimals(primary) - 2)
+    low, high, by_chance = (f"{x:,.{places}f}" for x in (score.low, score.high, chance))
+    return (
+        f"In {primary.title}, {name} cannot be told from chance on this test split: its interval "
+        f"[{low}, {high}] does not exclude {by_chance}, which an answer without a look at the "
+        "example scores."
+    )
 
 
 def of_data(warnings: Sequence[str]) -> list[str]:

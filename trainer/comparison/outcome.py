@@ -70,7 +70,7 @@ class ClassOutcome(AnyOutcome):
     @property
     @abc.abstractmethod
     def ranked_classes(self) -> Sequence[int]:
-        """Classes that AUC compares with the rest."""
+        """Classes that AUC and average precision compare with the rest."""
 
     @abc.abstractmethod
     def examples_of(self, index: int) -> np.ndarray:
@@ -216,20 +216,13 @@ class Outcome(ClassOutcome):
 
     @property
     def ranked_classes(self) -> range:
-        """Classes that AUC compares with the rest: all, or only the second of two."""
+        """See ClassOutcome: all, or only the second of two, the positive one."""
         return range(1, 2) if self.class_count == 2 else range(self.class_count)
 
     @cached_property
     def rankings(self) -> list[Ranking]:
         """The ranking of the examples for each ranked class."""
         return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in self.ranked_classes]
-
-    @cached_property
-    def class_rankings(self) -> list[Ranking]:
-        """The ranking of the examples for every class, also if there are only two."""
-        if self.class_count > 2:
-            return self.rankings
-        return [Ranking.of(self.probabilities[:, c], self.labels == c) for c in range(2)]
 
     @cached_property
     def placements(self) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Average precision, one class against the rest, averaged over the classes.
+"""Average precision, one class against the rest: of two that of the positive class, of more the
+mean over the classes.
 
 For rare classes it says more than AUC: among 10,000 others, 100 false alarms are 1% of them, but as
-many as 100 true ones. Two classes are both averaged, since neither is declared the positive one.
+many as 100 true ones. The mean over two classes would hide that: the frequent one's is near 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ def macro_precision(outcome: Outcome) -> float:
         lambda scores, positive: sklearn_metrics.average_precision_score(positive, scores),
         outcome.labels,
         outcome.probabilities,
-        range(outcome.class_count),
+        outcome.ranked_classes,
     )
 
 
@@ -30,8 +31,8 @@ def macro_precision_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarr
     as AUC.
     """
     if outcome.probabilities.size > EXACT_UP_TO:
-        return mean_over_classes(first_order(outcome.class_rankings, weights))
-    return mean_over_classes(np.array(list(exact(outcome.class_rankings, weights))))
+        return mean_over_classes(first_order(outcome.rankings, weights))
+    return mean_over_classes(np.array(list(exact(outcome.rankings, weights))))
 
 
 def exact(rankings: Sequence[Ranking], weights: np.ndarray) -> Iterator[np.ndarray]:

@@ -8,6 +8,8 @@
       tolerance: 0.0         how much worse than the served model it may be; null: not compared
       recall: 0.0            each class with at least 10 test examples must have a recall above it;
                              null: not checked. Accuracy hides a rare class that is never found
+      learned: true          it must have learned something, by `learned`: the order
+                             alone promotes no model whose predictions are constant
       improvement: null      its lead over the served model must exceed it; null: no lead is needed
 
 The challenger is the training that the validation split selected, since a baseline cannot be
@@ -24,6 +26,7 @@ the loss would be unknown.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from trainer.comparison.learned import nothing
 from trainer.comparison.notes import FEW
 from trainer.comparison.outcome import ClassOutcome
 from trainer.comparison.run_folder import Run, Served
@@ -45,6 +48,7 @@ class Gate:
     tolerance: float | None = 0.0
     improvement: float | None = None
     recall: float | None = None
+    learned: bool = True
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
@@ -60,6 +64,8 @@ class Gate:
             improvement=gate.get("improvement"),
             # Absent of a regression.
             recall=gate.get("recall"),
+            # Absent from plans of earlier versions.
+            learned=gate.get("learned", True),
         )
 
 
@@ -127,6 +133,7 @@ def decide(
     checks = [
         *_bounds(gate, challenger, board),
         *_recall(gate, run, challenger, board),
+        *_learned(gate, challenger, board),
     ]
     left_out = []
     if gate.beat_baselines:
@@ -145,15 +152,15 @@ def decide(
 def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
     scores = next(s.metrics for s in board.standings if s.name == challenger)
     for name, bound in gate.require.items():
-        metric = metric_named(name, board.family)
+        metric = metric_named(name, board.family, board.classes)
         which = "at least" if metric.sign > 0 else "at most"
-        condition = f"{metric.name} {which} {bound}"
+        condition = f"{metric.title} {which} {bound}"
         if score := scores.get(metric.name):
             held = metric.sign * score.value >= metric.sign * bound
             places = _places(board.decimals(metric), score.value, bound)
-            yield Check(condition, held, f"{metric.name} {_text(score, places)}")
+            yield Check(condition, held, f"{metric.title} {_text(score, places)}")
         else:
-            yield Check(condition, False, f"{metric.name} is undefined on this test split")
+            yield Check(condition, False, f"{metric.title} is undefined on this test split")
 
 
 def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterator[Check]:
@@ -176,6 +183,17 @@ def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterato
         not low,
         f"{'' if low else 'lowest is '}{', '.join(texts)}{more} test examples recognized",
     )
+
+
+def _learned(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
+    """The check that fails if it has learned nothing; a model that has is not worth a line."""
+    why = nothing(challenger, board) if gate.learned else None
+    if why:
+        yield Check(
+            "has learned something",
+            False,
+            f"{why}; `learned: false` in deploy's gate lets the other checks decide alone",
+        )
 
 
 def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:
@@ -202,7 +220,7 @@ def _against_served(
             continue
         if key == "tolerance":
             allowed = f"at most {bound} worse than" if bound else "no worse than"
-            condition = f"{board.primary.name} {allowed} the served model's"
+            condition = f"{board.primary.title} {allowed} the served model's"
         else:
             condition = f"improves on the served model{_more(bound)}"
         if served is None or served in failures:
@@ -239,10 +257,10 @@ def _incomparable(served: str | None, failures: Mapping[str, str], key: str) -> 
 
 
 def _ahead(challenger: str, other: str, lead: Estimate, board: Scoreboard, places: int) -> str:
-    metric = board.primary.name
-    scores = {s.name: s.metrics[metric].value for s in board.standings}
+    metric = board.primary
+    scores = {s.name: s.metrics[metric.name].value for s in board.standings}
     return (
-        f"{metric} {scores[challenger]:,.{places}f} to {scores[other]:,.{places}f}: "
+        f"{metric.title} {scores[challenger]:,.{places}f} to {scores[other]:,.{places}f}: "
         f"ahead by {_text(lead, places, signed=True)}"
     )
 

@@ -22,9 +22,9 @@ in brackets), by classes and expected errors:
     3 classes                24        99/96  (99/94)      97/95  (97/93)      93/94  (92/93)
     10 classes                3        96/98  (90/90)      96/98  (91/90)     100/100 (80/85)
 
-Of average precision, on 120 splits of 150 examples with such classes and errors: 100/100 (8/11),
-100/100 (78/82), 93/98 (90/96), 100/100 (18/18), 95/96 (91/92), 99/100 (78/92), 96/96 (93/96) and
-100/100 (68/73).
+Of macro average precision, of two classes the mean over both, on 120 splits of 150 examples with
+such classes and errors: 100/100 (8/11), 100/100 (78/82), 93/98 (90/96), 100/100 (18/18), 95/96
+(91/92), 99/100 (78/92), 96/96 (93/96) and 100/100 (68/73).
 """
 
 from collections.abc import Sequence

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
+from trainer.comparison import chance
 from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome
@@ -99,10 +100,12 @@ REGRESSION_METRICS: dict[str, Metric] = {
         Metric(
             "rmse",
             "RMSE",
+            "examples",
             "minimize",
             "Root of the mean squared error, in the unit of the label: large errors count most.",
             _rmse,
             _rmse_resampled,
+            chance=chance.deviation,
             interval="studentized bootstrap",
             terms=lambda outcome: outcome.residuals**2,
             of_label=True,
@@ -110,10 +113,12 @@ REGRESSION_METRICS: dict[str, Metric] = {
         Metric(
             "mae",
             "MAE",
+            "examples",
             "minimize",
             "Mean absolute error, in the unit of the label.",
             _mae,
             _mae_resampled,
+            chance=chance.absolute_deviation,
             interval="studentized bootstrap",
             terms=lambda outcome: outcome.misses,
             of_label=True,
@@ -121,21 +126,25 @@ REGRESSION_METRICS: dict[str, Metric] = {
         Metric(
             "median_absolute_error",
             "median error",
+            "examples",
             "minimize",
             "Median absolute error, in the unit of the label: half of the predictions are closer. "
             "Outliers do not affect it.",
             _median,
             _median_resampled,
+            chance=chance.median_deviation,
             of_label=True,
         ),
         Metric(
             "r2",
             "R²",
+            "examples",
             "maximize",
             "Coefficient of determination: share of the labels' variance on the test split that "
             "is explained. 0 is as good as predicting their mean; it can be negative.",
             _r2,
             _r2_resampled,
+            chance=chance.nothing_explained,
         ),
     )
 }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from trainer import storage
 from trainer.comparison.metric import Metric
 from trainer.comparison.run_folder import Plan, read_training
-from trainer.comparison.scoreboard import Scoreboard, decimals, metrics_for
+from trainer.comparison.scoreboard import Scoreboard, decimals
 from trainer.comparison.test_split import TestSplit, TestSplitError
 
 _SEEDS = 2**31
@@ -61,7 +61,7 @@ def read_repeats(
     own, *others = seeds_of(plan)
     if not others or selected is None:
         return None
-    metrics = metrics_for(split.family)
+    metrics = scores.metrics
     standing = next(one for one in scores.standings if one.name == selected)
     scored = {own: {name: estimate.value for name, estimate in standing.metrics.items()}}
     failed = {}

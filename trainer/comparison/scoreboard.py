@@ -11,12 +11,12 @@ the level 1 - 0.05 / k, so that all k cover with 95% confidence (Bonferroni).
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.comparison import samples
+from trainer.comparison import binary, samples
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.metric import Metric
@@ -86,17 +86,21 @@ class Standing:
     difference: Difference | None
 
 
-def metrics_for(family: str) -> dict[str, Metric]:
-    """The metrics of a family of tasks, by name. family: of dataset_description.FAMILIES."""
+def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
+    """The metrics of a family of tasks, by name. family: of dataset_description.FAMILIES. classes:
+    of the dataset; a classification of two has those of the positive class, too.
+    """
+    if family == CLASSIFICATION and len(classes) == 2:
+        return binary.metrics((classes[0], classes[1]))
     return _METRICS[family]
 
 
-def metric_named(name: str, family: str = CLASSIFICATION) -> Metric:
+def metric_named(name: str, family: str = CLASSIFICATION, classes: Sequence[str] = ()) -> Metric:
     """The metric with that name; "loss" is the log loss or, for a regression, the RMSE.
 
-    Raises ScoringError if the family of tasks has no such metric.
+    Raises ScoringError if the family of tasks has no such metric. classes: as of `metrics_for`.
     """
-    known = metrics_for(family)
+    known = metrics_for(family, classes)
     name = _LOSSES[family] if name == "loss" else name
     if name not in known:
         raise ScoringError(
@@ -118,7 +122,8 @@ class Scoreboard:
     """Scores and ranks contenders on the same examples.
 
     primary: the metric of the ranking. not_selected: names of the trainings that do not compete.
-    family: of the task. standings: the ranking, the winner first.
+    family: of the task. metrics: by name, in the order in which they are shown.
+    standings: the ranking, the winner first.
     comparisons: number of others with which each competing contender is compared, at least 1.
     difference_level: confidence level of each difference's interval.
     """
@@ -128,11 +133,13 @@ class Scoreboard:
         outcomes: Mapping[str, AnyOutcome],
         primary: Metric,
         not_selected: Collection[str] = (),
+        classes: Sequence[str] = (),
     ):
         """Score all contenders and rank them.
 
         outcomes: by contender's name, at least one, with the same examples in the same order.
-        not_selected: names of those that do not compete. Raises ScoringError if the primary metric
+        not_selected: names of those that do not compete. classes: of the dataset; empty for a
+        regression. Raises ScoringError if the primary metric
         is undefined on this test split.
         """
         self.primary = primary
@@ -141,10 +148,11 @@ class Scoreboard:
         self.difference_level = 1 - (1 - LEVEL) / self.comparisons
         self.family = next(iter(outcomes.values())).family
         self._outcomes = outcomes
-        self._metrics = metrics_for(self.family)
-        self._samples = samples.draw(outcomes, list(self._metrics.values()))
+        self.classes = tuple(classes)
+        self.metrics = metrics_for(self.family, classes)
+        self._samples = samples.draw(outcomes, list(self.metrics.values()))
         self._scores = {
-            name: _scores(outcome, self._metrics.values(), self._samples[name])
+            name: _scores(outcome, self.metrics.values(), self._samples[name])
             for name, outcome in outcomes.items()
         }
         if any(primary.name not in scores for scores in self._scores.values()):
@@ -164,6 +172,13 @@ class Scoreboard:
     def decimals(self, metric: Metric) -> int:
         """Published decimals of the metric's values."""
         return decimals(metric, next(iter(self._outcomes.values())).labels)
+
+    def chance(self, metric: Metric) -> float | None:
+        """What an answer scores that does not look at the example; None: nothing is known."""
+        if metric.chance is None:
+            return None
+        value = metric.chance(next(iter(self._outcomes.values())))
+        return None if math.isnan(value) else round(value, self.decimals(metric)) + 0.0
 
     def lead(self, name: str, other: str) -> Estimate:
         """A contender's lead over another in the primary metric, with its interval.
@@ -193,8 +208,9 @@ class Scoreboard:
     def _against(self, name: str, winner: str) -> Difference:
         this, best = self._outcomes[name], self._outcomes[winner]
         estimates = {
-            metric: self._difference(name, winner, self._metrics[metric])
+            metric: self._difference(name, winner, self.metrics[metric])
             for metric in self._scores[name]
+            if metric in self._scores[winner]
         }
         decisive = estimates[self.primary.name]
         return Difference(
@@ -209,7 +225,7 @@ class Scoreboard:
         this, that = self._outcomes[name], self._outcomes[other]
         method = DIFFERENCE_METHODS[metric.difference_interval]
         resampled = self._samples[name][metric.name], self._samples[other][metric.name]
-        interval = method(this, that, *resampled, self.difference_level)
+        interval = method(metric, this, that, *resampled, self.difference_level)
         # Of the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value

@@ -43,7 +43,7 @@ from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError
 from trellis_contracts import hyperparameters, model_file
 from trellis_contracts.hyperparameters import Common
-from trellis_contracts.metrics import METRICS
+from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ class OwnModel:
             told = "{}" if isinstance(found, dict) else type(found).__name__
             raise ModelError(f"{self.name}: metrics returned {told}; expected {{name: values}}")
         for name, values in found.items():
-            if not isinstance(name, str) or not _NAME.fullmatch(name) or name in METRICS:
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or name in IN_TRAINING:
                 raise ModelError(
                     f"{self.name}: a metric is named {name!r}; expected letters a to z, digits and "
-                    "_, and none of the task's own: " + ", ".join(METRICS)
+                    "_, and none of the task's own: " + ", ".join(IN_TRAINING)
                 )
             if not tf.is_tensor(values) or values.shape != (2,):
                 shape = values.shape if tf.is_tensor(values) else repr(values)
@@ -199,7 +199,7 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
     """Why a model cannot be trained and served; None if it can."""
     import keras
 
-    from trainer.models import inputs
+    from trainer.models import endings, inputs
 
     if not isinstance(model, keras.Model):
         return f"{type(model).__name__}, not a Keras model"
@@ -224,4 +224,11 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
         )
     if not model.trainable_weights:
         return "a model without trainable weights"
+    if ending := endings.bounded(model):
+        if dataset.is_regression:
+            return (
+                f"a model that ends with {ending}, whose values are from 0 to 1; expected the "
+                "standardized label, with mean 0 and deviation 1: end with layers.Dense(1)"
+            )
+        return f"a model that ends with {ending}; {endings.REMEDY}"
     return None

@@ -12,13 +12,13 @@ from trainer.report.planes import Line, Plane, axes, polyline
 from trainer.report.scales import Scale
 from trellis_contracts.tasks import MULTILABEL
 
-_WIDTH, _HEIGHT = 490, 400
+WIDTH, HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.
 _GRID = np.linspace(0, 1, 201)
 # Above this AUC, all differences are in the upper left corner.
 _CORNER_FROM = 0.85
 _CORNER = 0.25
-_CLASSES_APART = 12
+CLASSES_APART = 12
 # Examples times classes times contenders that are sorted at most, about three seconds.
 _AFFORDED = 2**24
 
@@ -46,16 +46,15 @@ def roc_section(
 ) -> Roc | None:
     """Lay out the curves; None if the test split holds one class only."""
     first = outcomes[styles[0].name]
-    if not _told(first):
+    if not told(first):
         return None
     sets = first.family == MULTILABEL
     many = len(classes) > 2 or sets
-    afforded = max(1, _AFFORDED // (len(first.labels) * len(first.ranked_classes)))
-    shown = styles[:afforded]
+    shown = affordable(styles, first)
     curves = {contender.name: _curve(outcomes[contender.name]) for contender in shown}
     areas = {name: float(np.trapezoid(ys, xs)) for name, (xs, ys) in curves.items()}
     right, title = None, ""
-    if many and len(classes) <= _CLASSES_APART:
+    if many and len(classes) <= CLASSES_APART:
         right, title = _classes(first, classes), "The winner, by class"
     elif max(areas.values()) > _CORNER_FROM:
         right, title = _plane(curves, areas, shown, _CORNER), "Upper left corner"
@@ -71,7 +70,12 @@ def roc_section(
     )
 
 
-def _told(outcome: ClassOutcome) -> list[int]:
+def affordable(styles: Sequence[ContenderStyle], outcome: ClassOutcome) -> Sequence[ContenderStyle]:
+    """As many contenders as there is time to sort the examples of."""
+    return styles[: max(1, _AFFORDED // (len(outcome.labels) * len(outcome.ranked_classes)))]
+
+
+def told(outcome: ClassOutcome) -> list[int]:
     """The classes that some but not all examples have."""
     examples = len(outcome.labels)
     return [c for c in outcome.ranked_classes if 0 < outcome.class_totals[c] < examples]
@@ -81,7 +85,7 @@ def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     """False and true positive rates; of many classes their mean over the classes."""
     curves = [
         sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])[:2]
-        for c in _told(outcome)
+        for c in told(outcome)
     ]
     if len(curves) == 1:
         return curves[0]
@@ -96,7 +100,7 @@ def _plane(
     side: float,
 ) -> Plane:
     """The square of that side in the upper left corner."""
-    x, y = axes(_WIDTH, _HEIGHT, (0, side), (1 - side, 1))
+    x, y = axes(WIDTH, HEIGHT, (0, side), (1 - side, 1))
     lines = []
     for contender in reversed(styles):  # the winner over the others
         xs, ys = _within(*curves[contender.name], side)
@@ -130,9 +134,9 @@ def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np
 
 
 def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> Plane:
-    x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
+    x, y = axes(WIDTH, HEIGHT, (0, 1), (0, 1))
     lines = []
-    for c in _told(outcome):
+    for c in told(outcome):
         fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])
         title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
         lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))
@@ -142,8 +146,8 @@ def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> Plane:
 def _roc(x: Scale, y: Scale, lines: list[Line], guide: str) -> Plane:
     """Curves over two axes of rates. guide: what chance alone would draw."""
     return Plane(
-        width=_WIDTH,
-        height=_HEIGHT,
+        width=WIDTH,
+        height=HEIGHT,
         x_ticks=x.ticks(5),
         y_ticks=y.ticks(5),
         x_title="false positive rate",

@@ -27,6 +27,7 @@ from trainer.report.features import feature_section, importance_section
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
 from trainer.report.mistakes import mistake_section
+from trainer.report.precision_recall import precision_recall_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
 from trainer.report.scales import MINUS, text
@@ -51,6 +52,7 @@ def render(
     """
     winner = next(c for c in run.contenders if c.name == board["winner"])
     ranked = contender_styles(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
+    selected = next((c["name"] for c in board["contenders"] if c["selected"]), None)
     configuration = run.plan.configuration
     search = {
         configuration["model"]: configuration.get("tune", {}).get("search", {}),
@@ -89,8 +91,18 @@ def render(
             previous=run.plan.previous,
             drift=_drift(run),
             configuration=_yaml(configuration),
-            command=_command(winner, winner.training, run) if winner.training else None,
+            commands=[
+                (contender.name, _command(contender, contender.training, run))
+                for contender in run.contenders
+                if contender.name in {board["winner"], selected} and contender.training
+            ],
             options=_yaml(winner.baseline["options"]) if winner.baseline else None,
+            thresholds=[
+                (name, outcome.threshold.text(split.classes))
+                for name, outcome in of_kind(outcomes, Outcome).items()
+                if outcome.threshold
+            ],
+            selected=next((c for c in board["contenders"] if c["name"] == selected), None),
         )
     )
 
@@ -115,6 +127,7 @@ def _predictions(
         of_sets = of_kind(outcomes, SetOutcome)
         sections = {
             "roc": roc_section(of_sets, ranked, split.classes),
+            "precision_recall": precision_recall_section(of_sets, ranked, split.classes),
             "reliability": reliability_section(of_sets, ranked, split.classes),
             "sets": set_section(of_sets, ranked, split, run.dataset.features),
         }
@@ -122,10 +135,12 @@ def _predictions(
         of_classes = of_kind(outcomes, Outcome)
         sections = {
             "roc": roc_section(of_classes, ranked, split.classes),
+            "precision_recall": precision_recall_section(of_classes, ranked, split.classes),
             "reliability": reliability_section(of_classes, ranked, split.classes),
             "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
         }
-    return dict.fromkeys(["roc", "reliability", "mistakes", "sets", "residuals"]) | sections
+    names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals"]
+    return dict.fromkeys(names) | sections
 
 
 @functools.cache
@@ -180,8 +195,8 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
-def _command(winner: Contender, training: Mapping[str, Any], run: Run) -> str:
-    """The command that trains the winner once more, by hand and in one process."""
+def _command(contender: Contender, training: Mapping[str, Any], run: Run) -> str:
+    """The command that trains it once more, by hand and in one process."""
     own = run.plan.model_file
     flags = {
         "dataset": run.dataset_uri,
@@ -191,8 +206,8 @@ def _command(winner: Contender, training: Mapping[str, Any], run: Run) -> str:
         "metric": training["metric"],
         "epochs": run.plan.configuration["train"]["epochs"],
         "seed": training["seed"],
-        **winner.parameters,
-        "output": "winner/",
+        **contender.parameters,
+        "output": f"{contender.name}/",
     }
     pairs = [f"--{name} {_argument(value)}" for name, value in flags.items()]
     return " \\\n  ".join(["python -m trainer.task", *pairs])

@@ -4,7 +4,9 @@ The loop calls them once per epoch. All replicas see the same reduced metrics, s
 ReduceLROnPlateau decide the same on each of them. Only the chief reports and writes.
 """
 
+import dataclasses
 import os
+from typing import Any
 
 import hypertune
 import keras
@@ -13,7 +15,9 @@ from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPla
 from tensorboard.plugins.hparams import api as hparams
 
 from trainer.dataset_description import DatasetDescription
+from trainer.training import objectives
 from trainer.training.settings import Settings
+from trainer.training.soundness import FirstEpoch
 from trellis_contracts import metrics
 
 
@@ -49,6 +53,7 @@ class BestEpoch(EarlyStopping):
 _STATE = {
     BestEpoch: ("best", "best_epoch", "best_score", "wait", "stopped_epoch"),
     ReduceLROnPlateau: ("best", "wait", "cooldown_counter"),
+    FirstEpoch: ("warnings",),
 }
 
 
@@ -59,8 +64,11 @@ def build(
     last_phase: int,
     *,
     is_chief: bool,
+    watched: bool = True,
 ) -> CallbackList:
-    """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last."""
+    """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last.
+    watched: whether the model can be asked for answers in this process, beside the steps.
+    """
     h = settings.hyperparameters
     callbacks: list[Callback] = [
         # With patience 0 it never stops, but still keeps the best epoch's weights.
@@ -86,11 +94,14 @@ def build(
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))
+        if watched:
+            aim = objectives.build(dataset, dataclasses.replace(h, class_weights="none"))
+            callbacks.append(FirstEpoch(settings.dataset, dataset, aim))
     callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric))
     return CallbackList(callbacks, model=model)
 
 
-def state(callbacks: CallbackList) -> dict[str, dict[str, float | int | None]]:
+def state(callbacks: CallbackList) -> dict[str, dict[str, Any]]:
     """What `restore` needs beside the best weights, as JSON values."""
     return {
         type(callback).__name__: {name: getattr(callback, name) for name in names}
@@ -107,6 +118,11 @@ def best_weights(callbacks: CallbackList) -> list[np.ndarray] | None:
 def best_epoch(callbacks: CallbackList) -> int:
     """The best epoch so far, from 1."""
     return _early_stopping(callbacks).best_epoch + 1
+
+
+def warnings(callbacks: CallbackList) -> list[str]:
+    """What the first epoch showed to be wrong with the model, in sentences."""
+    return [text for c in callbacks.callbacks if isinstance(c, FirstEpoch) for text in c.warnings]
 
 
 def restore(
@@ -141,7 +157,7 @@ class ProgressLine(Callback):
         shown = dict.fromkeys(["loss", metrics.of_task(task)[0], metric])
         self._names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
         # Of a model's own file.
-        self._known = {f"val_{metric}" for metric in metrics.METRICS}
+        self._known = {f"val_{metric}" for metric in metrics.IN_TRAINING}
 
     def on_epoch_end(self, epoch, logs=None):
         own = [name for name in logs if name.startswith("val_") and name not in self._known]

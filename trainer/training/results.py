@@ -12,6 +12,7 @@ metrics.json, schema 1; written last, so a training that has one is complete:
      "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7,  on the train split
                   "val_loss": 0.5, "val_accuracy": 0.8,      on the validation split
                   "learning_rate": 0.002, "seconds": 1.4}, ...],
+     "warnings": ["the loss of ... did not fall", ...],     of the first epoch, if there are any
      "threshold": {"class": "1", "above": 0.23},            if decision_threshold is best: what the
                                                             SavedModel decides by (trainer.decision)
      "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch, with the threshold
@@ -32,6 +33,8 @@ classes, and a regression's median_absolute_error, are there if they are `metric
 is left out: the order of examples of one class, r2 of equal labels. The loss is without label
 smoothing. A replica's entry is a process: its steps, and the examples of all its devices.
 """
+
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -57,8 +60,11 @@ def write(
     history: list[dict[str, float]],
     best_epoch: int,
     replicas: dict[str, dict],
+    warnings: Sequence[str] = (),
 ) -> None:
-    """Write the files that --outputs selects. model: with the best epoch's weights."""
+    """Write the files that --outputs selects. model: with the best epoch's weights. warnings: of
+    trainer.training.soundness.
+    """
     best = history[best_epoch - 1]
     validation = {
         name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")
@@ -81,6 +87,7 @@ def write(
         "epochs_run": len(history),
         "best_epoch": best_epoch,
         "history": history,
+        **({"warnings": list(warnings)} if warnings else {}),
         **({"threshold": threshold.told(dataset.classes)} if threshold else {}),
         "validation": validation,
         "test": test,

@@ -108,7 +108,11 @@ def _train_together(
     data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs)
     trainee = _build(settings, dataset, spread)
     last_phase = trainee.phases[-1].epoch
-    calls = callbacks.build(settings, dataset, trainee.model, last_phase, is_chief=is_chief)
+    # Elsewhere, to read a variable may need the other processes, which do not ask at that time.
+    watched = spread.kind in ("single", "mirrored")
+    calls = callbacks.build(
+        settings, dataset, trainee.model, last_phase, is_chief=is_chief, watched=watched
+    )
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
         model=trainee.model.variables,
@@ -142,7 +146,16 @@ def _train_together(
         model = _build_model(settings, dataset)
         model.set_weights(trainee.model.get_weights())
         best_epoch = callbacks.best_epoch(calls)
-        results.write(settings, dataset, model, spread.kind, progress.history, best_epoch, replicas)
+        results.write(
+            settings,
+            dataset,
+            model,
+            spread.kind,
+            progress.history,
+            best_epoch,
+            replicas,
+            callbacks.warnings(calls),
+        )
     # The others are done, but all must start again if the chief dies before it has written.
     spread.part()
     at_end()

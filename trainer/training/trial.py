@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.dataset_description import DatasetDescription
-from trainer.models import ModelError
+from trainer.models import ModelError, endings
 from trainer.models.own import OwnModel
 from trainer.training import (
     distribution,
@@ -22,6 +22,7 @@ from trainer.training import (
     records,
     sample,
     saved_model,
+    soundness,
 )
 from trellis_contracts.hyperparameters import Common
 
@@ -30,8 +31,9 @@ _STEPS = 20
 _TOLERANCE = 1e-3
 
 
-def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | None) -> None:
-    """Try a model's file. address: of the dataset; None: a made-up batch.
+def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | None) -> list[str]:
+    """Try a model's file. address: of the dataset; None: a made-up batch. Returns warnings: what
+    can be trained, and is not as it should be.
 
     Raises ModelError if the file cannot be trained or served.
     """
@@ -57,14 +59,15 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     named = inputs if isinstance(inputs, dict) else {"image": inputs}
     shapes = {name: tuple(tensor.shape) for name, tensor in named.items()}
     print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
-    _learn(own, model, dataset, h, (inputs, labels))
+    warnings = _learn(own, model, dataset, h, (inputs, labels))
     _export(model, dataset, taken, inputs)
+    return warnings
 
 
 def _learn(
     own: OwnModel, model: keras.Model, dataset: DatasetDescription, h: Common, batch: tuple
-) -> None:
-    """Some steps on the same batch, at the full learning rate."""
+) -> list[str]:
+    """Some steps on the same batch, at the full learning rate; returns what looks wrong then."""
     inputs, labels = batch
     # A made-up batch has other classes.
     unweighted = dataclasses.replace(h, class_weights="none")
@@ -103,14 +106,20 @@ def _learn(
             f"{own.name}: the loss of one batch is {losses[0]:.4g}, and {losses[-1]:.4g} after "
             f"{_STEPS} steps at learning_rate {h.learning_rate:g}"
         )
+    if why := soundness.probabilities(dataset, model(inputs, training=False).numpy()):
+        raise ModelError(f"{own.name}: {why}; {endings.REMEDY}")
     print(f"gradients  of all {len(given)} weights")
     print(f"loss       {losses[0]:.4g}, after {_STEPS} steps on this batch {losses[-1]:.4g}")
+    warnings = soundness.findings(model, dataset, inputs)
     if losses[-1] >= losses[0]:
-        print(
-            "           It did not fall, though a model should learn one batch by heart: look at "
-            "learning_rate, and at the activation of the last layer (outputs are logits)"
+        warnings.append(
+            "the loss did not fall, though a model should learn one batch by heart: look at "
+            "learning_rate, and at the activations."
         )
+    for warning in warnings:
+        print(f"warning    {warning}")
     print(f"speed      {speed:,.0f} examples a second on this machine's {os.cpu_count()} CPUs")
+    return warnings
 
 
 def _export(

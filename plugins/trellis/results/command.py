@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from trellis.results.scores import score
 from trellis.results.selection import FILTERS, NoRunError, Selection, find
 from trellis.results.table import table
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.problems import FileError
 
@@ -92,7 +92,10 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
     known = index.load_index(client, bucket, options.experiment or None)
     found = Selection(**{name: getattr(options, name) for name in FILTERS}).of(known.runs)
     lines = table(
-        ["run", "triggered", "owner", "winner", "score", "promoted", "at most", "spent"],
+        [
+            *("run", "triggered", "owner", "winner", "score"),
+            *("selected training", "promoted", "at most", "spent"),
+        ],
         [_row(record) for record in found[: options.last]],
     )
     if len(found) > options.last:
@@ -112,7 +115,8 @@ def _row(run: RunRecord) -> list[str]:
         run.created[:16].replace("T", " "),
         run.owner,
         result.winner if result else _no_result(run),
-        f"{result.metric} {score(result, result.decimals)}" if result else "",
+        f"{result.called} {score(result, result.decimals)}" if result else "",
+        _training(result) if result else "",
         promoted,
         f"{run.at_most_usd:.2f} USD",
         f"{run.so_far_usd:.2f} USD" if run.so_far_usd is not None else "",
@@ -129,6 +133,15 @@ def _causes(runs: Sequence[RunRecord]) -> list[str]:
             task = f"{run.failure.task}: " if run.failure else ""
             lines += ["", f"{run.experiment}/{run.folder} failed. {task}{first}", *more]
     return lines
+
+
+def _training(result: Result) -> str:
+    """With its own score, which is another than the winner's if a baseline wins."""
+    if result.training is None:
+        return ""
+    if result.training == result.first:
+        return "the winner"
+    return f"{result.training.name} {score(result.training, result.decimals)}"
 
 
 def _no_result(run: RunRecord) -> str:
@@ -148,21 +161,34 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
         lines.append(
             "The test splits differ: part of a difference may be that of the test examples."
         )
-    metrics = [
-        [
-            f"{metric.name} {'↑' if metric.goal == 'maximize' else '↓'}",
-            *(score(cell, metric.decimals) if cell else "-" for cell in metric.scores),
-        ]
-        for metric in found.metrics
-    ]
     parameters = [
         [name, *("-" if value is None else str(value) for value in row)]
         for name, row in found.parameters.items()
     ]
-    lines += table(["winner's score", *heads], metrics)
+    lines += _scores("winner", heads, [run.winner for run in files], found.metrics)
+    if found.trainings:
+        of_trainings = [run.selected for run in files]
+        lines += ["", *_scores("selected training", heads, of_trainings, found.trainings)]
     if not parameters:
         return [*lines, "", "No parameter differs."]
     return [*lines, "", *table(["what differs", *heads], parameters)]
+
+
+def _scores(
+    whose: str,
+    heads: Sequence[str],
+    contenders: Sequence[Mapping[str, Any] | None],
+    metrics: Sequence[comparison.Metric],
+) -> list[str]:
+    rows = [[f"its {whose}", *(one["name"] if one else "-" for one in contenders)]]
+    rows += [
+        [
+            f"{metric.title} {'↑' if metric.goal == 'maximize' else '↓'}",
+            *(score(cell, metric.decimals) if cell else "-" for cell in metric.scores),
+        ]
+        for metric in metrics
+    ]
+    return table([f"{whose}'s score", *heads], rows)
 
 
 def _days(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Runs side by side: the scores of their winners, and what was different about them."""
+"""Runs side by side: scores of their winners and trainings, and what was different about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the winners, None where a run lacks it. primary: of the first run."""
+    """A metric of a contender of each run, None where there is none. primary: of the first run."""
 
     name: str
     title: str
@@ -30,7 +30,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class Comparison:
-    """same_split: all winners were scored on the same test examples.
+    """same_split: all were scored on the same test examples. metrics: of the winners. trainings: of
+    the trainings that the validation split selected; empty if they are the winners.
 
     parameters: dotted keys with the value in each run, None where it has none; only those that
     differ.
@@ -38,6 +39,7 @@ class Comparison:
 
     same_split: bool
     metrics: tuple[Metric, ...]
+    trainings: tuple[Metric, ...]
     parameters: Mapping[str, tuple[Any, ...]]
 
 
@@ -46,26 +48,47 @@ def compare(runs: Sequence[RunFiles]) -> Comparison:
     datasets = {run.plan["dataset"]["fingerprint"] if run.plan else None for run in runs}
     return Comparison(
         same_split=len(datasets) == 1 and None not in datasets,
-        metrics=tuple(_metrics(runs)),
+        metrics=tuple(_metrics(runs, [run.winner for run in runs])),
+        trainings=()
+        if all(_same(run) for run in runs)
+        else tuple(_metrics(runs, [run.selected for run in runs])),
         parameters=_differing([dict(_parameters(run)) for run in runs]),
     )
 
 
-def _metrics(runs: Sequence[RunFiles]) -> Iterator[Metric]:
+def _same(run: RunFiles) -> bool:
+    """Whether the training of a run is its winner, or there is none."""
+    return run.selected is None or run.selected is run.winner
+
+
+def _metrics(
+    runs: Sequence[RunFiles], contenders: Sequence[Mapping[str, Any] | None]
+) -> Iterator[Metric]:
+    """By name and title: under one name, versions and tasks may average over something else."""
     boards = [run.leaderboard for run in runs if run.leaderboard]
-    known = {name: about for board in reversed(boards) for name, about in board["metrics"].items()}
+    known = {
+        (name, about["title"]): about
+        for board in boards
+        for name, about in board["metrics"].items()
+    }
     primary = boards[0]["primary_metric"] if boards else None
-    for name in sorted(known, key=lambda name: name != primary):
-        scores = tuple(_score(run, name) for run in runs)
+    for name, title in sorted(known, key=lambda one: one[0] != primary):
+        scores = tuple(
+            _score(run, contender, name, title)
+            for run, contender in zip(runs, contenders, strict=True)
+        )
         if any(scores):
-            about = known[name]
-            yield Metric(
-                name, about["title"], about["goal"], about["decimals"], name == primary, scores
-            )
+            about = known[name, title]
+            yield Metric(name, title, about["goal"], about["decimals"], name == primary, scores)
 
 
-def _score(run: RunFiles, metric: str) -> Score | None:
-    found = run.winner["metrics"].get(metric) if run.winner else None
+def _score(
+    run: RunFiles, contender: Mapping[str, Any] | None, metric: str, title: str
+) -> Score | None:
+    if run.leaderboard is None or contender is None:
+        return None
+    about = run.leaderboard["metrics"].get(metric)
+    found = contender["metrics"].get(metric) if about and about["title"] == title else None
     return Score(found["value"], *found["interval"]) if found else None
 
 
@@ -78,6 +101,9 @@ def _parameters(run: RunFiles) -> Iterator[tuple[str, Any]]:
     if run.winner:
         yield "winner", run.winner["name"]
         yield from _flat(run.winner["hyperparameters"], "winner.")
+    if run.selected and not _same(run):
+        yield "training", run.selected["name"]
+        yield from _flat(run.selected["hyperparameters"], "training.")
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -53,11 +53,9 @@ def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
 
 def _record(client: Any, run: RunFiles) -> tuple[str, Mapping[str, Any]] | None:
     """The name of the selected training and its metrics.json."""
-    contenders = run.leaderboard["contenders"] if run.leaderboard else []
-    selected = [c["name"] for c in contenders if c["selected"]]
-    if not selected:
+    if run.selected is None:
         return None
-    uri = f"{run.run.uri}{selected[0]}/metrics.json"
+    uri = f"{run.run.uri}{run.selected['name']}/metrics.json"
     text = read(client, uri)
     if text is None:
         return None
@@ -66,7 +64,7 @@ def _record(client: Any, run: RunFiles) -> tuple[str, Mapping[str, Any]] | None:
         check("metrics", content, uri)
     except (ValueError, ContractError):
         return None
-    return selected[0], content
+    return run.selected["name"], content
 
 
 def _curve(name: str, record: Mapping[str, Any], column: str) -> Curve | None:

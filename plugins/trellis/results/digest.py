@@ -80,7 +80,11 @@ def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _winner(result: Result) -> str:
-    return f"{result.winner}, {result.metric} {score(result, result.decimals)}"
+    found = f"{result.winner}, {result.called} {score(result, result.decimals)}"
+    if result.training and result.training != result.first:
+        what = "served" if result.serves else "selected"
+        found += f"; {what}: {result.training.name}, {score(result.training, result.decimals)}"
+    return found
 
 
 def _limits(runs: Sequence[RunRecord], end: datetime, limits: Limits) -> Iterator[str]:

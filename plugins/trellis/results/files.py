@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from trellis.workflow.contracts import roles
 from trellis.workflow.contracts.layout import Run
 from trellis_contracts.documents import ContractError, check
 
@@ -28,10 +29,17 @@ class RunFiles:
     @property
     def winner(self) -> Mapping[str, Any] | None:
         """The leaderboard's first contender."""
-        board = self.leaderboard
-        if board is None:
-            return None
-        return next(c for c in board["contenders"] if c["name"] == board["winner"])
+        return roles.winner(self.leaderboard) if self.leaderboard else None
+
+    @property
+    def selected(self) -> Mapping[str, Any] | None:
+        """The training that competes, and alone can be deployed."""
+        return roles.selected(self.leaderboard) if self.leaderboard else None
+
+    @property
+    def served(self) -> Mapping[str, Any] | None:
+        """What the run put into service."""
+        return roles.served(self.leaderboard, self.deployment) if self.leaderboard else None
 
 
 def load_files(client: Any, run: Run) -> RunFiles:

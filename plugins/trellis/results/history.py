@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trellis.results.index import Index
-from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.contracts.record import Result, RunRecord, Scored
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Change:
 
     at: ISO 8601. version, before: numbers, before: None if there was none. how: "promoted",
     "retreated" (it was undeployed again) or "rolled back". run: folder of the run that promoted it,
-    None for a rollback. user: None for a schedule.
+    None for a rollback. user: None for a schedule. result: of the run that trained the version.
     """
 
     at: str
@@ -25,6 +25,12 @@ class Change:
     why: str
     run: str | None
     user: str | None
+    result: Result | None = None
+
+    @property
+    def score(self) -> Scored | None:
+        """Of the version, in the run that trained it; None if that is not known."""
+        return self.result.training if self.result else None
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ def served(index: Index) -> list[Change]:
     What people change in the Google Cloud console is not recorded.
     """
     changes = [*_deployments(index.runs)]
+    trained = {(change.experiment, change.version): change.result for change in changes}
     for rollback in index.rollbacks:
         changes.append(
             Change(
@@ -57,6 +64,7 @@ def served(index: Index) -> list[Change]:
                 why=f"asked for version '{rollback.asked}'",
                 run=None,
                 user=rollback.user,
+                result=trained.get((rollback.experiment, number(rollback.version))),
             )
         )
     return sorted(changes, key=lambda change: change.at, reverse=True)
@@ -77,6 +85,7 @@ def _deployments(runs: Iterable[RunRecord]) -> Iterable[Change]:
             why=(run.result.reason if serving else done.reason) or "",
             run=run.folder,
             user=run.user,
+            result=run.result,
         )
 
 

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
-from trellis.workflow.contracts import layout
+from trellis.workflow.contracts import layout, roles
 from trellis.workflow.contracts.table import WEIGHT
 from trellis.workflow.lookups import image_manifest
 from trellis_contracts.documents import ContractError, check
@@ -105,7 +105,37 @@ class LoadedRun:
     @property
     def winner(self) -> str:
         """Name of the leaderboard's first contender."""
-        return str(self.board["winner"])
+        return str(roles.winner(self.board)["name"])
+
+    @property
+    def selected(self) -> str | None:
+        """Name of the training that the validation split selected: it alone can be deployed. The
+        winner may be another one, a baseline. None if no training could be scored.
+        """
+        found = roles.selected(self.board)
+        return str(found["name"]) if found else None
+
+    @property
+    def served(self) -> str | None:
+        """Name of the training that this run put into service; None if it put none."""
+        found = roles.served(self.board, self._files.deployment)
+        return str(found["name"]) if found else None
+
+    def metrics(self) -> pd.DataFrame:
+        """A row for each metric of the leaderboard, by name.
+
+        Columns: title, average (what it is an average over), goal, chance (what an answer scores
+        that does not look at the example) and description. attrs: positive, of two classes the one
+        that is meant. What a run of an earlier version lacks is None.
+        """
+        columns = ("title", "average", "goal", "chance", "description")
+        rows = {
+            name: {column: about.get(column) for column in columns}
+            for name, about in self.board["metrics"].items()
+        }
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        frame.attrs["positive"] = self.board.get("positive")
+        return frame.rename_axis("name")
 
     def leaderboard(self) -> pd.DataFrame:
         """A row for each contender, in the leaderboard's order, by name.
@@ -289,7 +319,8 @@ class LoadedRun:
         source = f"{self.uri}{name}/model/"
         found = list(each_blob(self._client, source))
         if not found:
-            raise NoRunError(f"there is no model in {source}: only full trainings leave one")
+            other = f"; this run's is {self.selected}" if self.selected not in (None, name) else ""
+            raise NoRunError(f"there is no model in {source}: only full trainings leave one{other}")
         target = Path(folder or tempfile.mkdtemp(prefix="trellis-model-"))
         for one in found:
             relative = f"gs://{one.bucket.name}/{one.name}".removeprefix(source)

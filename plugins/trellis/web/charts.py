@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trellis.results.curves import Curve, Curves
 from trellis.results.scores import places, score
-from trellis.workflow.contracts.record import Result, RunRecord
+from trellis.workflow.contracts.record import Result, RunRecord, Scored
 
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
@@ -24,7 +24,9 @@ class Tick:
 
 @dataclass(frozen=True)
 class Point:
-    """A run's score. x, y, low, high: in pixels from the left or the top."""
+    """The score of a run's winner or, if served, of what it put into service, which may
+    be another one. x, y, low, high: in pixels from the left or the top.
+    """
 
     x: float
     y: float
@@ -36,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True)
 class History:
-    """Scores of an experiment's winners, oldest first.
+    """Scores of an experiment's winners and served models, oldest first. runs: how many are drawn.
 
     changes: where, in pixels from the left, a run has another dataset than the one before. left
     out: runs whose primary metric is another one, or that are too old.
@@ -44,6 +46,7 @@ class History:
 
     metric: str
     goal: str
+    runs: int
     points: tuple[Point, ...]
     ticks: tuple[Tick, ...]
     changes: tuple[float, ...]
@@ -58,9 +61,10 @@ def history(runs: Sequence[RunRecord]) -> History | None:
     if not ended:
         return None
     newest = ended[-1][1]
-    shown = [(run, result) for run, result in ended if result.metric == newest.metric][-MOST:]
+    newest_run = ended[-1][0]
+    shown = [one for one in ended if _meaning(*one) == _meaning(newest_run, newest)][-MOST:]
     # An interval need not enclose the value that it belongs to.
-    values = [value for _, r in shown for value in (r.low, r.value, r.high)]
+    values = [value for _, r in shown for s in _drawn(r) for value in (s.low, s.value, s.high)]
     ticks = _ticks(min(values), max(values))
     low, high = ticks[0], ticks[-1]
 
@@ -71,11 +75,13 @@ def history(runs: Sequence[RunRecord]) -> History | None:
     xs = [round(_LEFT + (i + 0.5) * step, 1) for i in range(len(shown))]
     digits = _digits(ticks, newest)
     return History(
-        metric=newest.metric,
+        metric=newest.called,
         goal=newest.goal,
+        runs=len(shown),
         points=tuple(
-            Point(x, y(r.value), y(r.low), y(r.high), _served(r), _label(run, r))
+            Point(x, y(s.value), y(s.low), y(s.high), s == r.served, _label(run, r, s))
             for x, (run, r) in zip(xs, shown, strict=True)
+            for s in _drawn(r)
         ),
         ticks=tuple(Tick(y(tick), f"{tick:.{digits}f}") for tick in ticks),
         changes=tuple(
@@ -145,13 +151,26 @@ def learning(curves: Curves) -> Learning:
     )
 
 
-def _served(result: Result) -> bool:
-    return result.deployment is not None and result.deployment.state == "serving"
+def _meaning(run: RunRecord, result: Result) -> tuple[str, str | None]:
+    """What a score is of: under one name, earlier versions had the mean of both classes."""
+    changed = result.metric == "average_precision" and run.task == "binary_classification"
+    return result.metric, result.title if changed else None
 
 
-def _label(run: RunRecord, result: Result) -> str:
-    served = ", served" if _served(result) else ""
-    return f"{run.folder}: {result.winner} {score(result, result.decimals)}{served}"
+def _drawn(result: Result) -> list[Scored]:
+    """The winner, and what was put into service beside it."""
+    found = [result.first]
+    if result.served and result.served != result.first:
+        found.append(result.served)
+    return found
+
+
+def _label(run: RunRecord, result: Result, shown: Scored) -> str:
+    what = ["the winner"] if shown == result.first else []
+    what += ["put into service"] if shown == result.served else []
+    if result.serves and result.served is None:
+        what.append("not what was put into service, whose score is not recorded")
+    return f"{run.folder}: {shown.name} {score(shown, result.decimals)}, {' and '.join(what)}"
 
 
 def _ticks(low: float, high: float) -> list[float]:

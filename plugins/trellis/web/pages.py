@@ -20,7 +20,7 @@ from trellis.results.comparison import Comparison, Score
 from trellis.results.curves import Curves
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
-from trellis.results.scores import Scored, score
+from trellis.results.scores import Scored, places, score
 from trellis.results.selection import FILTERS, Selection
 from trellis.web import access, charts
 from trellis.workflow.contracts.record import RunRecord
@@ -117,6 +117,7 @@ def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) 
         state=access.states([key]).get(key),
         plan=plan,
         board=files.leaderboard,
+        served=files.served,
         deployment=files.deployment,
         problems=files.problems,
     )
@@ -198,6 +199,7 @@ def _environment() -> jinja2.Environment:
         "score": _score,
         "interval": _interval,
         "version": number,
+        "places": lambda value, decimals: f"{value:.{places(decimals)}f}",
         "console": console.vertex,
         "bucket": console.bucket,
         "tensorboard": _tensorboard,

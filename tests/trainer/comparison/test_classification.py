@@ -52,7 +52,7 @@ def test_scores_are_scikit_learns(classifier, classes):
         "f1": metrics.f1_score(labels, outcome.predicted, average="macro"),
         "auc": metrics.roc_auc_score(labels, scores, multi_class="ovr"),
         "average_precision": metrics.average_precision_score(
-            np.eye(classes)[labels], outcome.probabilities, average="macro"
+            labels if classes == 2 else np.eye(classes)[labels], scores, average="macro"
         ),
         "log_loss": metrics.log_loss(labels, outcome.probabilities),
         "brier": metrics.brier_score_loss(labels, outcome.probabilities),

@@ -114,11 +114,15 @@ def test_the_table_is_plain_and_complete(board):
         "digits, manual__2026-01-01: 120 test examples, 3 classes, "
         "ranked by accuracy (larger is better)"
     )
-    heading = "contender accuracy [95% interval] balanced_accuracy f1 auc average_precision "
-    assert " ".join(lines[2].split()) == heading + "log_loss brier ece"
+    assert " ".join(lines[2].split()) == "contender accuracy [95% interval]"
     assert lines[3].startswith("1  *  training/1  0.")
     assert lines[4].startswith("2  -  training/2  0.")
     assert lines[5].startswith("-  training/3  failed: no predictions.parquet")
+    metrics = lines[lines.index("", 2) + 1 :][: len(board["metrics"]) + 1]
+    assert metrics[0].split() == ["metric", "better", "#1", "#2", "chance"]
+    for line, about in zip(metrics[1:], board["metrics"].values(), strict=True):
+        assert line.startswith(about["title"])
+        assert len(line.removeprefix(about["title"]).split()) == 4
     assert any(line.startswith("Note: The test split is small") for line in lines)
 
 
@@ -176,7 +180,7 @@ def test_a_regression_keeps_the_schema(table_run):
     assert failed["reason"] == "no quota"
     assert second["difference"]["won_by_winner"] == 50
     text = leaderboard.table(board)
-    assert "50 test examples, regression, ranked by rmse (smaller is better)" in text
+    assert "50 test examples, regression, ranked by RMSE (smaller is better)" in text
     # Published to the hundredth, shown in whole units: the labels spread over thousands.
     assert board["metrics"]["rmse"]["decimals"] == 2
     assert f"{winner['metrics']['rmse']['value']:.0f} [" in text

@@ -41,8 +41,8 @@ def test_a_promotion_is_told_with_its_checks_and_what_is_served(run, classifier)
     assert "promoted training/1 passes all 2 checks." in page.text
     assert "#promotion" in page.values("href")
     assert page.text.index("Promotion") < page.text.index("Ranking")
-    assert "auc at least 0.6passedauc 0." in page.text.replace(" passed ", "passed")
-    assert "auc no worse than the served model's" in page.text
+    assert "AUC at least 0.6passedAUC 0." in page.text.replace(" passed ", "passed")
+    assert "AUC no worse than the served model's" in page.text
     assert MODEL in page.text
 
 
@@ -50,7 +50,7 @@ def test_a_served_model_that_stays_ahead_is_the_winner_and_stands_in_the_charts(
     served(run, classifier(LABELS, 2, skill=4, seed=2))
     html = report(run, "auc")
     page = Page(html)
-    assert "not promoted training/1 fails 1 of 2 checks: auc no worse than the" in page.text
+    assert "not promoted training/1 fails 1 of 2 checks: AUC no worse than the" in page.text
     assert "AUC of served, the winner" in page.text
     assert f"It is the model that was served at the time of the run, {MODEL}" in page.text
     assert any("curve" in style and "served" in style.split() for style in page.values("class"))

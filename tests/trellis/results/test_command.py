@@ -29,11 +29,21 @@ def test_a_list_of_runs(digits, breast_cancer, add, trellis):
         ["breast-cancer/new", "2026-01-02", "08:30", "trellis", "no", "result", "1.92", "USD"]
     )
     assert "digits/old" in out
-    assert "training/1  accuracy 0.9700 [0.9500, 0.9800]  yes" in out
-    assert "accuracy 0.9700 [0.9500, 0.9800]  failed" in out
+    shown = " ".join(out.split())
+    assert "training/1 accuracy 0.9700 [0.9500, 0.9800] the winner yes" in shown
+    assert "accuracy 0.9700 [0.9500, 0.9800] the winner failed" in shown
     _, out, _ = trellis("runs", "--task", "multiclass_classification", "--last", "1")
     assert "breast-cancer" not in out
     assert out.splitlines()[-1] == "and 1 older ones"
+
+
+def test_a_training_is_listed_with_its_own_score_where_a_baseline_wins(digits, add, trellis):
+    baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98)
+    training = a_contender("training/1", 0.9, 0.85, 0.94, selected=True)
+    add(a_run(digits, "r", a_board(baseline, training)))
+    out = " ".join(trellis("runs")[1].split())
+    assert "baselines/bqml accuracy 0.9700 [0.9500, 0.9800]" in out
+    assert "training/1 0.9000 [0.8500, 0.9400]" in out
 
 
 def test_no_runs(trellis, bucket):

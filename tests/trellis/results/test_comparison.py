@@ -27,6 +27,27 @@ def test_scores_with_intervals_on_the_same_test_examples(digits):
     assert found.metrics[0].scores == (Score(0.9, 0.8, 0.95), Score(0.95, 0.9, 0.99))
 
 
+def test_trainings_are_compared_where_a_baseline_wins(digits):
+    baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98)
+    runs = [
+        files(digits, baseline, a_contender("training/1", value, 0.8, 0.95, selected=True))
+        for value in (0.9, 0.92)
+    ]
+    found = compare(runs)
+    assert [score.value for score in found.metrics[0].scores] == [0.97, 0.97]
+    assert [score.value for score in found.trainings[0].scores] == [0.9, 0.92]
+    assert compare([files(digits, a_contender("training/1", 0.9, 0.8, 1))]).trainings == ()
+
+
+def test_one_name_with_two_meanings_is_two_rows(digits):
+    old = files(digits, a_contender("training/1", 0.9, 0.8, 0.95))
+    new = files(digits, a_contender("training/1", 0.5, 0.4, 0.6))
+    new.leaderboard["metrics"]["accuracy"]["title"] = "accuracy of yes"
+    rows = {metric.title: metric.scores for metric in compare([old, new]).metrics}
+    assert rows["accuracy"] == (Score(0.9, 0.8, 0.95), None)
+    assert rows["accuracy of yes"] == (None, Score(0.5, 0.4, 0.6))
+
+
 def test_another_dataset_is_another_test_split(digits):
     one = files(digits, a_contender("training/1", 0.9, 0.8, 0.95))
     assert not compare([one, files(digits, fingerprint="beef")]).same_split

@@ -16,7 +16,7 @@ import pytest
 import trellis
 from tests.airflow_side import ROOT
 from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
-from tests.trellis.results.made import a_board, a_contender, a_plan_of
+from tests.trellis.results.made import a_board, a_contender, a_deployment, a_plan_of
 from trellis.results.selection import NoRunError
 
 KEYS = [f"k{i}" for i in range(6)]
@@ -160,6 +160,27 @@ def test_the_leaderboard_has_scores_with_intervals_and_parameters(run, client):
     first = board.loc["training/1"]
     assert (first["accuracy"], first["accuracy.low"], first["accuracy.high"]) == (0.9, 0.8, 0.95)
     assert first["parameters.units"] == 16
+
+
+def test_winner_selected_and_served_are_three(digits, client, bucket, put):
+    baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98, rank=1)
+    board = a_board(baseline, a_contender("training/1", 0.9, 0.8, 0.95, rank=2, selected=True))
+    board["positive"] = "ill"
+    board["metrics"]["accuracy"] |= {"average": "examples", "chance": 0.7}
+    put("digits/runs/r/plan.json", a_plan_of(digits, "r", bucket))
+    put("digits/runs/r/leaderboard/leaderboard.json", board)
+    uri = f"gs://{bucket}/digits/runs/r/"
+    before = trellis.load_run(uri, client)
+    assert (before.winner, before.selected, before.served) == ("baselines/bqml", "training/1", None)
+    with pytest.raises(NoRunError, match="this run's is training/1"):
+        before.download()
+    put("digits/runs/r/deployment.json", a_deployment())
+    assert trellis.load_run(uri, client).served == "training/1"
+    about = before.metrics()
+    assert about.loc["accuracy", ["average", "chance"]].tolist() == ["examples", 0.7]
+    assert about.attrs["positive"] == "ill"
+    # Of an earlier version, it is not known.
+    assert about["average"].isna()["log_loss"]
 
 
 def test_predictions_have_class_names_and_their_rows(run, client):

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trellis.results.made import a_board, a_contender, a_run
+from tests.trellis.results.made import a_board, a_contender, a_deployment, a_run
 from trellis.results.curves import Curve, Curves
 from trellis.web.charts import HEIGHT, MOST, WIDTH, _ticks, history, learning
 
@@ -17,6 +17,44 @@ def test_only_runs_of_the_same_metric_are_compared(digits):
     other["primary_metric"] = "log_loss"
     drawn = history([a_run(digits, "new", a_board()), a_run(digits, "old", other)])
     assert (drawn.metric, len(drawn.points), drawn.left_out) == ("accuracy", 1, 1)
+
+
+def test_what_is_served_is_drawn_with_its_own_score(digits):
+    """Also where a baseline wins; the winner is no filled point then."""
+    baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98)
+    training = a_contender("training/1", 0.9, 0.85, 0.94, selected=True)
+    beaten = a_run(digits, "r1", a_board(baseline, training), a_deployment())
+    winning = a_run(digits, "r2", a_board(training), a_deployment())
+    drawn = history([winning, beaten])
+    assert drawn.runs == 2
+    assert [(p.served, p.label.split(" ")[1]) for p in drawn.points] == [
+        (False, "baselines/bqml"),
+        (True, "training/1"),
+        (True, "training/1"),
+    ]
+    assert drawn.points[0].x == drawn.points[1].x
+    assert drawn.points[0].y < drawn.points[1].y == drawn.points[2].y
+
+
+def test_a_served_model_whose_score_is_not_recorded_is_not_given_the_winners(digits):
+    board = a_board(a_contender("baselines/bqml", 0.97, 0.95, 0.98))
+    run = a_run(digits, "r", board, a_deployment())
+    old = run.model_copy(update={"result": run.result.model_copy(update={"selected": None})})
+    (point,) = history([old]).points
+    assert not point.served
+    assert "not recorded" in point.label
+
+
+def test_the_mean_of_both_classes_is_not_drawn_beside_the_positive_classs(breast_cancer):
+    board = a_board()
+    board["primary_metric"] = "average_precision"
+    board["metrics"]["average_precision"] = {**board["metrics"]["accuracy"], "title": "AP of true"}
+    for contender in board["contenders"]:
+        contender["metrics"]["average_precision"] = contender["metrics"]["accuracy"]
+    new = a_run(breast_cancer, "new", board)
+    old = new.model_copy(update={"result": new.result.model_copy(update={"title": None})})
+    drawn = history([new, old])
+    assert (drawn.metric, drawn.runs, drawn.left_out) == ("AP of true", 1, 1)
 
 
 def test_of_many_runs_the_newest_are_drawn(digits):

@@ -135,7 +135,7 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
     write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board(), a_deployment())
     text = page("/trellis/experiments/digits/runs/r")
-    assert "training/1 (winner) 0.9700 [0.9500, 0.9800]" in text
+    assert "training/1 (winner) (served) 0.9700 [0.9500, 0.9800]" in text
     assert "training/1 is promoted: training/1 passes all 2 checks." in text
     assert "at most 1.92 USD" in text
     folder = re.search(r"tensorboard --logdir (\S+)", text)[1]
@@ -159,7 +159,7 @@ def test_files_that_cannot_be_read_are_told(google, digits, bucket, page):
     folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
     (folder / "leaderboard/leaderboard.json").write_text(json.dumps({"schema": 1}))
     text = page("/trellis/experiments/digits/runs/r")
-    assert "leaderboard.json does not fit leaderboard.schema.json" in text
+    assert "leaderboard.json does not match leaderboard.schema.json" in text
 
 
 def test_runs_side_by_side(google, digits, bucket, page):

@@ -100,14 +100,15 @@ class Classification(Objective):
 
 
 def of_order(labels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Metrics of the order of (n, c) scores; nothing if there are examples of one class only."""
+    """Metrics of the order of (n, c) scores: of two classes those of the second, the positive one,
+    of more their means over the classes; nothing if there are examples of one class only.
+    """
     classes = range(scores.shape[1])
-    # Of two classes, both areas under the ROC curve are the same.
     ranked = classes[1:] if len(classes) == 2 else classes
     values = {
         "auc": metrics.over_classes(metrics.auc, labels, scores, ranked),
         "average_precision": metrics.over_classes(
-            metrics.average_precision, labels, scores, classes
+            metrics.average_precision, labels, scores, ranked
         ),
     }
     return {name: value for name, value in values.items() if not math.isnan(value)}

@@ -14,6 +14,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from trellis.workflow.contracts import roles
+
 METADATA = "trellis-record"
 """Key of the record in its object's metadata."""
 
@@ -74,9 +76,21 @@ class Deployment(_Document):
     reason: str | None
 
 
+class Scored(_Document):
+    """A contender with its score on the test split and the interval of that."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
 class Result(_Document):
     """How a run ended. value, low, high: of the winner's primary metric on the test split.
 
+    title: of that metric, which says what is averaged; None in records of earlier versions.
+    selected: the training that competed, and alone could be deployed; None if there was none, or
+    in records of earlier versions. `first`, `training` and `served` say whose score is whose.
     failure: why the run failed in spite of its leaderboard. contenders_usd: at most, of trainings
     and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
     actual_usd: what the run has cost by its jobs' own times, by stage, an estimate; None if it is
@@ -99,6 +113,35 @@ class Result(_Document):
     deployment: Deployment | None
     actual_usd: dict[str, float] | None = None
     spot_savings_usd: float | None = None
+    title: str | None = None
+    selected: Scored | None = None
+
+    @property
+    def first(self) -> Scored:
+        """The winner: first of the leaderboard."""
+        return Scored(name=self.winner, value=self.value, low=self.low, high=self.high)
+
+    @property
+    def training(self) -> Scored | None:
+        """The selected training. A training that wins is the selected one, in any version's record:
+        the others do not compete.
+        """
+        return self.selected or (self.first if self.winner.startswith("training/") else None)
+
+    @property
+    def serves(self) -> bool:
+        """Whether this run put its selected training into service."""
+        return self.deployment is not None and self.deployment.state == "serving"
+
+    @property
+    def served(self) -> Scored | None:
+        """What it put into service; None if nothing, or if an earlier version did not record it."""
+        return self.training if self.serves else None
+
+    @property
+    def called(self) -> str:
+        """The primary metric's name for people."""
+        return self.title or self.metric
 
 
 class Failure(_Document):
@@ -212,7 +255,7 @@ class RunRecord(_Document):
     ) -> Self:
         """The same run with its result. board: leaderboard.json; deployment: deployment.json."""
         metric = board["primary_metric"]
-        best = next(c for c in board["contenders"] if c["name"] == board["winner"])
+        best = roles.winner(board)
         score = best["metrics"][metric]
         decision = board["promotion"]
         result = Result(
@@ -231,6 +274,8 @@ class RunRecord(_Document):
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
             spot_savings_usd=spot_savings_usd,
+            title=roles.title(board, metric),
+            selected=_scored(roles.selected(board), metric),
         )
         return self.model_copy(update={"result": result, "failure": None})
 
@@ -250,6 +295,14 @@ class RollbackRecord(_Document):
     asked: str
     version: str
     before: str | None
+
+
+def _scored(contender: Mapping[str, Any] | None, metric: str) -> Scored | None:
+    score = contender["metrics"].get(metric) if contender else None
+    if contender is None or score is None:
+        return None
+    low, high = score["interval"]
+    return Scored(name=contender["name"], value=score["value"], low=low, high=high)
 
 
 def _deployment(content: Mapping[str, Any]) -> Deployment:

@@ -44,6 +44,11 @@ class Gate(Section):
         ge=0,
         le=1,
     )
+    learned: bool = key(
+        "true: it must have learned something: its predictions vary, and are better than chance in "
+        "their order or their loss; false: the other conditions decide alone",
+        True,
+    )
 
 
 class Smoke(Section):

@@ -11,7 +11,7 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
-from trellis.workflow.contracts import layout
+from trellis.workflow.contracts import layout, roles
 from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 from trellis.workflow.lookups import documents, plans, records
 from trellis.workflow.pricing import cost
@@ -161,12 +161,15 @@ def _failed_tasks(ti: Any, dag: Any) -> list[str]:
 def summary(board: dict[str, Any]) -> list[str]:
     """The leaderboard in lines, the winner first."""
     metric = board["primary_metric"]
-    first = board["winner"]
+    first, chosen = board["winner"], roles.selected(board)
     lines = [f"Winner: {first}"]
+    if chosen and chosen["name"] != first:
+        lines.append(f"Selected training, which alone can be deployed: {chosen['name']}")
     for contender in sorted(board["contenders"], key=lambda c: c["name"] != first):
         if contender["status"] == "ok":
             lines.append(
-                f"{contender['name']}: {metric} {contender['metrics'][metric]['value']:.4f}"
+                f"{contender['name']}: {roles.title(board, metric)} "
+                f"{contender['metrics'][metric]['value']:.4f}"
             )
         else:
             lines.append(f"{contender['name']}: failed, {contender['reason']}")
@@ -176,7 +179,7 @@ def summary(board: dict[str, Any]) -> list[str]:
 def winner(board: dict[str, Any]) -> dict[str, Any]:
     """Name of the winner, and its primary metric on the test split."""
     metric = board["primary_metric"]
-    best = next(c for c in board["contenders"] if c["name"] == board["winner"])
+    best = roles.winner(board)
     return {"winner": best["name"], "metric": metric, "value": best["metrics"][metric]["value"]}
 
 

@@ -5,11 +5,29 @@ from trellis.workflow.stages.result import deployment, failed, summary, winner
 
 BOARD = {
     "primary_metric": "accuracy",
+    "metrics": {"accuracy": {"title": "accuracy"}},
+    "promotion": None,
     "winner": "training/2",
     "contenders": [
-        {"name": "training/1", "status": "ok", "metrics": {"accuracy": {"value": 0.95}}},
-        {"name": "training/2", "status": "ok", "metrics": {"accuracy": {"value": 0.97}}},
-        {"name": "training/3", "status": "failed", "reason": "no metrics.json", "metrics": {}},
+        {
+            "name": "training/1",
+            "status": "ok",
+            "selected": False,
+            "metrics": {"accuracy": {"value": 0.95}},
+        },
+        {
+            "name": "training/2",
+            "status": "ok",
+            "selected": True,
+            "metrics": {"accuracy": {"value": 0.97}},
+        },
+        {
+            "name": "training/3",
+            "status": "failed",
+            "selected": None,
+            "reason": "no metrics.json",
+            "metrics": {},
+        },
     ],
 }
 

@@ -1,0 +1,41 @@
+"""Winner, selected training and served model are three, and each has its own score."""
+
+import pytest
+
+from tests.trellis.results.made import a_board, a_contender, a_deployment, a_run
+from trellis.workflow.contracts import roles
+
+BASELINE = a_contender("baselines/bqml-logistic_reg", 0.97, 0.95, 0.98)
+TRAINING = a_contender("training/1", 0.9, 0.85, 0.94, selected=True)
+OTHER = a_contender("training/2", 0.93, 0.9, 0.95, selected=False)
+
+
+def test_a_baseline_wins_and_the_selected_training_is_served():
+    board = a_board(BASELINE, TRAINING, OTHER)
+    assert roles.winner(board) == BASELINE
+    assert roles.selected(board) == TRAINING
+    assert roles.served(board, a_deployment()) == TRAINING
+    assert roles.served(board, a_deployment(state="retreated", reason="slow")) is None
+    assert roles.served(board, None) is None
+
+
+def test_without_a_training_nothing_is_selected():
+    board = a_board(BASELINE, promoted=None)
+    assert roles.selected(board) is None
+
+
+def test_a_record_keeps_them_apart(digits):
+    result = a_run(digits, "r", a_board(BASELINE, TRAINING), a_deployment()).result
+    assert (result.first.name, result.first.value) == (BASELINE["name"], 0.97)
+    assert (result.served.name, result.served.value, result.served.low) == ("training/1", 0.9, 0.85)
+    assert a_run(digits, "r", a_board(BASELINE, TRAINING)).result.served is None
+
+
+@pytest.mark.parametrize(("first", "known"), [(BASELINE, False), (TRAINING, True)])
+def test_a_record_of_an_earlier_version_never_has_anothers_score(digits, first, known):
+    """It has the winner alone: a training that wins is the selected one, a baseline is not."""
+    result = a_run(digits, "r", a_board(first, TRAINING), a_deployment()).result
+    old = result.model_copy(update={"selected": None, "title": None})
+    assert old.serves
+    assert (old.served == old.first) == known
+    assert (old.served is not None) == known

@@ -1,0 +1,143 @@
+"""Whether a contender has learned anything: a ranking metric alone does not say so.
+
+AUC and average precision look at the order of predictions, so a model whose probabilities all lie
+between 0.3272 and 0.3277 may have an AUC of 0.96: no decision follows from it, and a rounding at
+the endpoint takes the order away, too. Two findings say that a model is of no use:
+
+constant  For every class, the log odds of at least 99% of the test examples lie within a half
+          deciban (a factor of 1.122 in the odds). Good (Probability and the Weighing of Evidence,
+          1950; Biometrika 66, 1979) calls a deciban or half of one the smallest change of evidence
+          that people notice. Log odds, not probabilities: from 0.1% to 0.3% is no small step. A
+          model whose log odds are right and vary that little has an AUC below 0.507. Of values:
+          99% of the predictions within a twentieth of the labels' spread, which as right ones
+          would explain less than 0.01% of the variance.
+          If the others, up to 1%, stand out in the right direction, it is a detector of something
+          rare: their correlation with the label must be more than chance (a permutation test,
+          Pitman 1937, by its normal approximation, at 2.5%).
+order     It orders the examples no better than chance (AUC at most 0.5; of values, no positive
+          correlation), and its probabilities or values cost no less than the best constant's (log
+          loss, RMSE). A weak model that is honest passes: with an AUC of 0.52 whatever its interval
+          is, and with probabilities that are far off.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trainer.comparison.outcome import FLOOR, AnyOutcome, ClassOutcome
+from trainer.comparison.regression import ValueOutcome
+from trainer.comparison.scoreboard import Scoreboard
+
+HALF_DECIBAN = math.log(10) / 20
+"""In nats."""
+
+_SHARE = 0.99
+_OF_SPREAD = 0.05
+_SIGNIFICANT = 1.96
+# Fewer predictions may be equal by chance.
+_FEWEST = 10
+# Of a normal distribution, the quartiles are so many standard deviations apart.
+_QUARTILES = 1.349
+
+
+def nothing(name: str, board: Scoreboard) -> str | None:
+    """Why a scored contender is of no use, in a clause; None if it has learned something."""
+    outcome = board.outcome(name)
+    if len(outcome.labels) < _FEWEST:
+        return None
+    return _constant(outcome, board.classes) or _without_order(name, outcome, board)
+
+
+def _constant(outcome: AnyOutcome, classes: tuple[str, ...]) -> str | None:
+    if isinstance(outcome, ValueOutcome):
+        width = _OF_SPREAD * _spread(outcome.labels)
+        if not _within(outcome.values, width, outcome.labels):
+            return None
+        low, high = _ends(outcome.values)
+        return f"its predictions are nearly constant: from {low:.5g} to {high:.5g}"
+    if not isinstance(outcome, ClassOutcome):
+        return None
+    p = np.clip(outcome.probabilities, FLOOR, 1 - FLOOR)
+    odds = np.log(p) - np.log1p(-p)
+    for c in range(outcome.class_count):
+        if not _within(odds[:, c], HALF_DECIBAN, outcome.examples_of(c).astype(float)):
+            return None
+    low, high = _ends(outcome.probabilities[:, -1])
+    of = classes[-1] if classes else "the last class"
+    return (
+        f"its predictions are nearly constant: the probability of {of} is from {low:.4g} to "
+        f"{high:.4g}"
+    )
+
+
+def _within(values: np.ndarray, width: float, labels: np.ndarray) -> bool:
+    """Whether 99% lie within the width, and the others do not stand out in the right direction."""
+    middle = np.median(values)
+    side = np.where(np.abs(values - middle) <= width / 2, 0.0, np.sign(values - middle))
+    outside = np.count_nonzero(side)
+    if not outside:
+        return True
+    if outside > (1 - _SHARE) * len(values):
+        return False
+    spreads = np.std(side) * np.std(labels)
+    if not spreads:
+        return True
+    correlation = np.mean((side - side.mean()) * (labels - labels.mean())) / spreads
+    return bool(correlation * math.sqrt(len(values) - 1) <= _SIGNIFICANT)
+
+
+def _spread(labels: np.ndarray) -> float:
+    """Standard deviation, by the quartiles if that is smaller: a few large labels say nothing."""
+    low, high = np.quantile(labels, [0.25, 0.75])
+    deviation = float(np.std(labels))
+    return min(deviation, float(high - low) / _QUARTILES) if high > low else deviation
+
+
+def _ends(values: np.ndarray) -> tuple[float, float]:
+    """The range of the middle 99%."""
+    low, high = np.quantile(values, [(1 - _SHARE) / 2, (1 + _SHARE) / 2])
+    return float(low), float(high)
+
+
+def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | None:
+    scores = next(s.metrics for s in board.standings if s.name == name)
+    loss = board.metrics["rmse" if isinstance(outcome, ValueOutcome) else "log_loss"]
+    constant = board.chance(loss)
+    if constant is None or loss.name not in scores or scores[loss.name].value < constant:
+        return None
+    cost = (
+        f"a {loss.title} of {scores[loss.name].value:.4g} is no better than the {constant:.4g} of "
+        "a constant"
+    )
+    if isinstance(outcome, ValueOutcome):
+        centred = outcome.values - outcome.values.mean()
+        if not np.ptp(outcome.labels) or float(centred @ outcome.centred) > 0:
+            return None
+        return f"its predictions do not rise with the label, and {cost}"
+    by_chance = board.chance(board.metrics["auc"])
+    if "auc" not in scores or by_chance is None or scores["auc"].value > by_chance:
+        return None
+    auc = board.metrics["auc"].title
+    return f"its {auc} of {scores['auc'].value:.4g} is chance, and {cost}"
+
+
+def stalled(training: Mapping[str, Any] | None) -> str | None:
+    """That a training's loss on the train split never fell below its first epoch's, in a clause.
+
+    training: its metrics.json. None if it fell, or there is one epoch only.
+    """
+    losses = [row["loss"] for row in training["history"] if "loss" in row] if training else []
+    if len(losses) < 2 or min(losses[1:]) < losses[0]:
+        return None
+    return (
+        f"its loss on the train split did not fall: {losses[0]:.4g} in epoch 1, at least "
+        f"{min(losses[1:]):.4g} in the {len(losses) - 1} after it"
+    )
+
+
+def findings(board: Scoreboard) -> Mapping[str, str]:
+    """Of the contenders that have learned nothing: why, by name, in the order of the ranking."""
+    found = {s.name: nothing(s.name, board) for s in board.standings}
+    return {name: why for name, why in found.items() if why}

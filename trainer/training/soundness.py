@@ -1,0 +1,175 @@
+"""What looks trained and is not: outputs that are probabilities already, inputs without effect,
+units that are dead, a loss that does not fall.
+
+A model's outputs are logits, or a regression's standardized label: loss and SavedModel apply
+softmax or sigmoid themselves. A model that ends with one of them trains, but its probabilities are
+squeezed: those of two classes never exceed 1 / (1 + exp(-1)) = 0.73.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.callbacks import Callback
+
+from trainer.dataset_description import DatasetDescription
+from trainer.dataset_features import SEQUENCE, TEXT, VECTORS, Feature
+from trainer.models.endings import REMEDY
+from trainer.models.inputs import sequence_input, text_input
+from trainer.training import records, sample
+from trainer.training.objectives.objective import Objective
+
+# Examples that are looked at.
+EXAMPLES = 64
+# Above float32's rounding of a sum of up to thousands of probabilities.
+_ROUNDING = 1e-4
+# Features beyond these are not tried in a training.
+_FEATURES = 64
+
+
+def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | None:
+    """Why outputs (b, o) are probabilities already, in a clause; None if they are not.
+
+    They lie in [0, 1], and every example's add up to 1: logits do that by chance in one batch of
+    very many. Of a multi-label task nothing tells probabilities from small logits.
+    """
+    if dataset.is_regression or dataset.is_multilabel or not np.isfinite(outputs).all():
+        return None
+    low, high = float(outputs.min()), float(outputs.max())
+    if low < 0 or high > 1 + _ROUNDING:
+        return None
+    if np.abs(outputs.sum(axis=1) - 1).max() > _ROUNDING:
+        return None
+    return f"the outputs of {len(outputs)} examples lie in [0, 1] and add up to 1"
+
+
+def unread(
+    model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
+) -> list[str]:
+    """Features that change no output when their values are exchanged between the examples.
+
+    inputs: as a reader parses them. most: how many features to try at most; None: all. A feature
+    that is the same in all examples is not tried.
+    """
+    if not isinstance(inputs, dict):
+        return []
+    wanted = _outputs(model, inputs)
+    order = np.roll(np.arange(len(wanted)), 1)
+    found = []
+    for name, changed in _exchanged(dataset, inputs, order, most):
+        if np.array_equal(_outputs(model, changed), wanted):
+            found.append(name)
+    return found
+
+
+def _exchanged(
+    dataset: DatasetDescription, inputs: dict[str, Any], order: np.ndarray, most: int | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each feature's name, with inputs in which it is another example's."""
+    for feature in dataset.features[:most]:
+        key = _input_of(feature)
+        if feature.record_name in VECTORS:
+            values = inputs[key].numpy()
+            moved = values.copy()
+            moved[:, feature.index] = values[order, feature.index]
+        else:
+            values, moved = inputs[key].numpy(), inputs[key].numpy()[order]
+        if not np.array_equal(moved, values, equal_nan=values.dtype.kind == "f"):
+            yield feature.name, {**inputs, key: tf.constant(moved)}
+
+
+def _input_of(feature: Feature) -> str:
+    if feature.kind == SEQUENCE:
+        return sequence_input(feature)
+    return text_input(feature) if feature.kind == TEXT else feature.record_name
+
+
+def dead_layers(model: keras.Model, inputs: Any) -> list[str]:
+    """Names of layers with ReLU whose units are 0 for every one of the examples."""
+    layers = [
+        layer
+        for layer in model.layers
+        if isinstance(layer, keras.layers.ReLU)
+        or getattr(layer, "activation", None) is keras.activations.relu
+    ]
+    if not layers:
+        return []
+    values = keras.Model(model.inputs, [layer.output for layer in layers])(inputs, training=False)
+    values = values if isinstance(values, list | tuple) else [values]
+    return [
+        layer.name
+        for layer, value in zip(layers, values, strict=True)
+        if not np.any(keras.ops.convert_to_numpy(value))
+    ]
+
+
+def findings(
+    model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
+) -> list[str]:
+    """What is wrong with a model by its answers to a batch, each a sentence with the remedy."""
+    told = []
+    if why := probabilities(dataset, _outputs(model, inputs)):
+        told.append(f"{why}: {REMEDY}.")
+    if names := unread(model, dataset, inputs, most):
+        told.append(
+            f"{_listed('the feature', names)} changed no output when exchanged between "
+            "examples: connect what reads it to the output, or leave it out of the source."
+        )
+    if names := dead_layers(model, inputs):
+        told.append(
+            f"every unit of {_listed('the layer', names)} is 0 for all examples of a batch, and a "
+            "ReLU that is 0 learns nothing more: lower learning_rate, or use another activation "
+            "(gelu, leaky_relu)."
+        )
+    return told
+
+
+class FirstEpoch(Callback):
+    """Looks at a model before and after its first epoch, and prints what is wrong with it.
+
+    warnings: the sentences; metrics.json has them, and the report.
+    """
+
+    def __init__(self, address: str, dataset: DatasetDescription, aim: Objective):
+        super().__init__()
+        self._dataset, self._aim = dataset, aim
+        taken = tf.constant(sample.stored(address, dataset, EXAMPLES))
+        parsed: tuple[Any, Any, Any] = records.of(dataset).parse(taken)
+        self._inputs, self._labels, _ = parsed
+        self._before = math.nan
+        self.warnings: list[str] = []
+
+    def on_train_begin(self, logs=None):
+        self._before = self._loss()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch:
+            return
+        self.warnings = findings(self.model, self._dataset, self._inputs, _FEATURES)
+        after = self._loss()
+        if not after < self._before:
+            self.warnings.append(
+                f"the loss of the first {len(self._labels)} training examples did not fall in the "
+                f"first epoch: {self._before:.4g} before, {after:.4g} after it; look at "
+                "learning_rate, and at the labels."
+            )
+        for warning in self.warnings:
+            print(f"warning: {warning}", flush=True)
+
+    def _loss(self) -> float:
+        outputs = self.model(self._inputs, training=False)
+        losses, _ = self._aim.measures(self._labels, outputs)
+        return float(tf.reduce_mean(losses))
+
+
+def _outputs(model: keras.Model, inputs: Any) -> np.ndarray:
+    found: np.ndarray = keras.ops.convert_to_numpy(model(inputs, training=False))
+    return found
+
+
+def _listed(noun: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{noun}{'s' * (len(names) > 1)} {shown}"
