@@ -11,7 +11,7 @@ from trellis.results import command as results
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
-from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.problems import GUIDE, FileError, Problem
 from trellis.workflow.spec.profile import Profile, named
 from trellis.workflow.validation.file import FOLDER, check_on, load, profiles_of
 from trellis_contracts.catalog import load as load_catalog
@@ -32,6 +32,8 @@ Work on experiment files and their Google Cloud project.
   trellis digest                              what the runs of the last week came to
   trellis endpoints dags                      what endpoints cost a day, and which nobody asks
 
+docs/what-trellis-does-not-do.md: survival, segmentation, detection, ..., and what to do instead.
+
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
 """
@@ -47,7 +49,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("reference", help="print every key of experiment files and platform.yaml")
     commands.add_parser("schema", help="print the JSON Schema of experiment files, for editors")
-    check = commands.add_parser("check", help="check experiment files; exit code 1 for problems")
+    check = commands.add_parser(
+        "check",
+        help="check experiment files; exit code 1 for problems",
+        epilog=f"What no task learns, and what to do instead: {GUIDE}",
+    )
     check.add_argument("files", nargs="+", type=Path, metavar="FILE")
     check.add_argument(
         "--platform",

@@ -265,3 +265,19 @@ def test_files_and_objects_of_the_client(client, dataset, rows):
 def test_what_is_not_emulated_is_named(load):
     with pytest.raises(exceptions.MethodNotImplemented, match="ORC"):
         load({"x.orc": b""}, source_format="ORC")
+
+
+def test_names_of_columns_stay_or_are_refused(load, client, dataset):
+    def parquet(number, name):
+        content = io.BytesIO()
+        pq.write_table(pa.table({name: [1]}), content)
+        config = {"source_format": "PARQUET", "column_name_character_map": "STRICT"}
+        file = f"{number}.parquet"
+        load({file: content.getvalue()}, f"t{number}", uris=[file], **config)
+        return types(client, dataset, f"t{number}")
+
+    for number, name in enumerate(["größe in cm", "结果", "a=1 & b"]):
+        assert parquet(number, name) == [(name, "INTEGER", "NULLABLE")]
+    for number, name in enumerate(["size (cm)", "a.b"], 10):
+        with pytest.raises(exceptions.BadRequest, match="Invalid field name"):
+            parquet(number, name)

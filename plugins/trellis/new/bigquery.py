@@ -9,6 +9,11 @@ from trellis.workflow.sql import identifier
 MOST_BYTES = 100 * 2**30
 """What counting may read: about 0.60 USD."""
 
+FEW_VALUES = 20
+"""Values of a column that are read, to tell a split or a fate by them."""
+
+_WHOLE = ("INT64", "FLOAT64")
+_NAMING = ("STRING", "INT64", "BOOL")
 _COUNTED = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC", "BOOL", "STRING", *table.PARTITION_TYPES)
 
 
@@ -29,9 +34,24 @@ def describe(client: Any, address: str) -> Rows:
     for number, column in enumerate(counted):
         name = identifier(column.name)
         parts.append(f"COUNT(DISTINCT {name}) AS d{number}, COUNTIF({name} IS NULL) AS e{number}")
+        if column.type in _WHOLE:
+            fractions = f"COUNTIF({name} != TRUNC({name}))" if column.type == "FLOAT64" else "0"
+            parts.append(f"{fractions} AS f{number}")
+            ends = (f"CAST({end}({name}) AS FLOAT64)" for end in ("MAX", "MIN"))
+            parts.append(f"{' - '.join(ends)} AS s{number}")
     row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
+    few = [n for n, c in enumerate(counted) if c.type in _NAMING and 0 < row[f"d{n}"] <= FEW_VALUES]
+    values = _values(client, address, {n: counted[n].name for n in few})
     found = {
-        column.name: Column(column.name, column.type, row[f"e{n}"], row[f"d{n}"])
+        column.name: Column(
+            column.name,
+            column.type,
+            row[f"e{n}"],
+            row[f"d{n}"],
+            column.type == "FLOAT64" and row[f"d{n}"] > 0 and not row[f"f{n}"],
+            column.type in _WHOLE and not row[f"f{n}"] and _counts(row, n),
+            values=values.get(n, ()),
+        )
         for n, column in enumerate(counted)
     }
     partitioning = known.time_partitioning
@@ -45,9 +65,29 @@ def describe(client: Any, address: str) -> Rows:
     )
 
 
-def classes(client: Any, address: str, label: str) -> dict[str, int]:
-    """How many rows each value of the label has, the rarest first; without NULL."""
-    name = identifier(label)
+def _counts(row: Any, number: int) -> bool:
+    """Whether the column's values are as many consecutive numbers as there are rows."""
+    return bool(1 < row["n"] == row[f"d{number}"] == row[f"s{number}"] + 1)
+
+
+def _values(client: Any, address: str, columns: dict[int, str]) -> dict[int, tuple[str, ...]]:
+    """The values of columns with few of them, as texts."""
+    if not columns:
+        return {}
+    parts = []
+    for number, column in columns.items():
+        name = identifier(column)
+        texts = f"SELECT DISTINCT CAST({name} AS STRING) FROM {identifier(address)}"
+        parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL) AS v{number}")
+    row = _ask(client, f"SELECT {', '.join(parts)}", address)
+    return {number: tuple(sorted(row[f"v{number}"] or ())) for number in columns}
+
+
+def classes(client: Any, address: str, label: str, whole: bool = False) -> dict[str, int]:
+    """How many rows each value of the label has, the rarest first; without NULL. whole: the values
+    are whole numbers stored as FLOAT64.
+    """
+    name = f"CAST({identifier(label)} AS INT64)" if whole else identifier(label)
     statement = (
         f"SELECT ARRAY_AGG(STRUCT(value, n) ORDER BY n, value) AS found FROM (SELECT "
         f"CAST({name} AS STRING) AS value, COUNT(*) AS n FROM {identifier(address)} "

@@ -4,21 +4,22 @@ import argparse
 import getpass
 import math
 import re
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
-from trellis.new import bigquery, files, images, roles, text
-from trellis.new.described import DataError, Rows
+from trellis.new import bigquery, files, images, loading, roles, text
+from trellis.new.described import DataError, File, Note, Reading, Rows, lines
 from trellis.results.index import client_of
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec import editor_schema, platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.problems import GUIDE, FileError, Problem
 from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
@@ -40,8 +41,8 @@ def add(commands: Any) -> None:
     experiment.add_argument(
         "data",
         metavar="DATA",
-        help="DATASET.TABLE of BigQuery; a .csv, .csv.gz or .parquet file; a manifest "
-        "gs://BUCKET/FILE.csv; a folder of images, FOLDER/CLASS/IMAGE.png",
+        help="DATASET.TABLE of BigQuery; a .csv, .tsv (also .gz, .zip), .parquet or .feather file; "
+        "a manifest gs://BUCKET/FILE.csv; a folder of images, FOLDER/CLASS/IMAGE.png",
     )
     experiment.add_argument("--name", help="of the experiment (default: the data's)")
     experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
@@ -62,6 +63,19 @@ def add(commands: Any) -> None:
     upload.add_argument("data", type=Path, metavar="DATA", help="a file or folder, as for `new`")
     upload.add_argument("to", metavar="PLACE", help="DATASET.TABLE, or a folder in Cloud Storage")
     for command in (experiment, upload):
+        of_text = command.add_argument_group("of a text file, where it does not say it itself")
+        of_text.add_argument("--encoding", help="in which it was saved, such as cp1252")
+        of_text.add_argument("--decimal", choices=(".", ","), help="the decimal mark")
+        of_text.add_argument(
+            "--dates", choices=("day-first", "month-first"), help="what 03/04/2024 means"
+        )
+        of_text.add_argument(
+            "--missing",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help="a text that stands for a missing value in every column, such as NA; repeatable",
+        )
         command.add_argument(
             "--folder",
             type=Path,
@@ -79,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         group = platform.load(options.folder)
         if options.command == "upload":
-            print(_upload(group, options.data, options.to))
+            print(_upload(group, options.data, options.to, _reading(options)))
         else:
             _experiment(group, options)
     except (FileError, DataError) as error:
@@ -106,57 +120,75 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         raise DataError(f"{target} exists and stays as it is; choose another name with --name")
     local = Path(options.data)
     owner = options.owner or getpass.getuser()
-    place = None
+    place = file = None
     if local.is_dir():
         place = options.to or name
         address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
         found = images.of_folder(local, address)
+        _say(f"{local}: a folder of images, a class each folder in it", found.notes)
         write = _of_images(found, group, owner, options.task)
     elif local.is_file():
-        if not files.is_table(local):
-            raise DataError(f"{local} is none of {', '.join(files.SUFFIXES)}")
         place = options.to or f"{DATASET}.{name.replace('-', '_')}"
-        table = files.read(local)
-        rows = files.describe(table, place)
-        write = _of_rows(rows, partial(files.classes, table), options, owner)
+        file = _read(local, _reading(options))
+        rows = files.describe(file, place)
+        write = _of_rows(rows, partial(files.classes, file), options, owner)
     elif options.data.startswith("gs://"):
+        print(f"{options.data}: a manifest of images")
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
         write = _of_images(found, group, owner, options.task)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
         client = _bigquery(group)
+        print(f"{options.data}: a table of BigQuery")
         rows = bigquery.describe(client, options.data)
         counts_of = partial(bigquery.classes, client, rows.address)
         write = _of_rows(rows, counts_of, options, owner)
     else:
+        if not local.exists() and local.is_symlink():
+            raise DataError(f"{options.data} is a link to {local.readlink()}, which is not there")
         raise DataError(
             f"{options.data} is no file or folder here, no gs:// manifest and no DATASET.TABLE"
         )
     content = _within_budget(name, write, group)
     if place and options.upload:
-        print(_upload(group, local, place))
+        print(_load(group, file, place) if file else _upload_images(group, local, place))
     _write(target, content, options.folder)
     experiment = load(target)
     check_on(group, target, experiment)
     _tell(target, experiment, group)
     if place and not options.upload:
-        print(f"\nIts data are not on Google Cloud yet: trellis upload {local} {place}")
+        words = shlex.join(["trellis", "upload", str(local), place, *_reading(options).options()])
+        print(f"\nIts data are not on Google Cloud yet: {words}")
 
 
 def _of_rows(
     rows: Rows,
-    counts_of: Callable[[str], dict[str, int]],
+    counts_of: Callable[..., dict[str, int]],
     options: argparse.Namespace,
     owner: str,
 ) -> Callable[[str], str]:
     """The text of a table's file, for a budget. counts_of: rows by the value of a column."""
     chosen = roles.propose(rows, options.label, options.task)
-    counts = counts_of(chosen.label.name) if chosen.classification else {}
+    whole = {"whole": True} if chosen.cast else {}
+    counts = counts_of(chosen.label.name, **whole) if chosen.classification else {}
     chosen, classes = roles.with_sets(chosen, counts, options.task)
     why = "" if not chosen.guessed else "; another one: --label COLUMN"
     print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
     print(f"label: {chosen.label.name} ({chosen.task}){why}")
     if classes and (few := [f"{value} ({n})" for value, n in classes.items() if n < 10]):
         print(f"few rows: {', '.join(few[:10])}; a class needs about 10 to be learned and judged")
+    if chosen.label.nulls:
+        count = f"{chosen.label.nulls:,} rows without a label"
+        print(f"{count} {'are of no class' if chosen.task == MULTILABEL else 'are left out'}")
+    print(f"key: {chosen.key or 'none; the content of a row identifies it'}")
+    if chosen.group or chosen.splits:
+        by = chosen.group or (chosen.splits or ("",))[0]
+        print(f"split: by {by}")
+    if chosen.left_out:
+        print(f"no feature: {'; '.join(f'{name} ({why})' for name, why in chosen.left_out)}")
+    for warning in chosen.warnings:
+        print(f"warning: {warning}")
+    together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
+    print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
     return lambda budget: text.of_rows(rows, chosen, classes, owner, budget)
 
 
@@ -207,24 +239,51 @@ def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
     )
 
 
-def _upload(group: Platform, data: Path, place: str) -> str:
+def _reading(options: argparse.Namespace) -> Reading:
+    return Reading(options.encoding, options.decimal, options.dates, tuple(options.missing))
+
+
+def _read(path: Path, said: Reading) -> File:
+    """The file's table; says what it was taken for, and what reading changed."""
+    file = files.read(path, said)
+    count = f"{file.table.num_rows:,} rows, {file.table.num_columns} columns"
+    _say(f"{path}: a table ({file.form}), {count}", file.notes)
+    return file
+
+
+def _say(what: str, notes: Sequence[Note]) -> None:
+    print(what)
+    for line in lines(notes):
+        print(f"  {line}")
+
+
+def _upload(group: Platform, data: Path, place: str, said: Reading) -> str:
     """Upload a file or folder; says what is where."""
     if data.is_dir():
-        folder = group.uri(place.rstrip("/"))
-        count = images.upload(client_of(group), data, folder)
-        return f"{count:,} images and {images.MANIFEST} are in {folder}"
-    if not files.is_table(data) or not data.is_file():
-        raise DataError(f"{data} is no folder, and no file of {', '.join(files.SUFFIXES)}")
+        return _upload_images(group, data, place)
+    if not data.exists():
+        raise DataError(f"{data} is no file or folder here")
+    return _load(group, _read(data, said), place)
+
+
+def _upload_images(group: Platform, folder: Path, place: str) -> str:
+    address = group.uri(place.rstrip("/"))
+    count = images.upload(client_of(group), folder, address)
+    return f"{count:,} images and {images.MANIFEST} are in {address}"
+
+
+def _load(group: Platform, file: File, place: str) -> str:
     if not re.fullmatch(r"([a-z][a-z0-9-]*\.)?\w+\.\w+", place):
         raise DataError(f"'{place}' is no DATASET.TABLE")
-    count = files.load(_bigquery(group), files.read(data), place, group.location)
+    count = loading.load(_bigquery(group), file, place, group.location)
     return f"{count:,} rows are in {place}"
 
 
 def _name(data: str) -> str:
     """The name of a file, folder or table as one of an experiment."""
     last = Path(data).resolve().name if Path(data).exists() else data.rsplit("/", 1)[-1]
-    stem = re.sub(r"(\.csv|\.csv\.gz|\.parquet)$", "", last)
+    found = (last[: -len(suffix)] for suffix in files.SUFFIXES if last.lower().endswith(suffix))
+    stem = min(found, key=len, default=last)
     if stem == "manifest":
         stem = data.rsplit("/", 2)[-2]
     slug = re.sub(r"[^a-z0-9]+", "-", stem.rsplit(".", 1)[-1].lower()).strip("-")

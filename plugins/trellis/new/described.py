@@ -1,7 +1,8 @@
 """What is known of somebody's data before there is an experiment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class DataError(ValueError):
@@ -9,15 +10,79 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What the author says of a file that does not say it itself.
+
+    encoding: Python's name of it. decimal: the decimal mark, "." or ",". dates: the order of day
+    and month, "day-first" or "month-first". missing: texts that stand for a missing value in every
+    column. sheet: of a workbook.
+    """
+
+    encoding: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+    missing: tuple[str, ...] = ()
+    sheet: str | None = None
+
+    def options(self) -> list[str]:
+        """The command's options that say the same."""
+        named = {
+            "--encoding": self.encoding,
+            "--decimal": self.decimal,
+            "--dates": self.dates,
+            "--sheet": self.sheet,
+        }
+        found = [word for option, value in named.items() if value for word in (option, value)]
+        return [*found, *(word for text in self.missing for word in ("--missing", text))]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that reading changed, left out or could not know. what: the kind, as a line of the
+    screen begins. of: which column or files, and how.
+    """
+
+    what: str
+    of: str
+
+
+def lines(notes: Sequence[Note]) -> Iterator[str]:
+    """The notes for the screen, a line for each kind."""
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        kinds.setdefault(note.what, []).append(note.of)
+    for what, of in kinds.items():
+        yield f"{what}: {'; '.join(of)}" if any(of) else what
+
+
+@dataclass(frozen=True)
+class File:
+    """A file's table. table: a pyarrow.Table with BigQuery's names and types. form: what the file
+    is. own_names: of each column, how the file spells it.
+    """
+
+    table: Any
+    form: str
+    notes: tuple[Note, ...] = ()
+    own_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Column:
     """A column and its values. type: as GoogleSQL writes it. distinct: 0 where values are not
-    counted (arrays, and types that no model reads).
+    counted (arrays, and types that no model reads). whole: FLOAT64, and every value a whole number.
+    counting: whole numbers that number the rows, from `first` on without a gap. own_name: the
+    file's spelling. values: the texts, if they are few.
     """
 
     name: str
     type: str
     nulls: int = 0
     distinct: int = 0
+    whole: bool = False
+    counting: bool = False
+    own_name: str | None = None
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,8 +105,10 @@ class Rows:
         return 0 if self.distinct is None else self.rows - self.distinct
 
     def column(self, name: str) -> Column | None:
-        """The column of a name, in any case, as BigQuery takes names."""
-        return next((c for c in self.columns if c.name.lower() == name.lower()), None)
+        """The column of a name, in any case, as BigQuery takes names; or as the file spells it."""
+        same = (c for c in self.columns if c.name.lower() == name.lower())
+        own = (c for c in self.columns if (c.own_name or c.name).strip() == name.strip())
+        return next(same, None) or next(own, None)
 
 
 @dataclass(frozen=True)
@@ -61,3 +128,4 @@ class Images:
     frozen: bool = False
     several: bool = False
     count: int = 0
+    notes: tuple[Note, ...] = ()

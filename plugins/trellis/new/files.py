@@ -1,14 +1,52 @@
-"""A CSV or Parquet file on this machine: described as BigQuery will have it, and loaded."""
+"""A table in a file on this machine: read, and described as BigQuery will have it."""
 
-import io
-import re
 from pathlib import Path
 from typing import Any
 
-from trellis.new.described import Column, DataError, Rows
+from trellis.new import arrow, delimited, names, values
+from trellis.new.bigquery import FEW_VALUES
+from trellis.new.described import Column, DataError, File, Reading, Rows
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+_TEXT = (".csv", ".tsv", ".tab", ".txt")
+_ARROW = (".parquet", ".feather", ".arrow")
+SUFFIXES = (*_TEXT, *(f"{each}{z}" for each in _TEXT for z in (".gz", ".zip")), *_ARROW, ".zip")
 """Of files that are read."""
+
+_PANDAS = "write it as Parquet first, with pandas: `{}.to_parquet('NAME.parquet')`"
+_OTHERS = {
+    (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".numbers"): (
+        "a workbook",
+        "save the sheet with the data as `CSV UTF-8`: one header row, no merged cells, values in "
+        "place of formulas",
+    ),
+    (".json", ".jsonl", ".ndjson"): (
+        "JSON",
+        _PANDAS.format("pandas.read_json(FILE, lines=True)"),
+    ),
+    (".dta",): ("a file of Stata", _PANDAS.format("pandas.read_stata(FILE)")),
+    (".sav", ".zsav", ".por"): ("a file of SPSS", _PANDAS.format("pandas.read_spss(FILE)")),
+    (".sas7bdat", ".xpt"): ("a file of SAS", _PANDAS.format("pandas.read_sas(FILE)")),
+    (".rds", ".rda", ".rdata"): (
+        "a file of R",
+        "write it as Parquet first, in R: `arrow::write_parquet(x, 'NAME.parquet')`",
+    ),
+    (".pkl", ".pickle"): ("a pickle", _PANDAS.format("pandas.read_pickle(FILE)")),
+    (".h5", ".hdf5", ".hdf", ".nc", ".mat", ".npy", ".npz", ".zarr"): (
+        "a file of arrays",
+        "write it as Parquet first, with a column for each variable or with lists of numbers as "
+        "sequences",
+    ),
+    (".orc", ".avro"): (
+        "a file that BigQuery loads itself",
+        "load it with `bq load` and name the table, or write it as Parquet",
+    ),
+    (".arff", ".libsvm", ".svmlight"): ("a file of another format", "write it as CSV first"),
+    (".sqlite", ".db", ".sql"): ("a database", "write the table as CSV or Parquet first"),
+    (".dcm", ".dicom", ".nii", ".nii.gz", ".png", ".jpg", ".jpeg", ".tif", ".tiff"): (
+        "an image",
+        "images are read from a folder: FOLDER/CLASS/IMAGE.png",
+    ),
+}
 
 _TYPES = {
     "int64": "INT64",
@@ -16,6 +54,7 @@ _TYPES = {
     "bool": "BOOL",
     "string": "STRING",
     "date32[day]": "DATE",
+    "time64[us]": "TIME",
     "timestamp[us]": "DATETIME",
     "timestamp[us, tz=UTC]": "TIMESTAMP",
     "list<item: int64>": "ARRAY<INT64>",
@@ -23,131 +62,97 @@ _TYPES = {
 }
 
 
-def is_table(path: Path) -> bool:
-    """Whether the file's name is that of a table."""
-    return path.name.endswith(SUFFIXES)
+def check_kind(path: Path) -> None:
+    """Raises DataError for a file whose name is not that of a table, with the way to one."""
+    name = path.name.lower()
+    if name.endswith(SUFFIXES):
+        return
+    for suffixes, (what, remedy) in _OTHERS.items():
+        if name.endswith(suffixes):
+            raise DataError(f"{path} is {what}, which is not read here: {remedy}")
+    raise DataError(
+        f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow: "
+        "save it as `CSV UTF-8` or Parquet"
+    )
 
 
-def read(path: Path) -> Any:
-    """The file as a pyarrow.Table whose columns have BigQuery's names and types.
+def read(path: Path, said: Reading | None = None) -> File:
+    """The table in a file, with BigQuery's names and types. said: what the file does not say.
 
-    A name that BigQuery does not take is changed: `sepal length (cm)` to `sepal_length_cm`. CSV
-    files are UTF-8 with a header; values like NA are NULL. Raises DataError.
+    Whatever is left out, renamed or of another type than in the file has a note. Raises DataError.
     """
     import pyarrow
-    from pyarrow import csv, parquet
 
-    try:
-        if path.name.endswith(".parquet"):
-            table = parquet.read_table(path)
-        else:
-            # Values that are quoted are text, whatever they say.
-            nulls = csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
-            table = csv.read_csv(path, convert_options=nulls)
-    except (OSError, pyarrow.ArrowInvalid) as error:
-        raise DataError(f"{path}: {error}") from None
-    if not table.num_rows:
-        raise DataError(f"{path} has no rows below its header")
-    names: list[str] = []
-    for name in table.column_names:
-        names.append(_name(name, names))
-    columns = [_plain(column, pyarrow) for column in table.columns]
-    return pyarrow.table(dict(zip(names, columns, strict=True)))
+    check_kind(path)
+    if path.name.lower().endswith(_ARROW):
+        table, form = arrow.read(path)
+        if not table.num_rows or not table.num_columns:
+            raise DataError(f"{path} has no rows")
+        headers, notes = list(table.column_names), []
+        columns, more = arrow.plain(path, table)
+    else:
+        texts = delimited.read(path, said or Reading())
+        headers, form, notes = texts.names, texts.form, texts.notes
+        columns, more = values.typed(texts, said or Reading())
+    found, renamed = names.of_columns(headers)
+    own = dict(zip(found, headers, strict=True))
+    return File(pyarrow.Table.from_arrays(columns, found), form, (*renamed, *notes, *more), own)
 
 
-def describe(table: Any, address: str) -> Rows:
-    """The description of a table that `read` read. address: what it is called in BigQuery."""
-    from pyarrow import compute
-
-    columns = []
-    for name in table.column_names:
-        column = table.column(name)
-        type_ = _TYPES.get(str(column.type), "JSON")
-        counted = not type_.startswith("ARRAY") and type_ != "JSON"
-        distinct = compute.count_distinct(column).as_py() if counted else 0
-        columns.append(Column(name, type_, column.null_count, distinct))
+def describe(file: File, address: str) -> Rows:
+    """The description of a file's table. address: what it is called in BigQuery."""
+    table = file.table
+    columns = tuple(
+        _described(name, table.column(name), file.own_names.get(name))
+        for name in table.column_names
+    )
     flat = not any(column.type.startswith("ARRAY") for column in columns)
     differing = table.group_by(table.column_names).aggregate([]).num_rows if flat else None
-    return Rows(address, table.num_rows, tuple(columns), table.nbytes, distinct=differing)
+    return Rows(address, table.num_rows, columns, table.nbytes, distinct=differing)
 
 
-def classes(table: Any, label: str) -> dict[str, int]:
-    """How many rows each value of the label has, the rarest first; without NULL."""
-    counts = table.column(label).drop_null().value_counts().to_pylist()
+def classes(file: File, label: str, whole: bool = False) -> dict[str, int]:
+    """How many rows each value of the label has, the rarest first; without NULL. whole: the values
+    are whole numbers stored as FLOAT64.
+    """
+    values_ = file.table.column(label).drop_null()
+    values_ = values_.cast("int64") if whole else values_
+    counts = values_.value_counts().to_pylist()
     found = sorted((each["counts"], _text(each["values"])) for each in counts)
     return {value: count for count, value in found}
 
 
-def load(client: Any, table: Any, address: str, location: str) -> int:
-    """Load a table that `read` read into BigQuery; the number of its rows. Raises DataError if it
-    exists. client: google.cloud.bigquery.Client. address: DATASET.TABLE or with a project.
-    """
-    from google.api_core.exceptions import Conflict, GoogleAPICallError
-    from google.cloud import bigquery
-    from pyarrow import parquet
+def _described(name: str, values_: Any, own_name: str | None) -> Column:
+    import pyarrow
+    from pyarrow import compute
 
-    full = address if address.count(".") == 2 else f"{client.project}.{address}"
-    dataset = bigquery.Dataset(full.rpartition(".")[0])
-    dataset.location = location
-    options = bigquery.ParquetOptions()
-    options.enable_list_inference = True
-    unreadable = [c.name for c in describe(table, address).columns if c.type == "JSON"]
-    if unreadable:
-        raise DataError(
-            f"{', '.join(unreadable)}: values that are no numbers, text, dates or "
-            "lists of numbers; leave these columns out of the file"
+    type_ = _TYPES[str(values_.type)]
+    if type_.startswith("ARRAY"):
+        return Column(name, type_, values_.null_count, own_name=own_name)
+    distinct = compute.count_distinct(values_).as_py()
+    whole = counting = False
+    if type_ in ("INT64", "FLOAT64") and distinct:
+        present = values_.drop_null()
+        whole = (
+            type_ == "INT64" or compute.all(compute.equal(compute.trunc(present), present)).as_py()
         )
-    file = io.BytesIO()
-    parquet.write_table(table, file)
-    file.seek(0)
-    config = bigquery.LoadJobConfig(
-        source_format=bigquery.SourceFormat.PARQUET,
-        write_disposition=bigquery.WriteDisposition.WRITE_EMPTY,
-        parquet_options=options,
+        ends = compute.min_max(present).as_py()
+        numbered = ends["max"] - ends["min"] == len(values_) - 1 == distinct - 1
+        counting = bool(whole and numbered and distinct > 1)
+    texts: tuple[str, ...] = ()
+    if type_ in ("STRING", "INT64", "BOOL") and distinct <= FEW_VALUES:
+        unique = compute.cast(values_.unique().drop_null(), pyarrow.string())
+        texts = tuple(sorted(unique.to_pylist()))
+    return Column(
+        name,
+        type_,
+        values_.null_count,
+        distinct,
+        whole and type_ == "FLOAT64",
+        counting,
+        own_name,
+        texts,
     )
-    try:
-        client.create_dataset(dataset, exists_ok=True)
-        # One load job: the table exists with all its rows, or not at all.
-        job = client.load_table_from_file(file, full, location=location, job_config=config)
-        return int(job.result().output_rows)
-    except Conflict as error:
-        raise DataError(f"{address} has rows already: {error.message}") from None
-    except GoogleAPICallError as error:
-        raise DataError(f"{address} cannot be loaded: {error.message}") from None
-
-
-def _plain(column: Any, pyarrow: Any) -> Any:
-    """The column as one of the types that BigQuery and Trellis have."""
-    types = pyarrow.types
-    type_ = column.type
-    if types.is_dictionary(type_):
-        column = column.cast(type_.value_type)
-        type_ = column.type
-    if types.is_null(type_) or types.is_large_string(type_) or types.is_string_view(type_):
-        return column.cast(pyarrow.string())
-    if types.is_integer(type_):
-        return column.cast(pyarrow.int64())
-    if types.is_floating(type_) or types.is_decimal(type_):
-        return column.cast(pyarrow.float64())
-    if types.is_timestamp(type_):
-        zone = "UTC" if type_.tz else None
-        return column.cast(pyarrow.timestamp("us", zone), safe=False)
-    if types.is_list(type_) or types.is_large_list(type_):
-        numbers = (types.is_integer, pyarrow.int64()), (types.is_floating, pyarrow.float64())
-        for fits, wanted in numbers:
-            if fits(type_.value_type):
-                return column.cast(pyarrow.list_(pyarrow.field("item", wanted)))
-    return column
-
-
-def _name(name: str, taken: list[str]) -> str:
-    """https://docs.cloud.google.com/bigquery/docs/schemas#column_names"""
-    plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "column"
-    plain = f"c_{plain}" if plain[0].isdigit() else plain
-    lower, found, number = {each.lower() for each in taken}, plain, 2
-    while found.lower() in lower:
-        found, number = f"{plain}_{number}", number + 1
-    return found
 
 
 def _text(value: Any) -> str:

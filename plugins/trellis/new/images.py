@@ -3,26 +3,28 @@
 import csv
 import io
 import statistics
-import struct
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from trellis.new.described import DataError, Images
+from trellis.new import folders
+from trellis.new.described import DataError, Images, Note
+from trellis.new.shapes import HEADER, Shape, shape_of
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.split import GroupSplit
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 MANIFEST = "manifest.csv"
 
 _SAMPLED = 40
 # Of the proportions of images, without the outer tenths: the largest over the smallest.
 _SEVERAL_SHAPES = 1.2
-# A JPEG's size may stand behind a thumbnail and a colour profile.
-_HEADER = 256 * 1024
+# A TIFF's description may stand behind its pixels: of a local file all of it is read.
+_LONGEST_TIFF = 256 * 1024 * 1024
+_ML_USE = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def describe(client: Any, address: str, several: bool = False) -> Images:
@@ -52,7 +54,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
     with ThreadPoolExecutor(8) as pool:
         headers = list(pool.map(lambda uri: _header(client, uri), sampled))
-    found = _shape(headers)
+    found = _together(map(shape_of, headers))
     return Images(
         address,
         dict(sorted(contents.classes.items())),
@@ -65,23 +67,21 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
 
 
 def upload(client: Any, folder: Path, address: str) -> int:
-    """Upload FOLDER/CLASS/... to a gs:// folder, and the manifest last; the number of images.
-
-    Raises DataError if there are no images in folders of classes, or a manifest already.
+    """Upload the images of FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/..., to a gs:// folder, and the
+    manifest last; the number of images. Raises DataError as `folders.read`, and if a manifest
+    exists.
     """
     from google.cloud.storage import transfer_manager
 
-    found = list(_of_classes(folder))
-    if not found:
-        raise DataError(f"{folder} has no images in folders of classes: {folder}/CLASS/IMAGE.png")
+    found = folders.read(folder).images
     bucket, _, prefix = address.removeprefix("gs://").rstrip("/").partition("/")
     root = client.bucket(bucket)
     manifest = root.blob(f"{prefix}/{MANIFEST}")
     if manifest.exists():
         raise DataError(f"gs://{bucket}/{manifest.name} exists already")
     pairs = [
-        (str(file), root.blob(f"{prefix}/images/{file.relative_to(folder).as_posix()}"))
-        for _, file in found
+        (str(image.file), root.blob(f"{prefix}/images/{image.file.relative_to(folder).as_posix()}"))
+        for image in found
     ]
     results = transfer_manager.upload_many(pairs, worker_type=transfer_manager.THREAD)
     failed = next((result for result in results if isinstance(result, Exception)), None)
@@ -89,8 +89,9 @@ def upload(client: Any, folder: Path, address: str) -> int:
         raise DataError(f"{folder} cannot be uploaded: {failed}")
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    for (class_, _), (_, image) in zip(found, pairs, strict=True):
-        lines.writerow([f"gs://{bucket}/{image.name}", class_])
+    for image, (_, uploaded) in zip(found, pairs, strict=True):
+        ml_use = [] if image.split is None else [_ML_USE[image.split]]
+        lines.writerow([*ml_use, f"gs://{bucket}/{uploaded.name}", image.label])
     # Written last: a manifest names images that are there.
     manifest.upload_from_string(text.getvalue(), content_type="text/csv")
     return len(found)
@@ -98,27 +99,37 @@ def upload(client: Any, folder: Path, address: str) -> int:
 
 def of_folder(folder: Path, address: str) -> Images:
     """The description of a local folder, as it will be after its upload. Raises DataError."""
-    found = list(_of_classes(folder))
-    classes: dict[str, int] = {}
-    for class_, _ in found:
-        classes[class_] = classes.get(class_, 0) + 1
-    if len(classes) < 2:
-        raise DataError(
-            f"{folder} has images of {len(classes)} classes; expected two or more folders, "
-            f"{folder}/CLASS/IMAGE.png"
+    found = folders.read(folder)
+    sampled = found.images[:: max(1, len(found.images) // _SAMPLED)][:_SAMPLED]
+    shapes = []
+    for image in sampled:
+        with image.file.open("rb") as opened:
+            shapes.append(shape_of(opened.read(HEADER), opened.read(_LONGEST_TIFF)))
+    notes = list(found.notes)
+    if unknown := [str(i.file) for i, shape in zip(sampled, shapes, strict=True) if shape is None]:
+        notes.append(
+            Note(
+                "no images that are known, by their first bytes",
+                f"{len(unknown)} of {len(sampled)} that were looked at, such as {unknown[0]}",
+            )
         )
-    headers = []
-    for _, file in found[:: max(1, len(found) // _SAMPLED)][:_SAMPLED]:
-        with file.open("rb") as opened:
-            headers.append(opened.read(_HEADER))
-    return Images(address, classes, count=len(found), **_shape(headers))
-
-
-def _of_classes(folder: Path) -> Iterator[tuple[str, Path]]:
-    """(class, file) of each image, in order."""
-    for file in sorted(folder.glob("*/**/*")):
-        if file.suffix.lower() in SUFFIXES and file.is_file():
-            yield file.relative_to(folder).parts[0], file
+    deep = Counter(shape.bits for shape in shapes if shape and shape.bits > 8)
+    notes += [
+        Note("deeper than 8 bits", f"{count} of {len(sampled)} images have {bits} bits")
+        for bits, count in deep.items()
+    ]
+    splits = Counter(image.split for image in found.images if image.split)
+    if splits:
+        of = ", ".join(f"{name} {count:,}" for name, count in splits.items())
+        notes.append(Note("the folders' splits are kept (ML_USE)", of))
+    return Images(
+        address,
+        dict(sorted(Counter(image.label for image in found.images).items())),
+        count=len(found.images),
+        frozen=bool(splits),
+        notes=tuple(notes),
+        **_together(shapes),
+    )
 
 
 def _blob_text(client: Any, address: str) -> str:
@@ -135,49 +146,26 @@ def _header(client: Any, uri: str) -> bytes:
     from google.api_core.exceptions import GoogleAPICallError
 
     try:
-        found: bytes = blob(client, uri).download_as_bytes(end=_HEADER - 1)
+        found: bytes = blob(client, uri).download_as_bytes(end=HEADER - 1)
     except (GoogleAPICallError, ValueError):
         return b""
     return found
 
 
-def _shape(headers: Iterable[bytes]) -> dict[str, Any]:
+def _together(shapes: Iterable[Shape | None]) -> dict[str, Any]:
     """The size, channels and resize to train with, as Images has them.
 
     The size is the median of the shorter sides, from 8 to 224 pixels; one channel is enough if all
     images are grey; images of several shapes keep their proportions.
     """
-    known = [shape for shape in map(shape_of, headers) if shape]
+    known = [shape for shape in shapes if shape and shape.height and shape.width]
     if not known:
         return {}
-    side = int(statistics.median(min(height, width) for height, width, _ in known))
-    shapes = sorted(height / width for height, width, _ in known)
-    low, high = shapes[len(shapes) // 10], shapes[-1 - len(shapes) // 10]
+    side = int(statistics.median(min(shape.height, shape.width) for shape in known))
+    ratios = sorted(shape.height / shape.width for shape in known)
+    low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
     return {
         "size": max(8, min(side, 224)),
-        "channels": 1 if all(channels == 1 for *_, channels in known) else 3,
+        "channels": 1 if all(shape.channels == 1 for shape in known) else 3,
         "resize": "letterbox" if high / low > _SEVERAL_SHAPES else "stretch",
     }
-
-
-def shape_of(data: bytes) -> tuple[int, int, int] | None:
-    """(height, width, channels) of the PNG or JPEG file that begins so; None for another one.
-
-    PNG: https://www.w3.org/TR/png-3/#11IHDR. JPEG: ITU-T T.81, B.2.2.
-    """
-    if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 25:
-        width, height, _, color = struct.unpack(">IIBB", data[16:26])
-        return height, width, 1 if color in (0, 4) else 3
-    if data[:2] != b"\xff\xd8":
-        return None
-    at = 2
-    while at + 10 <= len(data):
-        if data[at] != 0xFF:
-            return None
-        marker = data[at + 1]
-        # Start of frame; C4, C8 and CC are other segments.
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width, channels = struct.unpack(">HHB", data[at + 5 : at + 10])
-            return height, width, 1 if channels == 1 else 3
-        at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
-    return None

@@ -6,23 +6,15 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from trellis.new import signs
 from trellis.new.described import Column, DataError, Rows
 from trellis.workflow.contracts import table
 from trellis.workflow.lookups import image_manifest
-from trellis.workflow.spec.problems import did_you_mean
-from trellis_contracts.tasks import MULTILABEL, classes_in
+from trellis.workflow.spec.problems import GUIDE, did_you_mean
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
-_LABEL = re.compile(
-    r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"
-    r"|.*_(label|target|class|outcome)"
-)
-_KEY = re.compile(r"(.*_)?(id|uid|uuid|key|nr|number|index|name|code|accession)")
-_GROUP = re.compile(
-    r".*_id|(patient|subject|participant|person|user|customer|donor|animal|family|device|sensor"
-    r"|station|site|slide|plate|batch|group)(_?(id|nr|number|name|code))?"
-)
 _LEAST_GROUPS = 30
 """With fewer, a split by groups leaves validation and test too few of them."""
 
@@ -32,7 +24,7 @@ _MOST_NUMBERS = 20
 
 _TEXT = "text that hardly repeats"
 _FEATURE_TYPES = tuple(table.KINDS)
-_KEY_TYPES = ("STRING", "INT64")
+_NUMBERS = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,8 @@ class Roles:
     key: None where no column identifies a row. features: None for all that are left. left_out:
     columns that are no features, with the reason. texts: those of them whose words may tell
     something. codes: whole numbers that may be codes of categories. moments: features that could
-    split by time. guessed: the label was not named.
+    split by time. guessed: the label was not named. splits: the column that names each row's split,
+    and by split its values. warnings: what the author must know of the columns.
     """
 
     label: Column
@@ -56,35 +49,52 @@ class Roles:
     codes: tuple[str, ...]
     moments: tuple[str, ...]
     sequences: bool
+    splits: tuple[str, Mapping[str, list[str]]] | None = None
+    warnings: tuple[str, ...] = field(default=())
 
     @property
     def classification(self) -> bool:
-        return self.task != "regression"
+        return self.task != REGRESSION
+
+    @property
+    def cast(self) -> bool:
+        """Whether classes are stored as 0.0 and 1.0, and must become whole numbers."""
+        return self.classification and self.label.type == "FLOAT64"
 
 
 def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Roles:
     """The roles of a table's columns. label, task: what the author said. Raises DataError."""
     found = _named(rows, label) if label else _label(rows)
-    if task == MULTILABEL and found.type != "STRING":
-        raise DataError(
-            f"{found.name} is {found.type}: the label of {MULTILABEL} is STRING, the names of a "
-            "row's classes with | between them"
-        )
     chosen = task or task_of(found, rows.rows)
     if chosen is None:
         raise DataError(
             f"{found.name} is {found.type} with {found.distinct:,} values in {rows.rows:,} rows, "
-            "which no task learns: name another column with --label"
+            f"which no task learns: name another column with --label ({GUIDE})"
         )
+    _check_task(found, chosen)
     others = [c for c in rows.columns if c is not found and c.name != rows.partition]
-    key = next((c.name for c in sorted(others, key=_key_rank) if _is_key(c, rows)), None)
-    group = next((c.name for c in others if c.name != key and _is_group(c, rows)), None)
-    rest = [c for c in others if c.name not in (key, group)]
-    left_out = tuple((c.name, why) for c in rest if (why := _no_feature(c, rows)))
+    key = _key(others, rows)
+    column = next((c for c in others if len(signs.splits(c) or ()) == 3), None)
+    splits = None if column is None else (column.name, signs.splits(column) or {})
+    rest = [c for c in others if c.name != key and c is not column]
+    group = None if splits else next((c.name for c in rest if _is_group(c, rows)), None)
+    rest = [c for c in rest if c.name != group]
+    left_out = [(c.name, why) for c in rest if (why := _no_feature(c, rows))]
+    warnings, partner = _survival_of(rows, found)
+    left_out += [(n, why) for n, why in partner if n not in dict(left_out)]
+    if key is not None and signs.is_row_number(rows.column(key) or found, rows):
+        warnings.append(f"{key} numbers the rows: it is the key, and no feature")
+    private = [c.name for c in rows.columns if signs.is_private(c)]
+    if private:
+        warnings.append(
+            f"may say who somebody is: {', '.join(private)}; leave such columns out of what you "
+            "upload unless you may store them"
+        )
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
     if not features:
-        raise DataError(f"{rows.address} has no column that could be a feature")
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out) or "there is no other one"
+        raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
     return Roles(
         found,
         chosen,
@@ -92,11 +102,13 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         key,
         group,
         tuple(c.name for c in features) if left_out else None,
-        left_out,
+        tuple(left_out),
         tuple(name for name, why in left_out if why == _TEXT),
         tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= _MOST_NUMBERS),
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
         any(c.type.startswith("ARRAY") for c in features),
+        splits,
+        tuple(warnings),
     )
 
 
@@ -122,15 +134,15 @@ def with_sets(
 def task_of(column: Column, rows: int) -> str | None:
     """The task that learns the column; None if none does."""
     values, many = column.distinct, rows >= 5 * column.distinct
-    if column.type == "BOOL" or (column.type in _KEY_TYPES and values == 2):
+    whole = column.type == "INT64" or column.whole
+    if column.type == "BOOL" or ((column.type == "STRING" or whole) and values == 2):
         return "binary_classification" if values == 2 else None
     if column.type == "STRING":
         classes = 2 < values <= _MOST_CLASSES and many
         return "multiclass_classification" if classes else None
-    if column.type == "INT64" and 2 < values <= _MOST_NUMBERS and many:
+    if whole and 2 < values <= _MOST_NUMBERS and many:
         return "multiclass_classification"
-    numbers = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
-    return "regression" if column.type in numbers and values > 2 else None
+    return REGRESSION if column.type in _NUMBERS and values > 2 else None
 
 
 def task_of_labels(labels: Mapping[str, int], task: str | None = None) -> str:
@@ -150,6 +162,30 @@ def task_of_labels(labels: Mapping[str, int], task: str | None = None) -> str:
     return "binary_classification" if len(labels) == 2 else "multiclass_classification"
 
 
+def _check_task(label: Column, task: str) -> None:
+    """Raises DataError for a label that the task cannot learn."""
+    is_, said = f"{label.name} is {label.type}", f"(--task {task})"
+    if task == MULTILABEL and label.type != "STRING":
+        raise DataError(
+            f"{is_}: the label of {MULTILABEL} is STRING, the names of a "
+            "row's classes with | between them"
+        )
+    if task == REGRESSION and label.type not in _NUMBERS:
+        raise DataError(f"{is_}: a regression learns numbers {said}")
+    one_class = task not in (REGRESSION, MULTILABEL)
+    if one_class and label.type not in ("STRING", "INT64", "BOOL") and not label.whole:
+        raise DataError(
+            f"{is_} with {label.distinct:,} values: a class is text, a whole number or a BOOL "
+            f"{said}; make classes of the values in a query, or learn the number with --task "
+            "regression"
+        )
+    if task == "binary_classification" and label.distinct != 2:
+        raise DataError(
+            f"{label.name} has {label.distinct:,} values, and {task} has two classes: "
+            "--task multiclass_classification"
+        )
+
+
 def _named(rows: Rows, name: str) -> Column:
     column = rows.column(name)
     if column is None:
@@ -162,40 +198,88 @@ def _named(rows: Rows, name: str) -> Column:
 
 def _label(rows: Rows) -> Column:
     """The column whose name says so, else the last one that can be a label."""
-    usable = [c for c in rows.columns if task_of(c, rows.rows) and c.name != rows.partition]
-    named = [c for c in usable if _LABEL.fullmatch(c.name.lower())]
+    pair = signs.survival(rows.columns)
+    usable = [c for c in rows.columns if task_of(c, rows.rows) and _may_be_label(c, rows)]
+    named = [c for c in usable if signs.is_label(c) and c not in (pair or ())]
+    if pair and not named:
+        time, event = pair
+        raise DataError(
+            f"{rows.address} looks like survival data: {time.name}, a time, and {event.name}, "
+            "whether it ended with an event or was censored. Trellis does no survival analysis "
+            f"({GUIDE} says what to do instead); for another question name its answer with --label"
+        )
     if not usable:
-        raise DataError(f"{rows.address} has no column that could be a label; name it with --label")
+        raise DataError(
+            f"{rows.address} has no column that could be a label; name it with --label ({GUIDE})"
+        )
     return named[0] if named else usable[-1]
 
 
-def _is_key(column: Column, rows: Rows) -> bool:
-    unique = column.distinct == rows.rows and not column.nulls and column.type in _KEY_TYPES
-    # Whole numbers may all differ by chance.
-    return unique and (column.type == "STRING" or bool(_KEY.fullmatch(column.name.lower())))
+def _may_be_label(column: Column, rows: Rows) -> bool:
+    """Whether nothing says that it is something else."""
+    others = (signs.splits(column), signs.is_person(column), signs.is_fold(column))
+    numbers = signs.is_row_number(column, rows) or signs.is_key(column, rows)
+    return column.name != rows.partition and not any(others) and not numbers
 
 
-def _key_rank(column: Column) -> bool:
-    return not _KEY.fullmatch(column.name.lower())
+def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, str]]]:
+    """What to say of a label that is one half of a time and an event, and the other half, which is
+    no feature: it is known as late as the label.
+    """
+    pair = signs.survival(rows.columns)
+    if pair is None or label not in pair:
+        return [], []
+    (other,) = (c.name for c in pair if c is not label)
+    said = (
+        f"{label.name} and {other} look like survival data, and censored rows are taken as they "
+        f"stand: Trellis does no survival analysis ({GUIDE})"
+    )
+    return [said], [(other, f"known as late as {label.name}")]
+
+
+def _key(others: list[Column], rows: Rows) -> str | None:
+    """The column that identifies rows: one that is called so, else a text, else a row's number."""
+    found = [c for c in others if signs.is_key(c, rows)]
+    found.sort(key=lambda c: (signs.is_private(c), not signs.has_name_of_key(c)))
+    numbers = [c for c in others if signs.is_row_number(c, rows) and c.type == "INT64"]
+    unique = [c for c in numbers if c.distinct == rows.rows and not c.nulls]
+    return next((c.name for c in [*found, *unique]), None)
 
 
 def _is_group(column: Column, rows: Rows) -> bool:
-    repeats = _LEAST_GROUPS <= column.distinct <= 0.8 * rows.rows
-    named = _GROUP.fullmatch(column.name.lower())
-    return column.type in _KEY_TYPES and repeats and not column.nulls and bool(named)
+    # Two rows of one person are enough; other names may be those of categories.
+    most = rows.rows - 1 if signs.is_person(column) else 0.8 * rows.rows
+    named = signs.is_person(column) or signs.is_group(column)
+    return named and _LEAST_GROUPS <= column.distinct <= most and not column.nulls
 
 
 def _no_feature(column: Column, rows: Rows) -> str | None:
     """Why a column is no feature; None if it is one."""
+    if column.type == "TIME":
+        return "a time of day; in a query, TIME_DIFF(column, '00:00:00', MINUTE) makes it a number"
     if column.type not in _FEATURE_TYPES:
         return f"{column.type}, which no model reads"
-    if column.type.startswith("ARRAY"):
-        return None
+    return None if column.type.startswith("ARRAY") else _tells_nothing(column, rows)
+
+
+def _tells_nothing(column: Column, rows: Rows) -> str | None:
     if column.distinct <= 1:
-        return "one value in all rows"
+        return "one value in all rows" if column.distinct else "no value in any row"
+    if signs.is_person(column):
+        return f"names persons or the like, {column.distinct:,} of them"
+    if signs.is_private(column):
+        return "says who somebody is"
+    if signs.splits(column) or signs.is_fold(column):
+        return "says which part of the data a row is in: see `split: {column: ...}`"
+    if signs.is_row_number(column, rows):
+        return "it numbers the rows"
     filled = rows.rows - column.nulls
     if column.type == "STRING" and column.distinct > max(20, filled / 2):
-        return _TEXT
-    if _is_key(column, rows):
+        return (
+            "an identifier"
+            if column.distinct == rows.rows and signs.has_name_of_key(column)
+            else _TEXT
+        )
+    if signs.is_key(column, rows):
         return "an identifier"
     return None

@@ -139,14 +139,42 @@ def _head(what: str, counts: str, owner: str, budget: str) -> Iterator[str]:
 
 
 def _source(rows: Rows, roles: Roles) -> Iterator[str]:
-    table, label = identifier(rows.address), identifier(roles.label.name)
     columns, usable = "*", []
+    label = identifier(roles.label.name)
+    if roles.cast:
+        columns = f"* REPLACE (CAST({label} AS INT64) AS {label})"
+        yield f"  # {roles.label.name} is stored as numbers with decimals; a class is a whole one."
     if roles.label.nulls and roles.task == MULTILABEL:
         columns = f"* REPLACE (IFNULL({label}, '') AS {label})"
         yield f"  # {roles.label.nulls:,} rows without a label count as rows of no class."
     elif roles.label.nulls:
         usable = [f"WHERE {label} IS NOT NULL"]
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
+    yield from _rows(rows, roles, columns, usable)
+    if rows.partition:
+        yield f"  partition: {_scalar(rows.partition)}   # a run takes its interval's rows"
+    yield f"  key: {_scalar(roles.key or KEY)}   # identifies a row"
+    yield f"  label: {_scalar(roles.label.name)}   # what is predicted"
+    for name, why in roles.left_out:
+        yield f"  # no feature: {_line(name)}, {why}"
+    if roles.texts:
+        yield from _wrapped(
+            "If words of it tell something, name such a column in `features` and in `text: [...]`: "
+            f"{', '.join(roles.texts)}"
+        )
+    if roles.features is not None:
+        yield from _list("  features:", roles.features)
+    if roles.codes:
+        yield from _wrapped(
+            "Whole numbers with few values; name those that are codes, not amounts, in "
+            f"`categorical: [...]`: {', '.join(roles.codes)}"
+        )
+    yield f"  shards: {_shards(rows.rows)}"
+
+
+def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator[str]:
+    """The table, or a query where it lacks a key. columns: what to select. usable: a WHERE."""
+    table = identifier(rows.address)
     if roles.key is None:
         content = "TO_HEX(SHA256(TO_JSON_STRING(t)))"
         number = "ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t))"
@@ -173,29 +201,16 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
         yield from (f"    {line}" for line in lines)
     else:
         yield f"  bigquery: {_scalar(rows.address)}"
-    if rows.partition:
-        yield f"  partition: {_scalar(rows.partition)}   # a run takes its interval's rows"
-    yield f"  key: {_scalar(roles.key or KEY)}   # identifies a row"
-    yield f"  label: {_scalar(roles.label.name)}   # what is predicted"
-    if roles.left_out:
-        for name, why in roles.left_out:
-            yield f"  # no feature: {name}, {why}"
-    if roles.texts:
-        yield from _wrapped(
-            "If words of it tell something, name such a column in `features` and in `text: [...]`: "
-            f"{', '.join(roles.texts)}"
-        )
-    if roles.features is not None:
-        yield from _list("  features:", roles.features)
-    if roles.codes:
-        yield from _wrapped(
-            "Whole numbers with few values; name those that are codes, not amounts, in "
-            f"`categorical: [...]`: {', '.join(roles.codes)}"
-        )
-    yield f"  shards: {_shards(rows.rows)}"
 
 
 def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
+    if roles.splits:
+        name, values = roles.splits
+        named = "; ".join(f"{k}: {', '.join(v)}" for k, v in values.items())
+        yield from _wrapped(f"{name} says which split a row is in ({named}).")
+        parts = ", ".join(f"{k}: [{', '.join(map(_scalar, v))}]" for k, v in values.items())
+        yield f"  split: {{column: {_scalar(name)}, names: {{{parts}}}}}"
+        return
     if roles.group:
         yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
         yield f"  split: {{by: {_scalar(roles.group)}}}"
@@ -287,7 +302,8 @@ def _deploy(task: str) -> Iterator[str]:
 def _columns(rows: Rows, roles: Roles) -> int:
     if roles.features is not None:
         return len(roles.features)
-    roles_ = (roles.label.name, roles.key, roles.group, rows.partition)
+    column = roles.splits[0] if roles.splits else None
+    roles_ = (roles.label.name, roles.key, roles.group, rows.partition, column)
     return sum(column.name not in roles_ for column in rows.columns)
 
 
@@ -330,4 +346,6 @@ def _line(text: Any) -> str:
 def _scalar(value: str) -> str:
     """A text as YAML, quoted where it must be."""
     plain = re.fullmatch(r"[A-Za-z_][\w./-]*|gs://[\w./-]+", value)
-    return value if plain and yaml.safe_load(value) == value else json.dumps(value)
+    return (
+        value if plain and yaml.safe_load(value) == value else json.dumps(value, ensure_ascii=False)
+    )

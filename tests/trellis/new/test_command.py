@@ -14,7 +14,7 @@ from pyarrow import parquet
 from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import plan_run
 from trellis.__main__ import main
-from trellis.new.images import shape_of
+from trellis.new.shapes import shape_of
 from trellis.new.text import MODELINE
 from trellis.workflow.spec import platform
 from trellis.workflow.validation.file import load
@@ -54,7 +54,7 @@ def flowers(path, rows=120):
     draw = random.Random(7)
     lines = ["petal length (cm),petal width (cm),garden,measured,species"]
     for n in range(rows):
-        kind = ("alba", "rosa", "NA" if n == 5 else "vera")[n % 3]
+        kind = ("alba", "rosa", "" if n == 5 else "vera")[n % 3]
         size = draw.gauss(n % 3, 0.5)
         lines.append(f"{size:.3f},{size / 3:.3f},north,2024-01-{1 + n % 28:02d},{kind}")
     path.write_text("\n".join([*lines, lines[1], lines[2]]) + "\n")
@@ -130,6 +130,65 @@ def test_nothing_is_overwritten(trellis, dags, google, capsys):
     assert trellis("upload", "flowers.csv", "data.twice") == 0
     assert trellis("upload", "flowers.csv", "data.twice") == 1
     assert "data.twice" in capsys.readouterr().err
+
+
+def test_names_types_and_classes_of_a_file_reach_the_run(trellis, dags, planned, capsys):
+    """A label of 0.0 and 1.0 with holes, NA as a class of its own, names that are not ASCII."""
+    lines = ["编号;größe in cm;Land;aufgenommen;ill (1=yes)"]
+    for n in range(120):
+        ill = "" if n == 7 else f"{float(n % 2)}".replace(".", ",")
+        lines.append(f"{n:04d};{100 + n / 7:.2f};{('NA', 'DE')[n % 3 > 0]};08:{n % 60:02d};{ill}")
+    (dags.parent / "lab.csv").write_bytes(
+        "\n".join([*lines, ""]).replace(".", ",").encode("cp1252", "ignore")
+    )
+    assert trellis("new", "experiment", "lab.csv", "--upload") == 1
+    assert "--encoding cp1252" in capsys.readouterr().err
+    (dags.parent / "lab.csv").write_text("\n".join([*lines, ""]).replace(".", ","))
+    label = ("--label", "ill (1=yes)")
+    assert trellis("new", "experiment", "lab.csv", "--upload", *label) == 0
+    out = capsys.readouterr().out
+    assert out.index("lab.csv: a table (text in UTF-8, separated by semicolons)") == 0
+    for said in (
+        "renamed: 'ill (1=yes)' is ill_1=yes",
+        "kept as text: 编号 (leading zeros)",
+        "Land has 'NA' in 40 rows",
+        "aufgenommen (a time of day",
+        "1 rows without a label are left out",
+        "not known: whether each feature is known before the label",
+    ):
+        assert said in out
+    plan = planned("lab")
+    assert [f.name for f in plan.table.features] == ["größe in cm", "Land"]
+    assert plan.table.label.type == "INT64"
+    rows = bigquery.Client().query(f"{plan.experiment.source.query}").result()
+    found = [(row["编号"], row["Land"], row["ill_1=yes"]) for row in rows]
+    assert sorted(found)[:2] == [("0000", "NA", 0), ("0001", "DE", 1)]
+    assert len(found) == 119
+
+
+def test_the_command_for_the_upload_says_how_the_file_was_read(trellis, dags, capsys):
+    rows = "".join(f"{n % 2};{n},5;NA\n" for n in range(60))
+    (dags.parent / "a b.csv").write_text(f"y;x;z\n{rows}")
+    said = ("--decimal", ",", "--missing", "NA")
+    assert trellis("new", "experiment", "a b.csv", *said) == 0
+    assert "trellis upload 'a b.csv' data.a_b --decimal , --missing NA" in capsys.readouterr().out
+
+
+def test_a_folder_of_splits(trellis, dags, google, planned, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for split, count in (("train", 20), ("val", 8), ("test", 8)):
+        for n in range(count):
+            png(dags.parent / "pets" / split / ("cat" if n % 2 else "dog") / f"{n}.png", 20)
+            png(dags.parent / "pets" / split / ".ipynb_checkpoints" / f"{n}.png", 20)
+    assert trellis("new", "experiment", "pets", "--upload") == 0
+    out = capsys.readouterr().out
+    assert "left out: 36 hidden and system files" in out
+    assert "ML_USE): test 8, train 20, val" in out
+    plan = planned("pets")
+    assert plan.dataset.classes == {"cat": 18, "dog": 18}
+    manifest = (google.buckets / "new-tests/pets/manifest.csv").read_text().splitlines()
+    uses = [line.split(",")[0] for line in manifest]
+    assert {use: uses.count(use) for use in uses} == {"test": 8, "training": 20, "validation": 8}
 
 
 def test_a_parquet_file_of_patients(trellis, dags, planned, capsys):
@@ -259,15 +318,15 @@ def test_a_manifest_of_numbers(trellis, dags, google, planned, capsys):
         ("nothing.csv", "is no file or folder here"),
         ("new_tests.missing", "cannot be read"),
         ("gs://new-tests/missing.csv", "cannot be read"),
-        ("notes.txt", "is none of .csv"),
-        ("broken.csv", "broken.csv: CSV parse error"),
+        ("notes.md", "is none of .csv"),
+        ("broken.csv", "broken.csv: line 3 has 1 value"),
         ("empty.csv", "has no rows"),
-        ("plain", "images of 0 classes"),
+        ("plain", "has no images in folders of classes"),
     ],
 )
 def test_what_cannot_be_read_is_refused(trellis, dags, google, capsys, data, message):
     here = dags.parent
-    (here / "notes.txt").write_text("a\n")
+    (here / "notes.md").write_text("a\n")
     (here / "broken.csv").write_text("a,b\n1,2\n3\n")
     (here / "empty.csv").write_text("a,b\n")
     (here / "plain").mkdir()
@@ -279,6 +338,6 @@ def test_what_cannot_be_read_is_refused(trellis, dags, google, capsys, data, mes
 def test_the_header_of_a_jpeg_tells_its_shape():
     app = b"\xff\xe0" + struct.pack(">H", 16) + bytes(14)
     frame = b"\xff\xc2" + struct.pack(">HBHHB", 17, 8, 300, 400, 3)
-    assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3)
+    assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3, 8)
     assert shape_of(b"\xff\xd8" + app) is None
     assert shape_of(b"GIF89a") is None

@@ -131,3 +131,119 @@ def test_the_task_of_images_follows_from_their_labels(labels, task):
 def test_a_regression_of_words_is_refused():
     with pytest.raises(DataError, match="a regression learns numbers, and 'cat' is a label"):
         task_of_labels({"cat": 5, "1": 5}, "regression")
+
+
+LABEL = Column("label", "BOOL", distinct=2)
+
+
+def why(found):
+    return dict(found.left_out)
+
+
+@pytest.mark.parametrize("name", ["rownames", "Unnamed: 0", "column", "anything"])
+@pytest.mark.parametrize("type_", ["INT64", "FLOAT64"])
+def test_what_numbers_the_rows_is_no_feature_whatever_its_name(name, type_):
+    number = Column(name, type_, distinct=1000, counting=True)
+    found = propose(rows(number, RADIUS, LABEL))
+    if type_ == "INT64":
+        assert (found.key, "numbers the rows" in found.warnings[0]) == (name, True)
+    else:
+        assert why(found) == {name: "it numbers the rows"}
+    beside = propose(rows(Column("sample_id", "STRING", distinct=1000), number, RADIUS, LABEL))
+    assert (beside.key, why(beside)) == ("sample_id", {name: "it numbers the rows"})
+
+
+def test_an_index_with_gaps_is_no_feature():
+    """Of rows that were shuffled, or of which some were left out."""
+    index = Column("Unnamed: 0", "INT64", distinct=1000)
+    nameless = Column("column", "INT64", distinct=1000, own_name="")
+    key = Column("sample_id", "STRING", distinct=1000)
+    assert set(why(propose(rows(key, index, nameless, RADIUS, LABEL)))) == {"Unnamed: 0", "column"}
+    assert why(propose(rows(Column("cells", "INT64", distinct=1000), RADIUS, LABEL))) == {}
+
+
+def test_a_column_of_splits_is_the_split_and_never_the_label():
+    split = Column("set", "STRING", distinct=3, values=("Test", "train", "val"))
+    found = propose(rows(RADIUS, Column("kind", "STRING", distinct=2), split))
+    assert found.label.name == "kind"
+    assert found.splits == ("set", {"test": ["Test"], "train": ["train"], "validation": ["val"]})
+    two = Column("set", "STRING", distinct=2, values=("test", "train"))
+    found = propose(rows(RADIUS, Column("kind", "STRING", distinct=2), two))
+    assert (found.label.name, found.splits) == ("kind", None)
+    assert "which part of the data" in why(found)["set"]
+    fold = propose(rows(RADIUS, LABEL, Column("fold", "INT64", distinct=5)))
+    assert "which part of the data" in why(fold)["fold"]
+
+
+@pytest.mark.parametrize(
+    ("time", "event"),
+    [
+        (Column("time", "INT64", distinct=300), Column("status", "INT64", distinct=2)),
+        (Column("OS_MONTHS", "FLOAT64", distinct=300), Column("OS_STATUS", "STRING", distinct=2)),
+        (Column("futime", "INT64", distinct=300), Column("death", "BOOL", distinct=2)),
+        (Column("survival_days", "INT64", distinct=300), Column("censored", "INT64", distinct=2)),
+        (
+            Column("followup", "FLOAT64", distinct=300),
+            Column("vital", "STRING", distinct=2, values=("alive", "dead")),
+        ),
+    ],
+)
+def test_a_time_and_an_event_are_survival_which_is_refused(time, event):
+    with pytest.raises(DataError, match=rf"survival.*{time.name}.*{event.name}.*what-trellis-does"):
+        propose(rows(AGE, time, event))
+    found = propose(rows(AGE, time, event), label=event.name)
+    assert why(found) == {time.name: f"known as late as {event.name}"}
+    assert any("no survival analysis" in warning for warning in found.warnings)
+    other = propose(rows(AGE, time, event, LABEL))
+    assert (other.label.name, why(other)) == ("label", {})
+
+
+@pytest.mark.parametrize("name", ["patient_id", "PatientID", "Subject No", "MRN", "participant"])
+def test_who_a_row_is_of_is_no_feature(name):
+    few = propose(rows(Column(name, "INT64", distinct=12), RADIUS, LABEL))
+    assert (few.group, set(why(few))) == (None, {name})
+    # Two rows of one in two splits would be no independent evidence, of however few.
+    many = propose(rows(Column(name, "INT64", distinct=980), RADIUS, LABEL))
+    assert (many.group, why(many)) == (name, {})
+    alone = propose(rows(Column(name, "INT64", distinct=1000), RADIUS, LABEL))
+    assert (alone.key, alone.group) == (name, None)
+    with pytest.raises(DataError, match="no column that could be a label"):
+        propose(rows(RADIUS_TEXT, Column(name, "INT64", distinct=400)))
+
+
+RADIUS_TEXT = Column("note", "STRING", distinct=999)
+
+
+def test_columns_that_say_who_somebody_is_are_warned_of():
+    columns = (Column("email", "STRING", distinct=700), Column("last name", "STRING", distinct=90))
+    found = propose(rows(*columns, RADIUS, LABEL))
+    assert "email, last name" in found.warnings[0]
+    assert set(why(found)) == {"email", "last name"}
+
+
+def test_classes_stored_as_floats_are_classes():
+    label = Column("ill", "FLOAT64", nulls=3, distinct=2, whole=True)
+    found = propose(rows(RADIUS, label))
+    assert (found.label, found.task, found.cast) == (label, "binary_classification", True)
+    stages = Column("stage", "FLOAT64", distinct=4, whole=True)
+    assert propose(rows(RADIUS, stages)).task == "multiclass_classification"
+    assert not propose(rows(AGE, RADIUS), label="radius").cast
+
+
+@pytest.mark.parametrize(
+    ("label", "task", "message"),
+    [
+        (RADIUS, "binary_classification", "radius is FLOAT64 with 900 values: a class is text"),
+        (AGE, "binary_classification", "age has 60 values.*multiclass_classification"),
+        (LABEL, "regression", "label is BOOL: a regression learns numbers"),
+        (Column("day", "DATE", distinct=2), "binary_classification", "a class is text"),
+    ],
+)
+def test_a_task_that_the_label_does_not_fit_is_refused(label, task, message):
+    with pytest.raises(DataError, match=message):
+        propose(rows(Column("x", "FLOAT64", distinct=9), label), label.name, task)
+
+
+def test_a_time_of_day_is_named_as_such():
+    found = propose(rows(Column("admitted", "TIME", distinct=90), RADIUS, LABEL))
+    assert "a time of day" in why(found)["admitted"]

@@ -19,7 +19,7 @@ from .json_source import JsonSource
 from .locations import DEFAULT
 from .locks import TableLocks
 from .refs import TableRef
-from .schema import Field, fields_from_api
+from .schema import Field, check_names, fields_from_api
 from .sizes import Sizes
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,6 @@ _NOT_EMULATED = (
     "rangePartitioning",
     "referenceFileSchemaUri",
     "projectionFields",
-    "columnNameCharacterMap",
     "jsonExtension",
     "connectionProperties",
     "fileSetSpecType",
@@ -48,6 +47,8 @@ _NOT_EMULATED = (
     "timeFormat",
     "timeZone",
 )
+# Names of columns stay as they are; V1 and V2 replace what they do not know.
+_NAMES_KEPT = (None, "", "STRICT", "COLUMN_NAME_CHARACTER_MAP_UNSPECIFIED")
 _MOST_ERRORS = 5
 
 Source = CsvSource | JsonSource | ParquetSource | AvroSource
@@ -64,6 +65,8 @@ class LoadWork:
         for name in _NOT_EMULATED:
             if configuration.get(name):
                 raise not_emulated(f"load jobs with {name}")
+        if configuration.get("columnNameCharacterMap") not in _NAMES_KEPT:
+            raise not_emulated("load jobs that replace characters of names")
         target = TableRef.from_api(configuration["destinationTable"])
         paths = self._paths(job, configuration)
         kind = (configuration.get("sourceFormat") or "CSV").upper()
@@ -134,6 +137,8 @@ class LoadWork:
             return fields_from_api(schema)
         if detect:
             found = detected or source.detect()
+            if configuration.get("columnNameCharacterMap") == "STRICT":
+                check_names(found)
             return _as_table(found, record, configuration)
         if record is not None and record.fields:
             return record.fields

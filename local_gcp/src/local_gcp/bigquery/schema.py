@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import base64
 import math
+import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -71,6 +73,10 @@ _ARROW = {
     "JSON": pa.string(),
 }
 SCALARS = tuple(_DUCKDB)
+
+# What names of columns have beside letters, digits, marks, dashes and connectors of any script.
+_PUNCTUATION = re.compile(r"[ &%=+:'<>#|]")
+_NAME_KINDS = ("L", "N", "M", "Pc", "Pd")
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,21 @@ def fields_from_api(schema: dict) -> list[Field]:
             raise invalid(f"Duplicate field name {field.name} in the schema.")
         seen.add(field.name.lower())
     return fields
+
+
+def check_names(fields: Iterable[Field]) -> None:
+    """Raises BigQueryError for a name with other characters than flexible column names have.
+
+    https://docs.cloud.google.com/bigquery/docs/schemas#flexible-column-names
+    """
+    for field in fields:
+        others = _PUNCTUATION.sub("", field.name)
+        kinds = {unicodedata.category(character) for character in others}
+        if not 1 <= len(field.name) <= 300 or not all(k.startswith(_NAME_KINDS) for k in kinds):
+            raise invalid(
+                f'Invalid field name "{field.name}". Fields must contain the allowed characters, '
+                "and be at most 300 characters long."
+            )
 
 
 def fields_to_api(fields: Iterable[Field]) -> dict:

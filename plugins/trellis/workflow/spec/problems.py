@@ -11,6 +11,9 @@ _SHOWN = 40
 Field = tuple[str | int, ...]
 """Where in a file: ("tune", "search", "learning_rate", "from")."""
 
+GUIDE = "docs/what-trellis-does-not-do.md"
+"""The page for what no task learns."""
+
 
 @dataclass(frozen=True)
 class Problem:

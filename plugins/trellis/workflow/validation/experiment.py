@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import TrainingMachines
+from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
-from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
@@ -97,7 +97,9 @@ def _trainer(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     )
     for where, word, known in sides:
         if word not in known:
-            yield Problem((where,), f"unknown {where} '{word}'; {did_you_mean(word, known)}")
+            more = f"; {GUIDE} says what no task learns" if where == "task" else ""
+            message = f"unknown {where} '{word}'; {did_you_mean(word, known)}{more}"
+            yield Problem((where,), message)
     if unfit := other_models.unfit(experiment, catalog):
         yield Problem(("model",), unfit)
 

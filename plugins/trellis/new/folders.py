@@ -1,0 +1,285 @@
+"""A folder of images: which files are of which class and split, and what is left out."""
+
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trellis.new import signs
+from trellis.new.described import DataError, Note
+from trellis.workflow.spec.problems import GUIDE
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+
+_SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini", "ehthumbs.db", "@eaDir", "$RECYCLE.BIN")
+_CONVERT = "convert them to PNG (16 bits keep their depth)"
+_OTHERS = {
+    (".dcm", ".dicom", ".dic", ".ima"): ("DICOM", f"{_CONVERT}, and drop who the patient is"),
+    (".nii", ".nii.gz", ".mha", ".mhd", ".nrrd", ".mgz", ".img"): (
+        "volumes (NIfTI and the like)",
+        "write the slices as PNG; volumes are not learned as such",
+    ),
+    (".svs", ".ndpi", ".czi", ".lif", ".nd2", ".vsi", ".scn", ".mrxs"): (
+        "slides of a microscope",
+        "write tiles of them as PNG",
+    ),
+    (".heic", ".heif", ".avif", ".jp2", ".jxl", ".psd", ".svg", ".pdf", ".webm"): (
+        "other images",
+        "convert them to PNG or JPEG",
+    ),
+    (".cr2", ".nef", ".arw", ".dng", ".raw"): ("raw photographs", "convert them to PNG"),
+    (".npy", ".npz", ".h5", ".hdf5", ".mat", ".pt", ".tfrecord"): ("arrays", _CONVERT),
+    (".mp4", ".avi", ".mov", ".mkv"): ("videos", "write their frames as PNG"),
+    (".wav", ".mp3", ".flac", ".ogg"): ("sound", f"no task learns it ({GUIDE})"),
+    (".csv", ".tsv", ".parquet", ".xlsx"): (
+        "tables",
+        "name the table itself; labels of images go into a manifest, lines of gs://IMAGE,LABEL",
+    ),
+}
+_MASKS = re.compile(
+    r"(.*[_ -])?(masks?|segmentations?|segs?|gts?|ground_?truths?|annotations?|contours?|rois?)"
+    r"([_ -].*)?|labels?(tr|ts)?|seg(mentation)?(class|object).*"
+)
+_IMAGES = re.compile(
+    r"(.*[_ -])?(images?|imgs?|inputs?|originals?|jpegimages|scans?|pics?)(tr|ts)?"
+)
+_MASK_FILE = re.compile(r"(.+?)[_ -](mask|seg|segmentation|gt|annotation|label)s?(_?\d+)?", re.I)
+_FOLD = re.compile(r"(k?fold|cv)[_ -]?\d+", re.I)
+
+
+@dataclass(frozen=True)
+class Image:
+    """split: train, validation or test if the folders say it, else None."""
+
+    file: Path
+    label: str
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """images: in order of their names. notes: what was left out, and how many of it."""
+
+    images: list[Image]
+    notes: tuple[Note, ...]
+
+
+def read(folder: Path) -> Folder:
+    """The images in FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/.... Raises DataError."""
+    left: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    found = [file for file in _files(folder, left) if _is_image(file, left, others)]
+    found = _without_masks(found, left)
+    loose = [file for file in found if file.parent == folder]
+    inside = [file for file in found if file.parent != folder]
+    if loose and inside:
+        left["images in no folder of a class"] += len(loose)
+    if not inside:
+        raise _no_classes(folder, loose, others)
+    tops = {file.relative_to(folder).parts[0] for file in inside}
+    _check_layout(folder, tops, inside)
+    split_names = {top: signs.split_of(top) for top in tops}
+    if all(split_names.values()):
+        images = _of_splits(folder, inside, split_names)
+    else:
+        images = [Image(file, file.relative_to(folder).parts[0]) for file in inside]
+    _check_classes(folder, images)
+    notes = [Note("left out", f"{count:,} {what}") for what, count in sorted(left.items())]
+    notes += [
+        Note("left out", f"{count:,} {suffix or 'other'} files")
+        for suffix, count in sorted(others.items())
+    ]
+    notes += _of_folders_below(folder, images)
+    return Folder(images, tuple(notes))
+
+
+def _files(folder: Path, left: Counter[str]) -> Iterator[Path]:
+    """Every file below the folder, in order; hidden ones and those of systems are counted."""
+
+    def refuse(error: OSError) -> None:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+    root = folder.resolve()
+    seen = {root, *root.parents}
+    for path, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        kept = []
+        for name in sorted(folders):
+            inner = Path(path, name)
+            if _is_system(name):
+                left["hidden and system files"] += sum(len(n) for *_, n in os.walk(inner))
+            elif inner.resolve() in seen:
+                left["links to a folder above, or to one seen before"] += 1
+            else:
+                seen.add(inner.resolve())
+                kept.append(name)
+        folders[:] = kept
+        for name in sorted(names):
+            if _is_system(name):
+                left["hidden and system files"] += 1
+            else:
+                yield Path(path, name)
+
+
+def _is_system(name: str) -> bool:
+    return name.startswith(".") or name in _SYSTEM
+
+
+def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
+    suffix = ".nii.gz" if file.name.lower().endswith(".nii.gz") else file.suffix.lower()
+    if suffix not in SUFFIXES:
+        others[suffix] += 1
+        return False
+    try:
+        file.name.encode()
+        size = file.stat().st_size
+    except UnicodeEncodeError:
+        raise DataError(f"{os.fsencode(file)!r}: the name is not in UTF-8; rename it") from None
+    except OSError:
+        left["links to files that are not there"] += 1
+        return False
+    if not os.access(file, os.R_OK):
+        raise DataError(f"{file} cannot be read: permission denied")
+    if any(character in str(file) for character in "\r\n"):
+        raise DataError(f"{str(file)!r}: a name with a line break; rename it")
+    if size == 0:
+        left["empty files (0 bytes)"] += 1
+    return size > 0
+
+
+def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
+    """Without NAME_mask.png beside NAME.png."""
+    stems = {(file.parent, file.stem) for file in found}
+    kept = []
+    for file in found:
+        named = _MASK_FILE.fullmatch(file.stem)
+        if named and (file.parent, named.group(1)) in stems:
+            left[
+                f"masks beside their images (NAME_mask); segmentation is not learned, {GUIDE}"
+            ] += 1
+        else:
+            kept.append(file)
+    return kept
+
+
+def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataError:
+    """Why there is nothing to learn from."""
+    for suffixes, (what, remedy) in _OTHERS.items():
+        if count := sum(others[suffix] for suffix in suffixes):
+            named = ", ".join(suffix for suffix in suffixes if others[suffix])
+            return DataError(
+                f"{folder} has {count:,} files of {what} ({named}), which are not read: {remedy}. "
+                f"Read are {', '.join(SUFFIXES)}"
+            )
+    if loose:
+        return DataError(
+            f"{folder} has {len(loose):,} images and no folders of classes: expected "
+            f"{folder}/CLASS/IMAGE.png; if a table names their classes, write a manifest, lines of "
+            "gs://IMAGE,LABEL"
+        )
+    types = ", ".join(f"{count:,} {suffix or 'without one'}" for suffix, count in others.items())
+    return DataError(
+        f"{folder} has no images in folders of classes ({folder}/CLASS/IMAGE.png); "
+        f"{f'it has files of other types: {types}; ' if others else ''}read are "
+        f"{', '.join(SUFFIXES)}"
+    )
+
+
+def _check_layout(folder: Path, tops: set[str], files: list[Path]) -> None:
+    """Raises DataError for folders that are no classes."""
+    masks = sorted(top for top in tops if _MASKS.fullmatch(top.lower()))
+    images = sorted(top for top in tops if _IMAGES.fullmatch(top.lower()))
+    if masks and images:
+        raise DataError(
+            f"{folder} has images ({', '.join(images)}) beside masks or annotations "
+            f"({', '.join(masks)}): Trellis learns no segmentation and no detection; {GUIDE} says "
+            "what to do instead. To classify the images, sort them into a folder for each class"
+        )
+    if all(_FOLD.fullmatch(top) for top in tops):
+        raise DataError(
+            f"the folders in {folder} are folds ({', '.join(sorted(tops))}), not classes: join the "
+            "folds of each class in one folder; Trellis divides them itself"
+        )
+    splits = sorted(top for top in tops if signs.split_of(top))
+    if 1 < len(splits) < len(tops):
+        others = sorted(tops - set(splits))
+        raise DataError(
+            f"{folder} has folders of splits ({', '.join(splits)}) beside others "
+            f"({', '.join(others)}): move either of them elsewhere"
+        )
+    inner = {p[1] for f in files if len(p := f.relative_to(folder).parts) > 2}
+    if len(inner) > 1 and all(map(signs.split_of, inner)) and not splits:
+        raise DataError(
+            f"{folder} has splits ({', '.join(sorted(inner))}) in the folders of classes: move "
+            f"them above, {folder}/train/CLASS/IMAGE.png"
+        )
+
+
+def _of_splits(folder: Path, files: list[Path], names: dict[str, str | None]) -> list[Image]:
+    """The images of FOLDER/SPLIT/CLASS/...: the folders' split is kept."""
+    images = []
+    for file in files:
+        parts = file.relative_to(folder).parts
+        if len(parts) < 3:
+            raise DataError(
+                f"{file}: an image of the split {parts[0]} in no folder of a class; expected "
+                f"{folder}/{parts[0]}/CLASS/IMAGE.png. If the images of {parts[0]} have no "
+                f"classes, name the folder that has them: trellis new experiment {folder}/FOLDER"
+            )
+        images.append(Image(file, parts[1], names[parts[0]]))
+    absent = [s for s in ("train", "validation", "test") if s not in names.values()]
+    if absent:
+        whole = next((n for n in names if names[n] == "train"), min(names))
+        raise DataError(
+            f"{folder} has the splits {', '.join(sorted(names))}, and none for "
+            f"{' and '.join(absent)}: add it, {folder}/{absent[0]}/CLASS/IMAGE.png, or name one "
+            f"folder alone ({folder}/{whole}), whose images Trellis divides itself"
+        )
+    learned = {image.label for image in images if image.split == "train"}
+    if unknown := sorted({image.label for image in images} - learned):
+        raise DataError(
+            f"{folder}: no image of {', '.join(unknown)} is in the train split: add some, or "
+            "remove the others"
+        )
+    return images
+
+
+def _check_classes(folder: Path, images: list[Image]) -> None:
+    names = sorted({image.label for image in images})
+    folded: dict[str, str] = {}
+    for name in names:
+        same = unicodedata.normalize("NFC", name).casefold().strip()
+        if same in folded:
+            raise DataError(
+                f"{folder}: the folders '{folded[same]}' and '{name}' differ in case, blanks or "
+                "accents' encoding alone: join them, or give them other names"
+            )
+        folded[same] = name
+    if len(names) < 2:
+        depth = len(images[0].file.relative_to(folder).parts)
+        inner = (
+            f"; the classes may be in {folder / names[0]}: name that folder" if depth > 2 else ""
+        )
+        raise DataError(
+            f"{folder} has images of one class, '{names[0]}'; expected two or more folders, "
+            f"{folder}/CLASS/IMAGE.png{inner}"
+        )
+
+
+def _of_folders_below(folder: Path, images: list[Image]) -> list[Note]:
+    """Folders in those of the classes: whose they are is not known."""
+    depth = 3 if images[0].split else 2
+    below = {
+        parent
+        for image in images
+        if len((parent := image.file.relative_to(folder).parent).parts) >= depth
+    }
+    if not below:
+        return []
+    said = (
+        f"{len(below):,} folders in those of classes; if each is a patient or the like, a manifest "
+        "with it as third field keeps its images in one split"
+    )
+    return [Note("not used", said)]

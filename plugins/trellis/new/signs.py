@@ -1,0 +1,134 @@
+"""What a column is, by its name and values: an identifier, a split, a person, time to an event."""
+
+import re
+from collections.abc import Sequence
+
+from trellis.new.described import Column, Rows
+
+KEY_TYPES = ("STRING", "INT64")
+
+_LABEL = re.compile(
+    r"(label|target|class|y|outcome|response|diagnosis|species|category|survived|malignant|churn)s?"
+    r"|.*_(label|target|class|outcome)"
+)
+_KEY = re.compile(r"(.*_)?(id|uid|uuid|key|nr|number|index|name|code|accession)")
+_WHO = (
+    "patient|subject|participant|person|proband|donor|animal|mouse|user|customer|client|family"
+    "|household|case"
+)
+_PERSON = re.compile(
+    rf"({_WHO})(_?(id|nr|no|num|number|name|code|key))?|mrn|pat_?id|pt_?id|u?subj_?id|pid|eid"
+)
+_GROUP = re.compile(
+    r".*_id|(device|sensor|station|site|slide|plate|batch|group)(_?(id|nr|number|name|code))?"
+)
+_PRIVATE = re.compile(
+    r"(first|last|given|sur|full|patient|maiden)_?name|surname|(.*_)?e_?mail(_address)?"
+    r"|(.*_)?(phone|telephone|mobile|fax)(_?(nr|no|number))?|(.*_)?(street|address)"
+    r"|ssn|social_security.*|nhs_number|mrn|passport.*|iban"
+)
+_INDEX = re.compile(
+    r"unnamed_\d+|index|row|row_?names?|row_?(id|nr|no|num|number|index)|level_0|index_level_\d+"
+)
+_FOLD = re.compile(r"(.*_)?(k?fold|cv)(_?(id|nr|no|number))?|(is_|in_)?(train|test|holdout)(ing)?")
+_TIME = re.compile(
+    r"(.*_)?(time|duration|tte|futime|survival|survtime|followup|follow_up|os|pfs|dfs|rfs|efs)"
+    r"(_?(time|days?|weeks?|months?|years?))?|(days|weeks|months|years)_(to|until)_.*|time_to_.*"
+)
+_EVENT = re.compile(
+    r"(.*_)?(event|status|censor(ed|ing)?|death|dead|died|deceased|fustat|relapsed?|recurrence"
+    r"|progression)(_?(event|status|indicator|flag|observed|occurred|censored))?"
+)
+_FATES = frozenset(("alive", "living", "dead", "deceased", "died", "censored", "event", "lost"))
+
+_SPLITS = {
+    "train": ("train", "training", "trn", "tr"),
+    "validation": ("val", "valid", "validation", "validate", "dev", "tune"),
+    "test": ("test", "testing", "tst", "holdout", "eval", "evaluation"),
+}
+
+
+def words(column: Column) -> str:
+    """The column's name in lower case, its words joined by _: `PatientID` is patient_id."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", column.name)
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def split_of(name: str) -> str | None:
+    """train, validation or test: the split that people call so; None for another name."""
+    plain = re.sub(r"[^a-z]", "", name.lower().removesuffix("_set").removesuffix("set"))
+    return next((split for split, names in _SPLITS.items() if plain in names), None)
+
+
+def splits(column: Column) -> dict[str, list[str]] | None:
+    """By split, the column's values for it; None if it has another value, or one split alone."""
+    found: dict[str, list[str]] = {}
+    for value in column.values:
+        split = split_of(value)
+        if split is None:
+            return None
+        found.setdefault(split, []).append(value)
+    return found if len(found) > 1 and column.type == "STRING" else None
+
+
+def is_label(column: Column) -> bool:
+    """Whether the name says that it is a label."""
+    return bool(_LABEL.fullmatch(words(column)))
+
+
+def is_person(column: Column) -> bool:
+    """Whether its values name persons (animals, households) by the column's name."""
+    return column.type in KEY_TYPES and bool(_PERSON.fullmatch(words(column)))
+
+
+def is_private(column: Column) -> bool:
+    """Whether its values may say who somebody is."""
+    return bool(_PRIVATE.fullmatch(words(column)))
+
+
+def is_group(column: Column) -> bool:
+    """Whether rows of one value may belong together, by the column's name."""
+    named = _GROUP.fullmatch(words(column))
+    return column.type in KEY_TYPES and bool(named) and not is_person(column)
+
+
+def is_key(column: Column, rows: Rows) -> bool:
+    """Whether it identifies rows. Whole numbers may all differ by chance: their name decides."""
+    unique = column.distinct == rows.rows and not column.nulls and column.type in KEY_TYPES
+    return unique and (column.type == "STRING" or has_name_of_key(column))
+
+
+def has_name_of_key(column: Column) -> bool:
+    """Whether it is called as identifiers are."""
+    return bool(_KEY.fullmatch(words(column)) or _PERSON.fullmatch(words(column)))
+
+
+def is_row_number(column: Column, rows: Rows) -> bool:
+    """Whether it numbers the rows, or is an index that a program wrote."""
+    if column.counting and not column.nulls:
+        return True
+    unnamed = column.own_name is not None and not column.own_name.strip()
+    index = unnamed or bool(_INDEX.fullmatch(words(column)))
+    return index and column.type in ("INT64", "FLOAT64") and column.distinct > 0.9 * rows.rows
+
+
+def is_fold(column: Column) -> bool:
+    """Whether its name says which part of the data a row belongs to."""
+    few = 1 < column.distinct <= 20 and column.type != "FLOAT64"
+    return few and bool(_FOLD.fullmatch(words(column)))
+
+
+def survival(columns: Sequence[Column]) -> tuple[Column, Column] | None:
+    """A time and whether it ended with an event or was censored; None if there is no such pair."""
+    numbers = ("INT64", "FLOAT64", "NUMERIC")
+    times = [
+        c for c in columns if c.type in numbers and c.distinct > 2 and _TIME.fullmatch(words(c))
+    ]
+    events = [c for c in columns if c not in times and 2 <= c.distinct <= 3 and _is_event(c)]
+    return (times[0], events[0]) if times and events else None
+
+
+def _is_event(column: Column) -> bool:
+    fates = {value.lower() for value in column.values}
+    named = bool(_EVENT.fullmatch(words(column)))
+    return named or (bool(fates) and fates <= _FATES)

@@ -1,0 +1,171 @@
+"""Folders of images that people have: the classes, the splits, what is left out and counted."""
+
+import io
+import os
+
+import pytest
+from PIL import Image
+
+from trellis.new import folders, images
+from trellis.new.described import DataError, lines
+from trellis.new.shapes import HEADER, shape_of
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes files: images, or of the content given. Returns the folder."""
+
+    def make(names, content=None):
+        for name in names:
+            path = tmp_path / "data" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encoded("PNG") if content is None else content)
+        return tmp_path / "data"
+
+    return make
+
+
+def encoded(form, mode="L", size=(12, 9)):
+    file = io.BytesIO()
+    Image.new(mode, size).save(file, form)
+    return file.getvalue()
+
+
+def both(*patterns):
+    return [pattern.format(c) for pattern in patterns for c in ("cat", "dog")]
+
+
+def labels(folder):
+    return sorted({(image.split, image.label) for image in folders.read(folder).images}, key=str)
+
+
+def test_hidden_and_system_files_are_left_out_and_counted(make):
+    folder = make(both("{}/1.png", "{}/2.PNG"))
+    make(both("{}/.ipynb_checkpoints/1-checkpoint.png", "{}/._1.png", "__MACOSX/{}/._1.png"))
+    make([".ipynb_checkpoints/1.png", ".DS_Store", "cat/Thumbs.db", "@eaDir/cat/1.png"])
+    found = folders.read(folder)
+    assert labels(folder) == [(None, "cat"), (None, "dog")]
+    assert len(found.images) == 4
+    assert "left out: 10 hidden and system files" in list(lines(found.notes))
+
+
+def test_what_is_no_image_is_counted_by_its_type(make):
+    folder = make(both("{}/1.png"))
+    make(["cat/notes.txt", "dog/a.dcm", "dog/b.dcm", "dog/README"], b"x")
+    make(["cat/0.png"], b"")
+    (folder / "cat/gone.png").symlink_to("nowhere.png")
+    make(["loose.png"])
+    said = "\n".join(lines(folders.read(folder).notes))
+    for part in ("1 .txt", "2 .dcm", "1 empty files", "1 links to files", "1 images in no folder"):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("train", "val", "test"), ("Training", "validation", "TEST"), ("trn", "dev", "holdout")],
+)
+def test_folders_of_splits_are_the_split(make, names):
+    folder = make(both(*(f"{name}/{{}}/1.png" for name in names)))
+    splits = ("test", "train", "validation")
+    assert labels(folder) == [(split, label) for split in splits for label in ("cat", "dog")]
+    found = images.of_folder(folder, "gs://b/m.csv")
+    assert (dict(found.classes), found.frozen) == ({"cat": 3, "dog": 3}, True)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (both("train/{}/1.png", "test/{}/1.png"), "none for validation"),
+        ([*both("train/{}/1.png", "val/{}/1.png"), "test/1.png"], "in no folder of a class"),
+        (both("train/{}/1.png", "val/{}/1.png", "test/{}/1.png", "more/{}/1.png"), "beside others"),
+        ([*both("train/{}/1.png", "val/{}/1.png", "test/{}/1.png"), "test/elk/1.png"], "of elk is"),
+        (both("{}/train/1.png", "{}/val/1.png", "{}/test/1.png"), "move them above"),
+        (["fold1/1.png", "fold2/1.png"], "are folds"),
+        (["images/1.png", "masks/1.png"], "segmentation"),
+        (["imagesTr/1.png", "labelsTr/1.png"], "segmentation"),
+        (["JPEGImages/1.png", "SegmentationClass/1.png"], "segmentation"),
+        (["Cat/1.png", "cat/1.png"], "differ in case"),
+        (["caf\u00e9/1.png", "cafe\u0301/1.png"], "differ in case, blanks or accents"),
+        (["cat/1.png", "cat/2.png"], "images of one class, 'cat'"),
+        (both("set/{}/1.png"), "the classes may be in .*set"),
+        (["1.png", "2.png"], "2 images and no folders of classes"),
+        (both("{}/1.dcm"), r"2 files of DICOM \(\.dcm\).*PNG"),
+        (both("{}/1.nii.gz"), r"volumes.*\(\.nii\.gz\)"),
+        (both("{}/1.xyz"), r"2 \.xyz.*read are \.png"),
+        (["labels.csv"], "name the table itself"),
+    ],
+)
+def test_what_is_refused_and_how(make, names, said):
+    folder = make(names)
+    with pytest.raises(DataError, match=said):
+        folders.read(folder)
+
+
+def test_masks_beside_their_images_are_left_out(make):
+    folder = make(both("{}/a (1).png", "{}/a (1)_mask.png", "{}/b.png", "{}/b_mask_1.png"))
+    make(["cat/flu_mask.png"])  # a picture of a mask
+    found = folders.read(folder)
+    assert len(found.images) == 5
+    assert "4 masks beside their images" in "\n".join(lines(found.notes))
+
+
+def test_links_to_folders_are_followed_once(make, tmp_path):
+    folder = make(both("{}/1.png"))
+    (tmp_path / "elk").mkdir()
+    (tmp_path / "elk/1.png").write_bytes(encoded("PNG"))
+    (folder / "elk").symlink_to(tmp_path / "elk")
+    (folder / "cat/loop").symlink_to(folder)
+    (folder / "dog/up").symlink_to(tmp_path)
+    found = folders.read(folder)
+    assert [image.label for image in found.images] == ["cat", "dog", "elk"]
+    assert "2 links to a folder above" in "\n".join(lines(found.notes))
+
+
+def test_folders_in_those_of_classes_are_said(make):
+    folder = make(both("{}/patient 1/1.png", "{}/patient 2/1.png"))
+    found = folders.read(folder)
+    assert len(found.images) == 4
+    assert "not used: 4 folders in those of classes" in "\n".join(lines(found.notes))
+
+
+def test_a_file_that_may_not_be_read_is_named(make, monkeypatch):
+    folder = make(both("{}/1.png"))
+    readable = os.access
+    monkeypatch.setattr(os, "access", lambda p, m: "cat" not in str(p) and readable(p, m))
+    with pytest.raises(DataError, match=r"cat/1\.png cannot be read: permission denied"):
+        folders.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("form", "mode", "shape"),
+    [
+        ("PNG", "L", (9, 12, 1, 8)),
+        ("PNG", "RGB", (9, 12, 3, 8)),
+        ("PNG", "P", (9, 12, 3, 8)),
+        ("PNG", "I;16", (9, 12, 1, 16)),
+        ("JPEG", "L", (9, 12, 1, 8)),
+        ("JPEG", "RGB", (9, 12, 3, 8)),
+        ("TIFF", "L", (9, 12, 1, 8)),
+        ("TIFF", "RGB", (9, 12, 3, 8)),
+        ("TIFF", "I;16", (9, 12, 1, 16)),
+        ("TIFF", "I;16B", (9, 12, 1, 16)),
+        ("TIFF", "F", (9, 12, 1, 32)),
+        ("GIF", "L", (9, 12, 3, 8)),
+        ("BMP", "RGB", (9, 12, 3, 8)),
+        ("WEBP", "RGB", (9, 12, 3, 8)),
+    ],
+)
+def test_shapes_are_those_that_pillow_wrote(form, mode, shape):
+    data = encoded(form, mode)
+    assert shape_of(data) == shape
+    for length in range(0, min(len(data), 60)):
+        shape_of(data[:length])  # a file that was cut off raises nothing
+
+
+def test_a_tiff_whose_description_is_at_its_end(make):
+    data = encoded("TIFF", "I;16", (700, 600))
+    folder = make(both("{}/1.tif"), data)
+    found = images.of_folder(folder, "gs://b/m.csv")
+    assert (found.size, found.channels) == (224, 1)
+    assert "deeper than 8 bits: 2 of 2 images have 16 bits" in list(lines(found.notes))
+    assert len(data) > HEADER
