@@ -40,20 +40,37 @@ class Traced:
         return ()
 
     def get_openlineage_facets_on_start(self) -> Any:
-        return _told(self._reads(), ())
+        return self._told(self._reads(), ())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
         # A skip is told as a completion, too.
         if task_instance.state == "skipped":
-            return _told((), ())
-        return _told(self._reads(), self._writes())
+            return self._told((), ())
+        return self._told(self._reads(), self._writes())
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        return _told(self._reads(), ())
+        return self._told(self._reads(), ())
+
+    def _told(self, reads: Iterable[str], writes: Iterable[str]) -> Any:
+        from airflow.providers.openlineage.extractors import OperatorLineage
+        from openlineage.client.event_v2 import InputDataset, OutputDataset
+
+        project = getattr(self, "project_id", "")
+
+        def datasets(kind: Any, addresses: Iterable[str]) -> list[Any]:
+            found = dict.fromkeys(named(address, project) for address in addresses if address)
+            return [kind(namespace=namespace, name=name) for namespace, name in found]
+
+        return OperatorLineage(
+            inputs=datasets(InputDataset, reads), outputs=datasets(OutputDataset, writes)
+        )
 
 
-def named(address: str) -> tuple[str, str]:
-    """Namespace and name of an address. Raises ValueError for one of another form."""
+def named(address: str, project_id: str = "") -> tuple[str, str]:
+    """Namespace and name of an address. Raises ValueError for one of another form.
+
+    project_id: takes the place of the project's number, which Vertex AI answers with.
+    """
     if address.startswith("gs://"):
         from airflow.providers.google.cloud.openlineage.utils import (
             get_namespace_name_from_source_uris,
@@ -64,6 +81,7 @@ def named(address: str) -> tuple[str, str]:
         return namespace, name
     if address.startswith("projects/"):
         _, project, _, region, collection, identifier = address.split("/")
+        project = project_id if project_id and project.isdigit() else project
         kind = {"models": "model", "datasets": "dataset", "endpoints": "endpoint"}[collection]
         return "vertex_ai", f"{kind}:{project}.{region}.{identifier.replace('@', '.')}"
     table = address.removeprefix("bq://")
@@ -89,16 +107,3 @@ def _collector() -> Any:
     from airflow.providers.common.compat.lineage.hook import get_hook_lineage_collector
 
     return get_hook_lineage_collector()
-
-
-def _told(reads: Iterable[str], writes: Iterable[str]) -> Any:
-    from airflow.providers.openlineage.extractors import OperatorLineage
-    from openlineage.client.event_v2 import InputDataset, OutputDataset
-
-    def datasets(kind: Any, addresses: Iterable[str]) -> list[Any]:
-        found = dict.fromkeys(named(address) for address in addresses if address)
-        return [kind(namespace=namespace, name=name) for namespace, name in found]
-
-    return OperatorLineage(
-        inputs=datasets(InputDataset, reads), outputs=datasets(OutputDataset, writes)
-    )

@@ -33,6 +33,13 @@ def test_names_follow_the_conventions(address, name):
     assert named(address) == name
 
 
+def test_a_projects_number_gives_way_to_its_id():
+    by_number = "projects/123/locations/r/models/m@3"
+    assert named(by_number, "p") == ("vertex_ai", "model:p.r.m.3")
+    assert named(by_number) == ("vertex_ai", "model:123.r.m.3")
+    assert named("projects/other/locations/r/models/m@3", "p") == ("vertex_ai", "model:other.r.m.3")
+
+
 @pytest.mark.parametrize("address", ["", "table", "d.t", "s3://b/f", "http://h/f"])
 def test_what_has_no_name_is_refused(address):
     with pytest.raises(ValueError, match="no address"):
