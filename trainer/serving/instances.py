@@ -120,6 +120,27 @@ def unwrap(body: bytes, expected: str, options: Sequence[str]) -> Request[Any]:
     return Request(instances, explain)
 
 
+def apart(body: bytes) -> list[bytes] | None:
+    """The bodies of requests for each instance by itself, if the parameter `each` asks for them.
+
+    Raises InvalidRequestError for what is wrong with the whole request; None if nothing asks.
+    """
+    if b'"each"' not in body:
+        return None
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None  # `unwrap` says why
+    given = document.get("parameters") if isinstance(document, dict) else None
+    if not isinstance(given, dict) or given.get("each") is not True:
+        return None
+    others = {name: value for name, value in given.items() if name != "each"}
+    whole = unwrap(orjson.dumps({**document, "parameters": {}}), "instances", ())
+    if strict_json.may_repeat(body, document) and (repeated := strict_json.repeated(body)):
+        raise InvalidRequestError(repeated)
+    return [orjson.dumps({"instances": [one], "parameters": others}) for one in whole.instances]
+
+
 def _read(instance: Any) -> EncodedImage | ImageAddress:
     if not isinstance(instance, dict):
         raise InvalidFieldError("", f"expected {_ONE_OF}, got {kind_of(instance)}")

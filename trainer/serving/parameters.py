@@ -1,6 +1,11 @@
-"""A request's `parameters`: whether its predictions are to be explained, and how.
+"""A request's `parameters`: whether its predictions are to be explained, and how, and whether each
+instance is to be answered by itself.
 
-    {"instances": [...], "parameters": {"explain": {}}}
+    {"instances": [...], "parameters": {"explain": {}, "each": true}}
+
+With `each`, an instance that is refused has {"error": MESSAGE} in the place of its prediction, and
+the others have their predictions; without, it fails the request. Batch prediction asks for it,
+since Vertex AI gives up all instances of a request that fails.
 
 The fields of `explain`, each of which may be left out:
 
@@ -61,10 +66,12 @@ def read(parameters: Any, allowed: Sequence[str]) -> tuple[Explain | None, list[
     if not isinstance(parameters, dict):
         return None, [Violation("parameters", 'expected an object, such as {"explain": {}}')]
     wrong = [
-        Violation(f"parameters.{short(name)}", 'unknown; the only parameter is "explain"')
+        Violation(f"parameters.{short(name)}", "unknown; expected explain, each")
         for name in parameters
-        if name != "explain"
+        if name not in ("explain", "each")
     ]
+    if not isinstance(parameters.get("each", False), bool):
+        wrong.append(Violation("parameters.each", "expected true or false"))
     asked = parameters.get("explain")
     if asked is None:
         return None, wrong

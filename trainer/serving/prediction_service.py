@@ -22,6 +22,7 @@ from trainer.serving.errors import (
     InvalidRequestError,
     NotReadyError,
     OverloadedError,
+    ServingError,
     TooLargeError,
     TooSlowError,
     Violation,
@@ -54,6 +55,9 @@ _WORKERS = os.cpu_count() or 1
 # a thread.
 _ROWS_READ_AT_ONCE = 4 << 10
 _IMAGES_READ_AT_ONCE = 32 << 10
+
+# Instances of a request that are answered by themselves: each may hold MAX_FETCHED_BYTES.
+_AT_ONCE = 16
 
 Asked = TypeVar("Asked")
 Prediction = dict[str, Any]
@@ -103,7 +107,8 @@ class PredictionService:
         return self.model is not None and not self.draining
 
     async def predict(self, body: AsyncIterator[bytes], length: int | None) -> list[Prediction]:
-        """Answer one request completely or not at all. Raises ServingError.
+        """Answer one request completely or not at all; with the parameter `each`, each instance
+        by itself. Raises ServingError.
 
         length: bytes of the body, if known.
         """
@@ -111,7 +116,37 @@ class PredictionService:
         model = self._loaded()
         # Checked before the body is read: a refused request costs no memory.
         with self._holding(MAX_BODY_BYTES if length is None else length):
-            return await self._answer(model, await _collect(body))
+            collected = await _collect(body)
+            apart = instances.apart(collected)
+            if apart is None:
+                return await self._answer(model, collected)
+            return await self._answer_each(model, apart)
+
+    async def _answer_each(self, model: Predictor, bodies: Sequence[bytes]) -> list[Prediction]:
+        """Answer requests of one instance each; {"error": MESSAGE} for one that is refused.
+
+        Raises a ServingError that another attempt may not meet.
+        """
+        few = asyncio.Semaphore(_AT_ONCE)
+
+        async def answer(body: bytes) -> Prediction:
+            async with few:
+                try:
+                    (prediction,) = await self._answer(model, body)
+                except ServingError as error:
+                    if error.retry_after is not None:
+                        raise
+                    return {"error": str(error).replace("instances[0].", "")}
+                except Exception as error:
+                    _log.exception("the model fails on an instance")
+                    return {"error": f"the model fails on this instance: {error}"}
+            return prediction
+
+        answers = await asyncio.gather(*map(answer, bodies), return_exceptions=True)
+        for found in answers:
+            if isinstance(found, BaseException):
+                raise found
+        return [found for found in answers if not isinstance(found, BaseException)]
 
     def _loaded(self) -> Predictor:
         if self.model is None:

@@ -56,7 +56,7 @@ def test_googles_clients_send_parameters_that_say_nothing(parameters):
         ({"instances": [GOOD] * 2000}, "instances", "expected 1 to 256 instances, got 2000"),
         ({"instances": [GOOD], "instance": 1}, "instance", "unknown"),
         ({"instances": [GOOD], "parameters": [1]}, "parameters", "expected an object, such as"),
-        ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "the only parameter is"),
+        ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "expected explain, each"),
         ({"instances": [GOOD], "parameters": {"explain": 1}}, "parameters.explain", "an object"),
         ({"instances": [], "parameters": {"explain": {"k": 4}}}, "parameters.explain.k", "class,"),
         ({"instances": [7]}, "instances[0]", f"{FORMS}, got the value 7"),

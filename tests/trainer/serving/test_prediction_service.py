@@ -159,3 +159,44 @@ def test_more_pixels_than_could_ever_wait(service, monkeypatch):
     monkeypatch.setattr(module, "MAX_WAITING_COST", 1000)
     with pytest.raises(InvalidRequestError, match="megapixels in total"):
         asyncio.run(service.predict(stream(request((20, 20), (30, 30))), 100))
+
+
+def each(*instances):
+    return json.dumps({"instances": instances, "parameters": {"each": True}}).encode()
+
+
+def test_an_instance_is_answered_by_itself_where_the_request_asks(service, model):
+    model.gate.set()
+    good, bad = sent(image(9, (1, 3))), {"image_bytes": {"b64": "AAAA"}}
+    body = each(good, bad, 7, good)
+    answers = asyncio.run(service.predict(stream(body), len(body)))
+    assert [answers[0], answers[3]] == [{"label": "3"}] * 2
+    assert "image_bytes" in answers[1]["error"]
+    assert "instances[0]" not in answers[1]["error"]
+    assert "expected" in answers[2]["error"]
+    plain = json.dumps({"instances": [good, bad]}).encode()
+    with pytest.raises(InvalidRequestError):
+        asyncio.run(service.predict(stream(plain), len(plain)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [({"each": 1}, "parameters.each"), ({"each": True, "x": 1}, "parameters.x")],
+)
+def test_a_parameter_that_is_not_understood_is_refused_or_said_of_each(
+    service, model, parameters, field
+):
+    model.gate.set()
+    body = json.dumps({"instances": [sent(image(9, (1, 2)))], "parameters": parameters}).encode()
+    try:
+        (answer,) = asyncio.run(service.predict(stream(body), len(body)))
+    except InvalidRequestError as error:
+        answer = {"error": str(error)}
+    assert field in answer["error"]
+
+
+def test_each_of_a_request_that_has_too_many_instances_is_refused_as_a_whole(service, model):
+    model.gate.set()
+    body = each(*[1] * 300)
+    with pytest.raises(InvalidRequestError, match="1 to 256"):
+        asyncio.run(service.predict(stream(body), len(body)))

@@ -27,6 +27,9 @@ from local_gcp.wire import already_exists, failed_precondition, not_emulated, no
 
 DEFAULT = "default"
 _ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
+CONTAINER_INPUTS = ("jsonl", "bigquery", "csv", "tf-record", "tf-record-gzip", "file-list")
+CONTAINER_OUTPUTS = ("jsonl", "bigquery")
+"""What batch prediction takes of and writes for a custom container, as real models say."""
 _MODEL_ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
 _LABELS = {"labels": filters.Labels("labels")}
 _OF_A_MODEL = ("display_name", "description", "labels")
@@ -241,6 +244,10 @@ class Models:
             model = api.Model(sent, deployed_models=[])
             model.name, model.training_pipeline = name, training_pipeline
             model.supported_deployment_resources_types = [_resources(model)]
+            if not model.model_source_info.source_type:
+                model.model_source_info = api.ModelSourceInfo(source_type="CUSTOM")
+                model.supported_input_storage_formats = CONTAINER_INPUTS
+                model.supported_output_storage_formats = CONTAINER_OUTPUTS
             model.version_id = str(1 + max((int(v.version_id) for v in versions), default=0))
             model.create_time = model.version_create_time = now
             model.update_time = model.version_update_time = now

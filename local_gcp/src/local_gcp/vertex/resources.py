@@ -109,6 +109,9 @@ def shown(job: Any, kind: str, cores: int, replicas: list[dict[str, Any]]) -> di
     }
 
 
+PENDING = api.JobState["JOB_STATE_PENDING"]
+
+
 def job_state(run: Run) -> api.JobState:
     """The JobState of a run."""
     return api.JobState[f"JOB_STATE_{run.state.upper()}"]

@@ -1,7 +1,10 @@
 """Batch predictions through Google's own client: AutoML's models and a serving container."""
 
+import ast
 import csv
 import json
+import re
+import zoneinfo
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,10 @@ from google.api_core import exceptions
 
 from tests.vertex import cases
 
+REFUSED = re.compile(
+    r"Post request fails\. Cannot get predictions\. Error: Exceeded retries: Non-OK result 400 "
+    r"\(.*\) from server, retry=3, elapsed=[0-9.]+s\."
+)
 SERVE = Path(__file__).parents[1] / "programs/serve.py"
 
 
@@ -85,6 +92,9 @@ def test_tables(vertex, until, home, predict):
     assert list(files) == ["predictions_1.csv"]
     rows = list(csv.DictReader(files["predictions_1.csv"].splitlines()))
     assert [row["key"] for row in rows] == [f"k{n}" for n in range(120)], "all, in their order"
+    assert [name for name in rows[0] if "score" not in name] == [
+        "key", "label", "ml_use", "shape", "size", "weight",
+    ]  # fmt: skip
     right = [(float(r["label_malignant_score"]) > 0.5) == (r["label"] == "malignant") for r in rows]
     assert sum(right) > 100
 
@@ -149,10 +159,44 @@ def test_a_container_is_asked_in_batches(vertex, home, container, predict):
     )
     assert job.state.name == "JOB_STATE_SUCCEEDED", job.error.message
     results = lines(files["prediction.results-00000-of-00001"])
-    assert [r["prediction"] for r in results] == [10 * (n + 1) for n in range(10) if n != 4]
-    (failed,) = lines(files["prediction.errors_stats-00000-of-00001"])
-    assert failed["instance"] == ["four"], "one wrong instance does not spoil its batch"
-    assert "The container answered 400" in failed["error"]["message"]
+    assert [r["prediction"] for r in results] == [10 * (n + 1) for n in (0, 1, 2, 3, 8, 9)]
+    failed = ast.literal_eval(files["prediction.errors_stats-00000-of-00001"])
+    assert REFUSED.fullmatch(failed[0])
+    assert failed[1] == 4, "the number of instances, not one for each"
+    stats = job.completion_stats
+    assert (stats.successful_count, stats.failed_count) == (6, 4)
+
+
+def test_a_job_whose_instances_all_fail_succeeds(vertex, home, container, predict):
+    (home.buckets / "bucket/in.jsonl").write_text('["four"]\n["five"]\n')
+    job, files = predict(container, "gs://bucket/in.jsonl", **MACHINE)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", job.error.message
+    assert files["prediction.results-00000-of-00001"] == ""
+    assert ast.literal_eval(files["prediction.errors_stats-00000-of-00001"])[1] == 2
+
+
+def test_what_a_job_will_write_is_told_at_its_end(vertex, until, home, container, predict):
+    (home.buckets / "bucket/in.jsonl").write_text("[1]\n")
+    job = predict.start(container, "gs://bucket/in.jsonl", **MACHINE)
+    assert job.state.name == "JOB_STATE_PENDING"
+    assert "manual_batch_tuning_parameters" in job
+    assert "output_info" not in job
+    assert "start_time" not in job
+    states = set()
+
+    def ended():
+        shown = vertex.jobs.get_batch_prediction_job(name=job.name)
+        states.add(shown.state.name)
+        assert bool(shown.output_info.gcs_output_directory) == bool(shown.end_time)
+        return shown.end_time
+
+    until(ended, 60)
+    assert states <= {"JOB_STATE_PENDING", "JOB_STATE_RUNNING", "JOB_STATE_SUCCEEDED"}
+    done = vertex.jobs.get_batch_prediction_job(name=job.name)
+    stamp = done.output_info.gcs_output_directory.rpartition("-")[2]
+    assert re.fullmatch(r"(\d+_){2}\d+T(\d+_){3}\d{3}Z", stamp)
+    there = zoneinfo.ZoneInfo("America/Los_Angeles")
+    assert stamp.startswith(done.create_time.astimezone(there).strftime("%Y_%m_%dT%H_%M_"))
 
 
 def test_a_container_is_sent_the_fields_that_were_chosen(vertex, home, container, predict):
@@ -242,8 +286,13 @@ def test_a_job_goes_on_from_where_a_kill_left_it(
         ({"generate_explanation": True}, exceptions.MethodNotImplemented, "explanations"),
         (
             {"input_config": {"instances_format": "tf-record"}},
+            exceptions.MethodNotImplemented,
+            "tf-record",
+        ),
+        (
+            {"input_config": {"instances_format": "parquet"}},
             exceptions.InvalidArgument,
-            "'tf-record' is not one of the model's: jsonl, csv, bigquery, file-list",
+            "'parquet' is not one of the model's: jsonl, bigquery, csv, tf-record",
         ),
         (
             {

@@ -28,11 +28,17 @@ ROWS = pa.table(
 # Answers with each instance as JSON text.
 ECHO = """
 import http.server, json, os
+REFUSE = os.environ["REFUSE"]
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer({})
     def do_POST(self):
-        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if REFUSE and REFUSE in text:
+            self.send_response(400)
+            self.end_headers()
+            return self.wfile.write(b"refused")
+        said = json.loads(text)
         self.answer({"predictions": [json.dumps(one) for one in said["instances"]]})
     def answer(self, body):
         self.send_response(200)
@@ -46,14 +52,14 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["AIP_HTTP_PORT"])), Handler)
 def predict(tmp_path):
     """predict("bigquery", key="id"): counts and folder of the results."""
 
-    def run(form, **shape):
+    def run(form, batch_size=64, refuse="", **shape):
         pq.write_table(ROWS, tmp_path / "instances.parquet")
         shape = {"type": "object", "key": None, "included": [], "excluded": [], **shape}
         config = {
             "model": {
                 "argv": [sys.executable, "-I", "-S", "-c", ECHO],
                 "image": {},
-                "env": {},
+                "env": {"REFUSE": refuse},
                 "account": "",
                 "cwd": "/",
                 "health": "/health",
@@ -62,7 +68,7 @@ def predict(tmp_path):
             "input": {"format": "bigquery", "files": [str(tmp_path / "instances.parquet")]},
             "instance": shape,
             "parameters": None,
-            "batch_size": 64,
+            "batch_size": batch_size,
             "output": {"format": form},
             "buckets": str(tmp_path),
         }
@@ -89,14 +95,24 @@ def test_every_type_of_bigquery_is_sent_as_bigquery_writes_it_in_json(predict):
     assert json.loads(second["prediction"]) == {**rest, "rate": "NaN", "pulse": []}
 
 
-def test_a_table_of_results_has_the_key_in_the_place_of_the_row(predict):
-    kept = pq.read_table(predict("bigquery", key="id", included=["big"]) / "predictions.parquet")
-    assert kept.schema.names == ["key", "prediction"]
-    assert kept["key"].to_pylist() == ROWS["id"].to_pylist(), "with the type of its column"
-    assert kept["prediction"].to_pylist() == [f'{{"big": {2**60}}}', '{"big": null}']
+def test_a_request_that_fails_fails_for_all_of_its_rows(predict):
+    """As real tables of failed rows: all columns of the input, and a text, `prediction_error`."""
+    folder = predict("bigquery", batch_size=1, refuse='"big": null', excluded=["label"])
+    kept = pq.read_table(folder / "predictions.parquet")
+    failed = pq.read_table(folder / "errors.parquet")
+    assert kept["label"].to_pylist() == ["a"]
+    assert failed.schema.names == [*ROWS.schema.names, "prediction_error"]
+    assert failed["label"].to_pylist() == ["b"]
+    (text,) = failed["prediction_error"].to_pylist()
+    assert text.startswith("Post request fails. Cannot get predictions. Error: Exceeded retries: ")
+    assert "Non-OK result 400 (refused) from server, retry=3" in text
+
+    folder = predict("bigquery", batch_size=2, refuse='"big": null', excluded=["label"])
+    assert pq.read_table(folder / "predictions.parquet").num_rows == 0
+    assert pq.read_table(folder / "errors.parquet")["label"].to_pylist() == ["a", "b"]
 
 
-def test_without_a_key_a_table_of_results_has_the_row(predict):
+def test_a_table_of_results_has_the_row(predict):
     kept = pq.read_table(predict("bigquery", included=["label"]) / "predictions.parquet")
     assert kept.schema.names == [*ROWS.schema.names, "prediction"]
     assert kept["label"].to_pylist() == ["a", "b"]

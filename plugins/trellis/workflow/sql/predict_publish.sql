@@ -7,6 +7,7 @@ OPTIONS (
   description = {{ description | literal }},
   labels = [{{ labels }}]
 ) AS
+{% if predictions %}
 SELECT
   key,
 {% if regression %}
@@ -15,15 +16,19 @@ SELECT
   -- Of a multi-label task the classes with | between them, as in the rows that it learned from.
   IFNULL(JSON_VALUE(prediction, '$.label'), ARRAY_TO_STRING(JSON_VALUE_ARRAY(prediction, '$.labels'), '|')) AS label,
 {% endif %}
-  prediction,
-  CAST(NULL AS STRING) AS error
+  -- The server has answered each instance by itself: with an error, if it refuses it.
+  IF(JSON_VALUE(prediction, '$.error') IS NULL, prediction, NULL) AS prediction,
+  JSON_VALUE(prediction, '$.error') AS error
 FROM {{ predictions | identifier }}
-{% if errors %}
+{% endif %}
+{% if predictions and errors %}
 UNION ALL
+{% endif %}
+{% if errors %}
 SELECT
   key,
-  CAST(NULL AS {{ "FLOAT64" if regression else "STRING" }}),
-  CAST(NULL AS STRING),
-  errors.message
+  CAST(NULL AS {{ "FLOAT64" if regression else "STRING" }}) AS {{ "value" if regression else "label" }},
+  CAST(NULL AS STRING) AS prediction,
+  prediction_error AS error
 FROM {{ errors | identifier }}
 {% endif %}

@@ -1,7 +1,8 @@
 """A serving container for batch predictions: as trainer.serve answers, without a model.
 
 Images: the label is the name of the image's folder. Rows: the label is whether `x` is above 0; all
-features must be there, and nothing else. An instance that says "bad" is refused, and its request.
+features must be there, and nothing else. An instance that says "bad" is refused: by itself if the
+request has the parameter `each`. One that says "worse" fails its request in any case.
 """
 
 import http.server
@@ -22,8 +23,17 @@ def predict(instance):
         raise ValueError("stage: bad")
     if "taken" in instance and not instance["taken"].endswith("Z"):
         raise ValueError(f"taken: {instance['taken']}")
+    if instance.get("stage") == "worse":
+        raise RuntimeError("stage: worse")
     label = "unknown" if instance["x"] is None else str(instance["x"] > 0).lower()
     return {"label": label, "probabilities": {label: 1.0}}
+
+
+def answer_to(instance):
+    try:
+        return predict(instance)
+    except ValueError as error:
+        return {"error": str(error)}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -32,9 +42,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert request["parameters"] == {"each": True}
         try:
-            self.answer(200, {"predictions": [predict(i) for i in request["instances"]]})
-        except ValueError as error:
+            self.answer(200, {"predictions": [answer_to(i) for i in request["instances"]]})
+        except RuntimeError as error:
             self.answer(400, {"error": str(error)})
 
     def answer(self, status, content):

@@ -34,6 +34,7 @@ from local_gcp.vertex.models import Models
 from local_gcp.vertex.resources import (
     CANCELED,
     JOB_FIELDS,
+    PENDING,
     check_cancellable,
     check_deletable,
     deletion_metadata,
@@ -98,8 +99,14 @@ class BatchPredictionJobs:
         job.name = f"{parent}/batchPredictionJobs/{number}"
         job.model, job.model_version_id = model.name, model.version_id
         job.create_time = job.update_time = now
-        job.state = api.JobState.JOB_STATE_PENDING
-        job.output_info = requests.output_info(sent, model, now, number)
+        job.state = PENDING
+        job.output_info = requests.output_info(sent, model, now)
+        if requests.model_kind(model) == "container":
+            job.manual_batch_tuning_parameters = sent.manual_batch_tuning_parameters
+        else:
+            api.BatchPredictionJob.pb(job).ClearField("dedicated_resources")
+        if requests.model_kind(model) == "image":
+            job.completion_stats.incomplete_count = -1
         self._table.put(job.name, job)
         self._background.submit(self._begin, self._failed, job.name)
         return self._view(job)
@@ -219,7 +226,8 @@ class BatchPredictionJobs:
         with pq.ParquetFile(results / "errors.parquet") as errors:
             failed = errors.metadata.num_rows
         if failed:
-            table = f"{dataset}.{requests.errors_table(info)}"
+            kind = requests.model_kind(self._models.find(f"{job.model}@{job.model_version_id}"))
+            table = f"{dataset}.{requests.errors_table(info, kind)}"
             self._tables.publish(table, results / "errors.parquet", field, create=create)
 
     def _failed(self, name: str, error: status_pb2.Status) -> None:
@@ -239,7 +247,11 @@ class BatchPredictionJobs:
         shutil.rmtree(self._folder(job), ignore_errors=True)
 
     def _view(self, job: api.BatchPredictionJob) -> api.BatchPredictionJob:
-        run = None if job.end_time else self._runner.get(names.last(job.name))
+        """The job as clients see it: what it will write is not told before it has ended."""
+        if job.end_time:
+            return job
+        run, job = self._runner.get(names.last(job.name)), api.BatchPredictionJob(job)
+        api.BatchPredictionJob.pb(job).ClearField("output_info")
         return job if run is None else _follow(job, ending(run))
 
     def _folder(self, job: api.BatchPredictionJob) -> Path:
@@ -250,7 +262,9 @@ class BatchPredictionJobs:
 
 
 def _follow(job: api.BatchPredictionJob, run: Run) -> api.BatchPredictionJob:
-    """The job with the state of its run."""
+    """The job with the state of its run: while it waits for a machine, it is pending."""
     job.state = job_state(run)
+    if job.state == api.JobState.JOB_STATE_QUEUED:
+        job.state = PENDING
     follow(job, run)
     return job

@@ -26,10 +26,18 @@ READY = 300.0
 ANSWER = 600.0
 """Seconds that a request may take."""
 _TRIES = 3
+_LONGEST = 1000
+"""Characters of a response in an error."""
 
 
 class RequestError(Exception):
-    """The container's response to a request has no predictions."""
+    """The container's response to a request has no predictions: its instances have none.
+
+    The text is Vertex AI's, quoted from tables and files of failed jobs.
+    """
+
+    def __init__(self, problem: str):
+        super().__init__(f"Post request fails. Cannot get predictions. Error: {problem}")
 
 
 class Container:
@@ -71,14 +79,18 @@ class Container:
         body: dict[str, Any] = {"instances": list(instances)}
         if parameters is not None:
             body["parameters"] = parameters
-        sent = json.dumps(body).encode()
+        sent, began = json.dumps(body).encode(), time.monotonic()
         for left in reversed(range(_TRIES)):
             status, answer = self._call("POST", self._predict, sent)
-            if status not in (0, 429, 503) or not left:
+            if status == 200 or not left:
                 break
-            time.sleep(1)
+            if status in (0, 429, 503):
+                time.sleep(1)
         if status != 200:
-            raise RequestError(f"The container answered {status}: {answer[:500]}")
+            raise RequestError(
+                f"Exceeded retries: Non-OK result {status} ({answer[:_LONGEST]}) from server, "
+                f"retry={_TRIES}, elapsed={time.monotonic() - began:.2f}s."
+            )
         try:
             predictions = json.loads(answer)["predictions"]
             if len(predictions) == len(instances):

@@ -15,6 +15,7 @@ import decimal
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,27 @@ class JsonLines:
         self._files.close()
 
 
+class Statistics(JsonLines):
+    """Results of a container as lines; of the errors, each message and its number of instances.
+
+    A line is a Python tuple, ('MESSAGE', 16), as Google's page on troubleshooting shows it.
+    """
+
+    def __init__(self, work: Path):
+        super().__init__(work, "jsonl")
+        self._failed: Counter[str] = Counter()
+
+    def fail(self, who: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        self._failed[status["message"]] += 1
+
+    def close(self) -> None:
+        for pair in self._failed.items():
+            self._errors.write(f"{pair!r}\n")
+        super().close()
+
+
 class Csv:
-    """Results as CSV with a header: the columns of the input, and those of the prediction."""
+    """Results as CSV with a header: the columns of the input, by name, and the prediction's."""
 
     def __init__(self, work: Path, columns: Sequence[str], of_prediction: Sequence[str]):
         self._files = contextlib.ExitStack()
@@ -84,14 +104,18 @@ class Csv:
             for name in NAMES["csv"]
         )
         self._results, self._errors = results, errors
-        results.writerow([*columns, *of_prediction])
-        errors.writerow([*columns, "errors"])
+        self._columns = sorted(columns)
+        results.writerow([*self._columns, *of_prediction])
+        errors.writerow([*self._columns, "errors"])
 
     def add(self, row: Mapping[str, Any], prediction: Sequence[Any]) -> None:
-        self._results.writerow([*map(_cell, row.values()), *prediction])
+        self._results.writerow([*self._cells(row), *prediction])
 
     def fail(self, row: Mapping[str, Any], status: Mapping[str, Any]) -> None:
-        self._errors.writerow([*map(_cell, row.values()), status["message"]])
+        self._errors.writerow([*self._cells(row), status["message"]])
+
+    def _cells(self, row: Mapping[str, Any]) -> list[Any]:
+        return [_cell(row[name]) for name in self._columns]
 
     def close(self) -> None:
         self._files.close()

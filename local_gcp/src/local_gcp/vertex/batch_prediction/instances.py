@@ -30,7 +30,6 @@ from local_gcp.wire import RpcError
 
 IMAGES = 256
 """Images that are decoded at a time."""
-_STATUS = pa.struct({"code": pa.int64(), "message": pa.string()})
 
 Row = tuple[Any, Any]
 """(instance as sent to the model, or an InstanceError; its fields in the results)."""
@@ -64,17 +63,12 @@ def predict_container(config: dict[str, Any], work: Path) -> files.Counts:
     """Send all instances to the model's container and write its predictions into `work`."""
     counts = files.Counts()
     table = config["output"]["format"] == "bigquery"
-    sink = _Rows(work, config) if table else files.JsonLines(work, "jsonl")
+    sink = _Rows(work, config) if table else files.Statistics(work)
     rows = _rows(config, Path(config["buckets"]), images=False)
     with Container(config["model"]) as container:
         send = lambda batch: container.predict(batch, config["parameters"])  # noqa: E731
         while chunk := list(itertools.islice(rows, config["batch_size"])):
-            sent = [instance for instance, _ in chunk if not isinstance(instance, InstanceError)]
-            predicted = iter(_in_halves(sent, send) if sent else [])
-            answers = [
-                (None, str(instance)) if isinstance(instance, InstanceError) else next(predicted)
-                for instance, _ in chunk
-            ]
+            answers = _answers([instance for instance, _ in chunk], send)
             for (_, said), (prediction, problem) in zip(chunk, answers, strict=True):
                 if problem is None:
                     counts.successful += 1
@@ -86,38 +80,35 @@ def predict_container(config: dict[str, Any], work: Path) -> files.Counts:
     return counts
 
 
-def _in_halves(
+def _answers(
     batch: list[Any], send: Callable[[list[Any]], list[Any]]
 ) -> list[tuple[Any, str | None]]:
-    """(prediction, problem) of each instance; a request that fails is sent again in halves."""
+    """(prediction, problem) of each instance; those of a request that fails all fail."""
+    sent = [instance for instance in batch if not isinstance(instance, InstanceError)]
     try:
-        return [(prediction, None) for prediction in send(batch)]
+        answers = [(prediction, None) for prediction in send(sent)] if sent else []
     except RequestError as error:
-        if len(batch) == 1:
-            return [(None, str(error))]
-        middle = len(batch) // 2
-        return [*_in_halves(batch[:middle], send), *_in_halves(batch[middle:], send)]
+        answers = [(None, str(error)) for _ in sent]
+    predicted = iter(answers)
+    return [(None, str(i)) if isinstance(i, InstanceError) else next(predicted) for i in batch]
 
 
 class _Rows:
-    """Rows of a table with a column `prediction` or `errors`, as Parquet for the server.
+    """Rows of a table with a column `prediction` or `prediction_error`, as Parquet for the server.
 
-    With a key field, a column `key` with its value replaces the row's columns. A container's
-    predictions have no schema: they are written as JSON text.
+    A container's predictions have no schema: they are written as JSON text.
     """
 
     def __init__(self, work: Path, config: dict[str, Any]):
-        source, key = config["input"], config["instance"]["key"]
-        schema = pa.schema([("key" if key else "instance", pa.string())])
+        source = config["input"]
+        schema = pa.schema([("instance", pa.string())])
         if source["format"] == "bigquery":
             schema = pq.read_schema(source["files"][0])
-            if key in schema.names:
-                schema = pa.schema([schema.field(key).with_name("key")])
         self._schema, self._work = schema, work
         self._good: list[dict[str, Any]] = []
         self._bad: list[dict[str, Any]] = []
         good = schema.append(pa.field("prediction", pa.string()))
-        bad = schema.append(pa.field("errors", _STATUS))
+        bad = schema.append(pa.field("prediction_error", pa.string()))
         self._writers = [
             (self._good, pq.ParquetWriter(work / PREDICTIONS, good), good),
             (self._bad, pq.ParquetWriter(work / ERRORS, bad), bad),
@@ -129,7 +120,7 @@ class _Rows:
         self._flush(BATCH)
 
     def fail(self, said: Any, status: dict[str, Any]) -> None:
-        self._bad.append({**self._columns(said), "errors": status})
+        self._bad.append({**self._columns(said), "prediction_error": status["message"]})
         self._flush(BATCH)
 
     def close(self) -> None:
@@ -140,9 +131,6 @@ class _Rows:
     def _columns(self, said: Any) -> dict[str, Any]:
         if "row" in said:
             return said["row"]
-        if "key" in said:
-            key = said["key"]
-            return {"key": key if isinstance(key, str) else json.dumps(key, ensure_ascii=False)}
         return {"instance": json.dumps(said.get("instance"), ensure_ascii=False)}
 
     def _flush(self, rows: int) -> None:

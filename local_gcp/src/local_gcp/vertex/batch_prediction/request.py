@@ -7,7 +7,9 @@ those of https://cloud.google.com/vertex-ai/docs/tabular-data/classification-reg
 from __future__ import annotations
 
 import datetime
+import random
 import re
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,11 @@ from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.images import ImageError, find_image
 from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.vertex import gcs, tables, validation
+from local_gcp.vertex.models import CONTAINER_INPUTS, CONTAINER_OUTPUTS
 from local_gcp.wire import not_emulated
 
 FIELD = "batch_prediction_job"
-CONTAINER_INPUTS = ("jsonl", "csv", "bigquery", "file-list")
-CONTAINER_OUTPUTS = ("jsonl", "bigquery")
+_CONTAINER_INPUTS_NOT_EMULATED = ("tf-record", "tf-record-gzip")
 BATCH_SIZE = 64
 _LARGEST_BATCH = 4096
 _NOT_EMULATED = {
@@ -54,6 +56,8 @@ def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
         if name in sent and getattr(sent, name):
             raise not_emulated(f"{FIELD}.{name} ({what})")
     kind = model_kind(model)
+    if kind == "container" and sent.input_config.instances_format in _CONTAINER_INPUTS_NOT_EMULATED:
+        raise not_emulated(f"the input format {sent.input_config.instances_format}")
     inputs = list(model.supported_input_storage_formats) or CONTAINER_INPUTS
     outputs = list(model.supported_output_storage_formats) or CONTAINER_OUTPUTS
     _check_format(sent.input_config, "instances_format", "source", "input_config", inputs)
@@ -159,31 +163,43 @@ def container(model: api.Model) -> dict[str, Any]:
 
 
 def output_info(
-    sent: api.BatchPredictionJob, model: api.Model, now: datetime.datetime, job_id: str
+    sent: api.BatchPredictionJob, model: api.Model, now: datetime.datetime
 ) -> api.BatchPredictionJob.OutputInfo:
     """Where the results of a job that is created `now` will be."""
     config = sent.output_config
     if "gcs_destination" in config:
         prefix = gcs.check_folder(config.gcs_destination.output_uri_prefix, FIELD)
         stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        if model_kind(model) == "container":
+            stamp = _stamp(now.astimezone(_CALIFORNIA))
         name = model.display_name.replace("/", "_")
         return api.BatchPredictionJob.OutputInfo(
             gcs_output_directory=f"{prefix}prediction-{name}-{stamp}"
         )
-    stamp = now.strftime("%Y_%m_%dT%H_%M_%S_") + f"{now.microsecond // 1000:03}Z"
+    stamp = _stamp(now)
     dataset, table = tables.destination(config.bigquery_destination.output_uri, FIELD)
     if dataset is None:
         name = re.sub(r"[^A-Za-z0-9_]", "_", model.display_name)
         dataset = f"prediction_{name}_{stamp}"
     return api.BatchPredictionJob.OutputInfo(
         bigquery_output_dataset=f"bq://{project_id()}.{dataset}",
-        bigquery_output_table=table or f"predictions_{stamp}_{job_id[-3:]}",
+        bigquery_output_table=table or f"predictions_{stamp}_{random.randrange(1000):03}",
     )
 
 
-def errors_table(info: api.BatchPredictionJob.OutputInfo) -> str:
-    """Name of the table with the instances that failed."""
+_CALIFORNIA = zoneinfo.ZoneInfo("America/Los_Angeles")
+"""Whose time the folder of a container's predictions has in its name, in spite of its Z."""
+
+
+def _stamp(now: datetime.datetime) -> str:
+    return now.strftime("%Y_%m_%dT%H_%M_%S_") + f"{now.microsecond // 1000:03}Z"
+
+
+def errors_table(info: api.BatchPredictionJob.OutputInfo, kind: str) -> str:
+    """Name of the table with the instances that failed. `kind`: of the model."""
     name = info.bigquery_output_table
+    if kind == "container":
+        return f"{name}_errors"
     return f"errors_{name.removeprefix('predictions_')}"
 
 
@@ -205,6 +221,8 @@ def _check_instances(sent: api.BatchPredictionJob, kind: str) -> None:
     shape, field = sent.instance_config, f"{FIELD}.instance_config"
     if shape.instance_type not in ("", "object", "array"):
         raise invalid_field(f"{field}.instance_type", "Expected object or array.")
+    if shape.key_field and sent.output_config.predictions_format == "bigquery":
+        raise invalid_field(f"{field}.key_field", "It is not supported with BigQuery output.")
     if shape.included_fields and shape.excluded_fields:
         raise invalid_field(f"{field}.excluded_fields", "included_fields are set already.")
     if "instance_config" in sent and shape:

@@ -73,6 +73,9 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
     return {
         "display_name": f"{experiment.name} predictions",
         "model": plan.model,
+        # Vertex AI gives up all instances of a request that fails: trainer.serve answers each by
+        # itself, with an error in the place of its prediction.
+        "model_parameters": {"each": True},
         **io,
         "dedicated_resources": {
             "machine_spec": machine,

@@ -1,11 +1,14 @@
 """publish: the run's table of predictions, made from the batch prediction's tables.
 
 Vertex AI names its tables by time, and writes rows with and without a prediction to two tables,
-predictions as JSON text. The run's table has a row for each instance: key, label or value,
-prediction, error.
+predictions as JSON text. Without any failed row, or any other, one of the two may be missing. An
+answer of our server may also be an error. The run's table has a row for each instance: key, label
+or value, prediction, error.
 """
 
 from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
@@ -35,13 +38,18 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, Any]:
     """The query job. predicted: the table of the batch prediction."""
     assert plan.rows is not None
-    errors = errors_of(predicted)
+    written = {"predictions": predicted, "errors": errors_of(predicted)}
+    there = {kind: bigquery_source.is_there(platform, name) for kind, name in written.items()}
+    if not any(there.values()):
+        raise AirflowFailException(
+            f"The batch prediction left neither {' nor '.join(written.values())}: somebody has "
+            "deleted them, or they have expired. Clear `predict` to predict again."
+        )
     statement = sql.render(
         "predict_publish",
         output=plan.output,
         regression=plan.rows.regression,
-        predictions=predicted,
-        errors=errors if bigquery_source.is_there(platform, errors) else None,
+        **{kind: name if there[kind] else None for kind, name in written.items()},
         **table_options(plan, platform, "Predictions"),
     )
     return {"query": {"query": statement, "useLegacySql": False}}
@@ -53,9 +61,9 @@ def output(plan: PredictionPlan, platform: Platform) -> str:
 
 
 def errors_of(predictions: str) -> str:
-    """The table of failed instances for a table of predictions, by the time in its name.
+    """The table of failed rows that a custom container's job writes beside its predictions.
 
-    https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/get-batch-predictions
+    As saved runs show it (statmike/vertex-ai-mlops, "Prediction - Batch"): all columns of the input
+    and `prediction_error`, a text. AutoML's has another name and form.
     """
-    dataset, _, name = predictions.rpartition(".")
-    return f"{dataset}.errors_{name.removeprefix('predictions_')}"
+    return f"{predictions}_errors"

@@ -8,6 +8,7 @@ predictions.json, schema 1:
      "job": projects/.../batchPredictionJobs/ID, "console": its page}
 """
 
+import ast
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -103,30 +104,52 @@ def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
 
 
 def _images(platform: Platform, output: str) -> dict[str, Any]:
-    """The lines of the job's files: prediction.results-*, prediction.errors_stats-*."""
-    counts = {"results": 0, "errors": 0}
+    """The answers in prediction.results-*, and the numbers in prediction.errors_stats-*."""
+    predicted, failed = 0, 0
     errors: list[dict[str, str]] = []
     for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):
-        kind = "errors" if "errors" in blob.name.rpartition("/")[2] else "results"
+        statistics = "errors" in blob.name.rpartition("/")[2]
         with blob.open("rt", encoding="utf-8") as lines:
-            for line in lines:
-                counts[kind] += 1
-                if kind == "errors" and len(errors) < _SHOWN:
-                    errors.append(_error(line))
+            for line in filter(str.strip, lines):
+                if statistics:
+                    text, count = _statistic(line)
+                    name = f"{count:,} instances"
+                else:
+                    name, text = _answer(line)
+                    count = 1
+                if text is None:
+                    predicted += 1
+                    continue
+                failed += count
+                if len(errors) < _SHOWN:
+                    errors.append({"instance": name[:_LONGEST], "error": text[:_LONGEST]})
     return {
-        "predicted": counts["results"],
-        "failed": counts["errors"],
+        "predicted": predicted,
+        "failed": failed,
         "errors": errors,
         "output": f"{output.rstrip('/')}/",
     }
 
 
-def _error(line: str) -> dict[str, str]:
+def _answer(line: str) -> tuple[str, str | None]:
+    """(instance, why it failed or None) of a line of results."""
     try:
         content = json.loads(line)
-        instance, error = content["instance"], content["error"]
-        name = instance.get("image_uri", instance) if isinstance(instance, dict) else instance
-        text = error.get("message", error) if isinstance(error, dict) else error
+        instance, prediction = content["instance"], content["prediction"]
     except (ValueError, KeyError, TypeError):
-        name, text = "?", line
-    return {"instance": str(name)[:_LONGEST], "error": str(text)[:_LONGEST]}
+        return "?", f"unreadable line of results: {line}"
+    name = instance.get("image_uri", instance) if isinstance(instance, dict) else instance
+    failed = prediction.get("error") if isinstance(prediction, dict) else None
+    return str(name), None if failed is None else str(failed)
+
+
+def _statistic(line: str) -> tuple[str, int]:
+    """(message, number of instances): a line is a Python tuple, as Google's page shows it.
+
+    https://cloud.google.com/vertex-ai/docs/general/troubleshooting
+    """
+    try:
+        text, count = ast.literal_eval(line.strip())
+        return str(text), int(count)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return line.strip(), 1

@@ -70,6 +70,25 @@ def test_a_day_without_rows_is_no_failure(rows, states, capfd):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("worse", ["sample = 7", "TRUE"])
+def test_a_request_that_fails_is_in_the_run_s_table_too(predictions, client, states, worse):
+    """Vertex AI's form: a table ..._errors with a text; if all failed, the job has succeeded."""
+    query = f"SELECT * REPLACE (IF({worse}, 'worse', 'early') AS stage) FROM {TABLE}"
+    made = predictions("worse", query=query, output="prediction_tests.worse", max_failed=0.5)
+    made.promote("champion", table=LEARNED)
+    run = made.run()
+    record, reached = made.record, states(run)
+    assert reached["publish"] == "success"
+    assert record["instances"] == record["predicted"] + record["failed"] == 90
+    # A request has 64 rows: all of those of the one with the bad row have failed.
+    assert record["failed"] in ((90,) if worse == "TRUE" else (64, 26))
+    assert reached["result"] == ("failed" if record["failed"] > 45 else "success")
+    errors = [r["error"] for r in client.list_rows(record["output"]) if r["error"]]
+    assert len(errors) == record["failed"]
+    assert all("Non-OK result 400" in text and "stage: worse" in text for text in errors)
+
+
+@pytest.mark.slow
 def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
     query = f"SELECT * REPLACE (IF(sample < 10, 'bad', stage) AS stage) FROM {TABLE}"
     made = predictions("failing", query=query, output="prediction_tests.failing")
@@ -147,6 +166,7 @@ def test_images_below_a_folder(google, predictions, states):
     labels = {
         line["instance"]["image_uri"].rpartition("/")[2]: line["prediction"]["label"]
         for line in map(json.loads, lines.splitlines())
+        if "error" not in line["prediction"]
     }
     assert labels == {"1.png": "cats", "2.PNG": "cats", "3.jpg": "dogs"}
     # Another day has none, which is no fault.
